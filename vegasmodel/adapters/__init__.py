@@ -1,0 +1,1 @@
+"""One scenario in, one prediction out: which closed form applies, and what it assumes."""

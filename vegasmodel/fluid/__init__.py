@@ -1,0 +1,1 @@
+"""Fluid model: laws, queues, the integrator and its periodic steady state."""

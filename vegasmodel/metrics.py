@@ -1,0 +1,73 @@
+"""Figures of merit: fairness index, ratios of groups, errors against a measurement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+def jain(throughput: ArrayLike) -> float:
+    """Jain's fairness index ``(sum b_i)^2 / (n sum b_i^2)``, ``tsang`` section 1; NaN if all are 0."""
+    b = np.asarray(throughput, dtype=np.float64)
+    top = b.max(initial=0.0)
+    if not top > 0:
+        return math.nan
+    b = b / top  # no overflow, no underflow
+    return float(b.sum() ** 2 / (b.size * (b**2).sum()))
+
+
+def group_means(
+    throughput: ArrayLike, groups: Sequence[int], names: Sequence[str]
+) -> dict[str, float]:
+    """Mean throughput of the members of each group, by the group's name."""
+    b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
+    return {name: float(b[member == i].mean()) for i, name in enumerate(names)}
+
+
+def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
+    """Ratios ``a/b`` of every ordered pair of groups; ``None`` where b gets nothing."""
+    return {
+        f"{a}/{b}": (means[a] / means[b] if means[b] > 0 else None)
+        for a in means
+        for b in means
+        if a != b
+    }
+
+
+def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
+    """Root mean square error over the mean of the measurement; ``None`` where that mean is 0."""
+    x, y = np.asarray(computed, dtype=np.float64), np.asarray(measured, dtype=np.float64)
+    mean = float(np.mean(y)) if y.size else 0.0
+    if not mean > 0 or not np.all(np.isfinite(x)):
+        return None
+    return float(np.sqrt(np.mean((x - y) ** 2)) / mean)
+
+
+def log_ratio_error(
+    computed: Mapping[str, float | None], measured: Mapping[str, float | None]
+) -> float | None:
+    """``ln(model / measured)`` of largest magnitude over the pairs of groups; its sign is kept."""
+    errors = []
+    for pair, value in measured.items():
+        other = computed.get(pair)
+        if value and other:
+            errors.append(math.log(other / value))
+    # of a/b and b/a, which differ in sign only, the first named pair speaks
+    return max(errors, key=abs) if errors else None
+
+
+def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
+    """Max-min fair rates of one link: what a fair server would give for these demands."""
+    wanted = np.asarray(demands, dtype=np.float64)
+    order = np.argsort(wanted)
+    rates = np.empty_like(wanted)
+    left = capacity
+    for position, i in enumerate(order):
+        rates[i] = min(wanted[i], left / (wanted.size - position))
+        left -= rates[i]
+    return rates

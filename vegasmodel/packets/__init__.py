@@ -1,0 +1,1 @@
+"""Packet-level evidence: the ns-2 driver, readers of traces, reference runs."""

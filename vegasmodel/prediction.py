@@ -1,0 +1,151 @@
+"""The one result type: what a model predicts, or an engine measured, for one scenario."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.metrics import Floats, group_means, group_ratios, jain
+from vegasmodel.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One hypothesis of a model's paper, and whether the scenario meets it (None: not known)."""
+
+    name: str
+    holds: bool | None
+    detail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Per-flow throughput and what else a source of evidence has to say.
+
+    Arrays have one entry per flow, groups expanded (``scenario.members``); rates in pkt/s of the
+    flow's own packets, times in seconds.  ``None``: this source does not give the figure; NaN in
+    an array: not for this flow.
+    """
+
+    model: str
+    scenario: Scenario
+    throughput: Floats | None
+    applicable: bool = True
+    reason: str | None = None  # why not applicable
+    throughput_range: Floats | None = None  # [n_flows, 2], where the answer is a set
+    throughput_se: Floats | None = None  # standard error over runs
+    base_rtt: Floats | None = None
+    rtt_mean: Floats | None = None
+    loss_rate: Floats | None = None
+    acks: Floats | None = None
+    retransmits: Floats | None = None
+    queue_mean: Floats | None = None  # [n_links] packets
+    utilization_links: Floats | None = None  # [n_links]; computed from the throughputs if None
+    assumptions: tuple[Assumption, ...] = ()
+    seconds: float = 0.0  # time it took to answer
+    extra: dict[str, Any] = dataclasses.field(default_factory=dict)  # model-specific figures
+
+    @classmethod
+    def not_applicable(
+        cls, model: str, scenario: Scenario, reason: str, assumptions: Sequence[Assumption] = ()
+    ) -> Prediction:
+        """The model's equations cannot be evaluated for this scenario; ``reason`` says why."""
+        return cls(
+            model, scenario, None, applicable=False, reason=reason, assumptions=tuple(assumptions)
+        )
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the flows."""
+        return [member.name for member in self.scenario.members]
+
+    @cached_property
+    def groups(self) -> dict[str, float]:
+        """Mean per-flow throughput of each group, pkt/s."""
+        if self.throughput is None:
+            return {}
+        members = [member.group for member in self.scenario.members]
+        return group_means(self.throughput, members, [g.name for g in self.scenario.flows])
+
+    @cached_property
+    def ratios(self) -> dict[str, float | None]:
+        """Ratios of the groups' mean throughputs, ``a/b`` for every ordered pair."""
+        return group_ratios(self.groups)
+
+    @cached_property
+    def jain(self) -> float | None:
+        """Jain's fairness index over the flows."""
+        return None if self.throughput is None else _number(jain(self.throughput))
+
+    @cached_property
+    def utilization(self) -> Floats | None:
+        """Per link: bytes delivered over capacity, of the flows that cross it forward."""
+        if self.utilization_links is not None or self.throughput is None:
+            return self.utilization_links
+        used = np.zeros(len(self.scenario.links))
+        index = {link.name: i for i, link in enumerate(self.scenario.links)}
+        for member, rate in zip(self.scenario.members, self.throughput, strict=True):
+            if member.flow.direction == "forward":
+                size = self.scenario.size_of(member.flow) / self.scenario.packet_size
+                for link in self.scenario.path(member.flow):
+                    used[index[link.name]] += rate * size
+        capacity: Floats = np.array([link.capacity for link in self.scenario.links])
+        return used / capacity
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of ``results`` in the command line's JSON document."""
+        utilization, queues = self.utilization, self.queue_mean
+        return {
+            "model": self.model,
+            "applicable": self.applicable,
+            "reason": self.reason,
+            "flows": [self._flow(i) for i in range(len(self.names))],
+            "ratios": {pair: _number(value) for pair, value in self.ratios.items()},
+            "jain": self.jain,
+            "utilization": _entry(utilization, 0),
+            "queue_mean_pkt": _entry(queues, 0),
+            "links": [
+                {
+                    "name": link.name,
+                    "utilization": _entry(utilization, i),
+                    "queue_mean_pkt": _entry(queues, i),
+                }
+                for i, link in enumerate(self.scenario.links)
+            ],
+            "assumptions": [dataclasses.asdict(a) for a in self.assumptions],
+            "seconds": self.seconds,
+        }
+
+    def _flow(self, i: int) -> dict[str, Any]:
+        member = self.scenario.members[i]
+        rate = _entry(self.throughput, i)
+        bits = 8 * self.scenario.size_of(member.flow)
+        span = self.throughput_range
+        return {
+            "name": member.name,
+            "law": member.flow.law,
+            "throughput_pps": rate,
+            "throughput_bps": None if rate is None else rate * bits,
+            "throughput_range_pps": None if span is None else [_number(x) for x in span[i]],
+            "throughput_se_pps": _entry(self.throughput_se, i),
+            "base_rtt_s": _entry(self.base_rtt, i),
+            "rtt_mean_s": _entry(self.rtt_mean, i),
+            "loss_rate": _entry(self.loss_rate, i),
+            "acks": _entry(self.acks, i),
+            "retransmits": _entry(self.retransmits, i),
+        }
+
+
+def _entry(values: Floats | None, i: int) -> float | None:
+    return None if values is None else _number(values[i])
+
+
+def _number(value: float | None) -> float | None:
+    """JSON has neither NaN nor infinity: both become null."""
+    return float(value) if value is not None and math.isfinite(value) else None

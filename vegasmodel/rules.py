@@ -1,0 +1,296 @@
+"""What a field of a scenario may hold, said once: used for text from a file and for plain floats.
+
+A scenario's dataclasses declare each field with a rule.  ``read`` turns a TOML table into the
+dataclass, ``check`` holds a dataclass made in Python against the same rules.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar, cast
+
+from vegasmodel.units import FieldError, parse
+
+T = TypeVar("T")
+
+
+class Rule(Protocol):
+    """How a value is read from text and checked."""
+
+    def read(self, value: object, where: str, packet_size: float) -> Any:
+        """Turn what stands in the file into the package's own value."""
+
+    def check(self, value: Any, where: str) -> None:
+        """Raise ``FieldError`` unless the value is allowed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """A number with a unit, within a range."""
+
+    kind: str
+    low: float = 0.0
+    high: float = math.inf
+    low_open: bool = False
+    infinite: bool = False
+
+    def read(self, value: object, where: str, packet_size: float) -> float:
+        """Parse text with a unit."""
+        return parse(
+            value,
+            self.kind,
+            field=where,
+            packet_size=packet_size,
+            low=self.low,
+            high=self.high,
+            low_open=self.low_open,
+            infinite=self.infinite,
+        )
+
+    def check(self, value: Any, where: str) -> None:
+        """Range only: the value is a float in the package's unit."""
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        finite = number and (math.isfinite(value) or (self.infinite and value == math.inf))
+        if (
+            not finite
+            or not self.low <= value <= self.high
+            or (self.low_open and value == self.low)
+        ):
+            upper = f" and at most {self.high:g}" if math.isfinite(self.high) else ""
+            bound = "more than" if self.low_open else "at least"
+            raise FieldError(where, value, f"a number, {bound} {self.low:g}{upper}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Integer:
+    """A whole number within a range."""
+
+    low: int = 0
+    high: int = 2**63 - 1
+
+    def read(self, value: object, where: str, packet_size: float) -> int:  # noqa: ARG002
+        """No conversion: TOML has integers."""
+        self.check(value, where)
+        return cast("int", value)
+
+    def check(self, value: Any, where: str) -> None:
+        """Refuse everything but an ``int`` in range."""
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or not self.low <= value <= self.high
+        ):
+            raise FieldError(where, value, f"a whole number from {self.low} to {self.high}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Boolean:
+    """true or false."""
+
+    def read(self, value: object, where: str, packet_size: float) -> bool:  # noqa: ARG002
+        """No conversion."""
+        self.check(value, where)
+        return bool(value)
+
+    def check(self, value: Any, where: str) -> None:
+        """Only ``true`` and ``false``."""
+        if not isinstance(value, bool):
+            raise FieldError(where, value, "true or false")
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, value: object, where: str, packet_size: float) -> str:  # noqa: ARG002
+        """No conversion."""
+        self.check(value, where)
+        return cast("str", value)
+
+    def check(self, value: Any, where: str) -> None:
+        """Name the nearest word if it is none of them."""
+        if not isinstance(value, str) or value not in self.words:
+            raise FieldError(
+                where, value, f"one of {', '.join(self.words)}{nearest(value, self.words)}"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A name: printable, on one line."""
+
+    longest: int = 120
+
+    def read(self, value: object, where: str, packet_size: float) -> str:  # noqa: ARG002
+        """No conversion."""
+        self.check(value, where)
+        return cast("str", value)
+
+    def check(self, value: Any, where: str) -> None:
+        """Refuse control characters, which would break every table and log line."""
+        if (
+            not isinstance(value, str)
+            or not value.isprintable()
+            or not 0 < len(value) <= self.longest
+        ):
+            raise FieldError(where, value, f"1 to {self.longest} printable characters on one line")
+
+
+@dataclasses.dataclass(frozen=True)
+class Texts:
+    """A list of names without repeats."""
+
+    def read(self, value: object, where: str, packet_size: float) -> tuple[str, ...]:  # noqa: ARG002
+        """A list in the file, a tuple inside."""
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise FieldError(where, value, "a list of names")
+        self.check(tuple(value), where)
+        return tuple(value)
+
+    def check(self, value: Any, where: str) -> None:
+        """Each a string, none twice, at least one."""
+        good = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+        if not good or not value or len(set(value)) < len(value):
+            raise FieldError(where, value, "a list of names, each once")
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table of its own, read into a dataclass."""
+
+    cls: type[Any]
+
+    def read(self, value: object, where: str, packet_size: float) -> Any:
+        """Read the keys of the table by the dataclass's rules."""
+        return read(self.cls, value, where, packet_size)
+
+    def check(self, value: Any, where: str) -> None:
+        """Right class; its own ``__post_init__`` has checked the rest."""
+        if not isinstance(value, self.cls):
+            raise FieldError(where, value, f"a {self.cls.__name__}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """A list of tables, read into a tuple of dataclasses."""
+
+    cls: type[Any]
+
+    def read(self, value: object, where: str, packet_size: float) -> tuple[Any, ...]:
+        """One dataclass per table; an error names its place, counted from 0."""
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise FieldError(where, value, "a list of tables")
+        return tuple(
+            read(self.cls, row, f"{where}[{i}]", packet_size) for i, row in enumerate(value)
+        )
+
+    def check(self, value: Any, where: str) -> None:
+        """Each of the right class."""
+        if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
+            raise FieldError(where, value, f"a tuple of {self.cls.__name__}")
+
+
+@dataclasses.dataclass(frozen=True)
+class OneOf:
+    """A plain value, a fixed word, a table, or a table with one telling key.
+
+    ``tagged`` maps the key, as in ``{ pareto = {...} }``, to the rule of what stands behind it.
+    """
+
+    plain: Rule | None = None
+    word: str | None = None
+    table: Table | None = None
+    tagged: Mapping[str, Rule] = dataclasses.field(default_factory=dict)
+
+    def read(self, value: object, where: str, packet_size: float) -> Any:
+        """Decide by the form of the value, then let that form's rule read it."""
+        if isinstance(value, Mapping):
+            if self.table is not None:
+                return self.table.read(value, where, packet_size)
+            for key, rule in self.tagged.items():
+                if tuple(value) == (key,):
+                    return rule.read(value[key], _join(where, key), packet_size)
+        elif value == self.word:
+            return value
+        elif self.plain is not None:
+            return self.plain.read(value, where, packet_size)
+        raise FieldError(where, value, self._allowed())
+
+    def check(self, value: Any, where: str) -> None:
+        """Accept what any of the forms accepts."""
+        if value == self.word:
+            return
+        if isinstance(value, (int, float)) and self.plain is not None:
+            self.plain.check(value, where)
+            return
+        for rule in (*self.tagged.values(), *([self.table] if self.table else [])):
+            try:
+                rule.check(value, where)
+            except FieldError:
+                continue
+            return
+        raise FieldError(where, value, self._allowed())
+
+    def _allowed(self) -> str:
+        forms = [f'"{self.word}"'] if self.word else []
+        if self.plain is not None:
+            forms.append("a plain value")
+        if self.table is not None:
+            keys = ", ".join(f"{f.name} = ..." for f in dataclasses.fields(self.table.cls))
+            forms.append(f"{{ {keys} }}")
+        forms += [f"{{ {key} = ... }}" for key in self.tagged]
+        return " or ".join(forms)
+
+
+def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
+    """A dataclass field with its rule; ``key`` is its name in the file where that differs."""
+    return dataclasses.field(default=default, metadata={"rule": rule, "key": key})
+
+
+def nearest(word: object, known: Sequence[str]) -> str:
+    """``; did you mean 'x'?`` or nothing."""
+    match = difflib.get_close_matches(str(word)[:60], known, n=1)
+    return f"; did you mean {match[0]!r}?" if match else ""
+
+
+def check(instance: Any, where: str = "") -> None:
+    """Hold every field of a dataclass against its rule.  ``None`` means: not given."""
+    for field in dataclasses.fields(instance):
+        value = getattr(instance, field.name)
+        if "rule" in field.metadata and not (value is None and field.default is None):
+            field.metadata["rule"].check(value, _join(where, field.metadata["key"] or field.name))
+
+
+def read(cls: type[T], table: object, where: str, packet_size: float, **given: Any) -> T:
+    """A dataclass from a TOML table.  Unknown and missing keys are errors that name them.
+
+    ``given`` holds fields that the caller has read himself; their keys are known too.
+    """
+    if not isinstance(table, Mapping):
+        raise FieldError(where, table, "a table")
+    fields = {f.metadata.get("key") or f.name: f for f in dataclasses.fields(cast("Any", cls))}
+    for key in table:
+        if key not in fields:
+            raise FieldError(
+                _join(where, key), table[key], f"no such key{nearest(key, list(fields))}"
+            )
+    values = dict(given)
+    for key, field in fields.items():
+        if field.name in given:
+            continue
+        if key in table:
+            rule = cast("Rule", field.metadata["rule"])
+            values[field.name] = rule.read(table[key], _join(where, key), packet_size)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise FieldError(_join(where, key), None, "this key is required")
+    return cls(**values)
+
+
+def _join(where: str, key: str) -> str:
+    key = key if key.isprintable() and len(key) <= 60 else ascii(key)[:60]
+    return f"{where}.{key}" if where else key

@@ -1,0 +1,428 @@
+"""One scenario: links, groups of flows and how long to look at them.  Every model answers it.
+
+All numbers are SI seconds, packets and packets per second (of ``Scenario.packet_size`` bytes).
+``Scenario.from_toml`` reads text with units; the dataclasses can also be made in Python.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from vegasmodel import rules
+from vegasmodel.consistency import MAX_FLOWS, settle
+from vegasmodel.rules import Boolean, Choice, Integer, OneOf, Quantity, Table, Tables, Text, Texts
+from vegasmodel.rules import declare as field
+from vegasmodel.units import FieldError
+
+LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
+VARIANTS = ("paper", "ns2", "linux")
+MAX_FILE = 4_000_000  # bytes
+
+_TIME = Quantity("time")
+_POSITIVE_TIME = Quantity("time", low_open=True)
+_SHAPE = Quantity("fraction", low=1.0, low_open=True)
+
+
+class Checked:
+    """A dataclass that holds its fields against their rules when it is made."""
+
+    def __post_init__(self) -> None:
+        rules.check(self)
+
+
+@dataclass(frozen=True)
+class DropTail(Checked):
+    """First in, first out; a packet that finds the buffer full is lost."""
+
+    discipline: Literal["droptail"] = field(Choice(("droptail",)), "droptail")
+
+
+@dataclass(frozen=True)
+class Red(Checked):
+    """Random early detection: drops or marks with a probability that grows with the mean queue."""
+
+    min_threshold: float = field(Quantity("packets"))
+    max_threshold: float = field(Quantity("packets", low_open=True))
+    max_probability: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
+    weight: float = field(Quantity("fraction", high=1.0, low_open=True), 0.002)
+    ecn: bool = field(Boolean(), False)
+    gentle: bool = field(Boolean(), False)
+    discipline: Literal["red"] = field(Choice(("red",)), "red")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_threshold <= self.min_threshold:
+            raise FieldError(
+                "queue.max_threshold",
+                self.max_threshold,
+                f"more than min_threshold, {self.min_threshold:g}",
+            )
+
+
+@dataclass(frozen=True)
+class RateDelay(Checked):
+    """Rate-Delay services (``podlesny``): two queues, served so that rates stand as k : 1 a flow.
+
+    ``delay_buffer`` is the D queue's part of the buffer.
+    """
+
+    k: float = field(Quantity("fraction", low_open=True), 1.0)
+    delay_buffer: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
+    discipline: Literal["rd"] = field(Choice(("rd",)), "rd")
+
+
+Queue = DropTail | Red | RateDelay
+_QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDelay}
+
+
+class _QueueRule:
+    """A queue table: ``discipline`` decides which keys it has."""
+
+    def read(self, value: object, where: str, packet_size: float) -> Any:
+        if not isinstance(value, Mapping):
+            raise FieldError(where, value, 'a table such as { discipline = "droptail" }')
+        Choice(tuple(_QUEUES)).check(value.get("discipline"), f"{where}.discipline")
+        return rules.read(_QUEUES[value["discipline"]], value, where, packet_size)
+
+    def check(self, value: Any, where: str) -> None:
+        if not isinstance(value, Queue):
+            raise FieldError(where, value, "a DropTail, Red or RateDelay")
+
+
+class _PacketNumbers:
+    """Sequence numbers of packets to drop, each once."""
+
+    def read(self, value: object, where: str, packet_size: float) -> tuple[int, ...]:  # noqa: ARG002
+        if not isinstance(value, list):
+            raise FieldError(where, value, "a list of packet numbers")
+        self.check(tuple(value), where)
+        return tuple(value)
+
+    def check(self, value: Any, where: str) -> None:
+        if not isinstance(value, tuple) or not 0 < len(value) <= 10_000:
+            raise FieldError(where, value, "1 to 10000 packet numbers")
+        for number in value:
+            Integer(0, 2**31 - 1).check(number, where)
+
+
+@dataclass(frozen=True)
+class Drop(Checked):
+    """Forced drops (packet engines): the first transmission of these packets of one flow."""
+
+    flow: str = field(Text())
+    packets: tuple[int, ...] = field(_PacketNumbers())
+
+
+@dataclass(frozen=True)
+class Link(Checked):
+    """One link.  ``buffer`` counts waiting packets, not the one in transmission."""
+
+    capacity: float = field(Quantity("rate", low_open=True))
+    name: str = field(Text(), "bottleneck")
+    buffer: float = field(Quantity("packets", infinite=True), math.inf)
+    delay: float = field(_TIME, None)  # one way; default 1 ms, or less where that is too much
+    queue: Queue = field(_QueueRule(), DropTail())
+    loss: float = field(Quantity("fraction", high=1.0), 0.0)
+    drops: tuple[Drop, ...] = field(Tables(Drop), ())
+
+
+@dataclass(frozen=True)
+class Uniform(Checked):
+    """RTTs drawn once, uniformly in ``[low, high]`` seconds."""
+
+    low: float = field(_POSITIVE_TIME)
+    high: float = field(_POSITIVE_TIME)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.high < self.low:
+            raise FieldError("rtt.uniform", [self.low, self.high], "the lower end first")
+
+
+class _UniformRule(Table):
+    """``{ uniform = ["20 ms", "300 ms"] }``."""
+
+    def read(self, value: object, where: str, packet_size: float) -> Uniform:
+        if not isinstance(value, list) or len(value) != 2:
+            raise FieldError(where, value, "a list of two times")
+        return Uniform(*(_POSITIVE_TIME.read(time, where, packet_size) for time in value))
+
+
+@dataclass(frozen=True)
+class Staggered(Checked):
+    """Member i of a group starts at ``first + i every`` seconds."""
+
+    first: float = field(_TIME, 0.0)
+    every: float = field(_TIME, 0.0)
+
+
+@dataclass(frozen=True)
+class Pareto(Checked):
+    """Pareto sizes: mean in packets, shape > 1."""
+
+    mean: float = field(Quantity("packets", low_open=True))
+    shape: float = field(_SHAPE)
+
+
+@dataclass(frozen=True)
+class Poisson(Checked):
+    """Poisson arrivals, flows per second."""
+
+    rate: float = field(Quantity("frequency", low_open=True))
+
+
+class _PoissonRule(Table):
+    """``{ poisson = "50 1/s" }``."""
+
+    def read(self, value: object, where: str, packet_size: float) -> Poisson:
+        return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
+
+
+@dataclass(frozen=True)
+class ParetoArrivals(Checked):
+    """Pareto times between arrivals: rate in flows per second, shape > 1."""
+
+    rate: float = field(Quantity("frequency", low_open=True))
+    shape: float = field(_SHAPE)
+
+
+_RTT = OneOf(plain=_POSITIVE_TIME, tagged={"uniform": _UniformRule(Uniform)})
+_START = OneOf(plain=_TIME, table=Table(Staggered))
+_SIZE = OneOf(
+    plain=Quantity("packets", low_open=True, infinite=True), tagged={"pareto": Table(Pareto)}
+)
+_ARRIVALS = OneOf(
+    word="once", tagged={"poisson": _PoissonRule(Poisson), "pareto": Table(ParetoArrivals)}
+)
+_THRESHOLD = Quantity("packets", low_open=True, high=1e6)
+
+
+@dataclass(frozen=True)
+class Flow(Checked):
+    """A group of ``count`` like flows.
+
+    Where the default is ``None``, ``__post_init__`` fills in that of the law and variant.
+    """
+
+    law: str = field(Choice(LAWS))
+    rtt: float | Uniform = field(_RTT)
+    name: str = field(Text(), None)
+    count: int = field(Integer(1, MAX_FLOWS), 1)
+    start: float | Staggered = field(_START, 0.0)
+    stop: float | None = field(_POSITIVE_TIME, None)
+    size: float | Pareto = field(_SIZE, math.inf)
+    arrivals: Literal["once"] | Poisson | ParetoArrivals = field(_ARRIVALS, "once")
+    alpha: float = field(_THRESHOLD, None)
+    beta: float = field(_THRESHOLD, None)
+    gamma: float = field(_THRESHOLD, None)
+    decrease: float = field(Quantity("fraction", high=1.0, low_open=True), None)
+    variant: Literal["paper", "ns2", "linux"] = field(Choice(VARIANTS), "paper")
+    over_estimate: float | Literal["measured"] = field(
+        OneOf(plain=_TIME, word="measured"), "measured"
+    )
+    max_window: float = field(Quantity("packets", low=1.0, infinite=True), math.inf)
+    delayed_ack: bool = field(Boolean(), False)
+    packet_size: float | None = field(Quantity("bytes", low=1.0, high=65535.0), None)
+    direction: Literal["forward", "reverse"] = field(Choice(("forward", "reverse")), "forward")
+    service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
+    path: tuple[str, ...] | None = field(Texts(), None)
+    access: float | None = field(Quantity("rate", low_open=True), None)
+    delay_noise: float = field(_TIME, 0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        linux = self.variant == "linux"
+        defaults = {
+            "name": self.law,
+            "alpha": 2.0 if linux else 1.0,
+            "beta": 4.0 if linux else 3.0,
+            "gamma": 1.0,
+            # Vegas: devendictis section 2 (3/4), ns-2 likewise; Linux halves, as do the others.
+            "decrease": 0.75 if self.law == "vegas" and not linux else 0.5,
+            "service": "delay" if self.law == "vegas" else "rate",
+        }
+        for key, value in defaults.items():
+            if getattr(self, key) is None:
+                object.__setattr__(self, key, value)
+        if self.beta < self.alpha:
+            raise FieldError("beta", self.beta, f"at least alpha, {self.alpha:g} pkt")
+        if self.arrivals != "once" and (self.size == math.inf or self.count != 1):
+            raise FieldError(
+                "arrivals", "poisson or pareto", "a group with count 1 and a finite size"
+            )
+
+
+@dataclass(frozen=True)
+class Run(Checked):
+    """How long, from when on it counts, and how often."""
+
+    duration: float = field(Quantity("time", low_open=True, high=1e7), 600.0)
+    warmup: float = field(_TIME, 200.0)
+    seed: int = field(Integer(0, 2**31 - 1), 1)
+    runs: int = field(Integer(1, 10_000), 1)
+    start_jitter: float = field(_TIME, 0.0)
+    ns2_defaults: Literal["papers", "2.35"] = field(Choice(("papers", "2.35")), "papers")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.warmup >= self.duration:
+            raise FieldError("run.warmup", self.warmup, f"less than duration, {self.duration:g} s")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One flow of a group, with what differs between members: its name, RTT and start."""
+
+    name: str
+    group: int
+    flow: Flow
+    rtt: float
+    start: float
+    stop: float
+
+
+@dataclass(frozen=True)
+class Scenario(Checked):
+    """Links and groups of flows; checked as a whole when it is made."""
+
+    links: tuple[Link, ...] = field(Tables(Link), key="link")
+    flows: tuple[Flow, ...] = field(Tables(Flow), key="flow")
+    packet_size: float = field(Quantity("bytes", low=1.0, high=65535.0), 1000.0)
+    name: str = field(Text(), "scenario")
+    ack_size: float = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
+    run: Run = field(Table(Run), Run())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Scenario:
+        """Read a scenario file's text.  Raises ``FieldError``: field, value, what is allowed."""
+        try:
+            table = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise FieldError("scenario file", text[:40], f"valid TOML is: {reason}") from None
+        return cls.from_dict(table)
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
+        """Read the same keys from a dictionary, quantities as text with units."""
+        default = 1000.0
+        size_rule = Quantity("bytes", low=1.0, high=65535.0)
+        size = size_rule.read(table.get("packet_size", f"{default} B"), "packet_size", default)
+        flows = table.get("flow", ())
+        if not isinstance(flows, (list, tuple)):
+            raise FieldError("flow", flows, "a list of tables, [[flow]]")
+        own = [size] * len(flows)
+        for i, flow in enumerate(flows):  # a flow's sizes are counted in its own packets
+            if isinstance(flow, Mapping) and "packet_size" in flow:
+                own[i] = size_rule.read(flow["packet_size"], f"flow[{i}].packet_size", size)
+        groups = tuple(
+            rules.read(Flow, flow, f"flow[{i}]", own[i])
+            if "access" not in _keys(flow)
+            else _with_access(flow, f"flow[{i}]", own[i], size)
+            for i, flow in enumerate(flows)
+        )
+        return rules.read(cls, table, "", size, flows=groups)
+
+    @functools.cached_property
+    def members(self) -> tuple[Member, ...]:
+        """Groups expanded: one entry per flow, RTTs drawn, starts staggered."""
+        return tuple(m for i, group in enumerate(self.flows) for m in self._expand(i, group))
+
+    def _expand(self, index: int, group: Flow) -> list[Member]:
+        if isinstance(group.rtt, Uniform):
+            rng = np.random.default_rng([self.run.seed, index])
+            rtts = rng.uniform(group.rtt.low, group.rtt.high, group.count)
+        else:
+            rtts = np.full(group.count, group.rtt)
+        start = group.start if isinstance(group.start, Staggered) else Staggered(group.start)
+        stop = self.run.duration if group.stop is None else group.stop
+        return [
+            Member(
+                name=f"{group.name}[{i}]" if group.count > 1 else group.name,
+                group=index,
+                flow=group,
+                rtt=float(rtts[i]),
+                start=start.first + i * start.every,
+                stop=stop,
+            )
+            for i in range(group.count)
+        ]
+
+    def path(self, group: Flow) -> tuple[Link, ...]:
+        """The links that a group crosses, in the order in which its data meets them."""
+        by_name = {link.name: link for link in self.links}
+        links = self.links if group.path is None else tuple(by_name[name] for name in group.path)
+        return links if group.direction == "forward" else links[::-1]
+
+    def size_of(self, group: Flow) -> float:
+        """Bytes of one data packet of this group."""
+        return self.packet_size if group.packet_size is None else group.packet_size
+
+    def access_rate(self, group: Flow) -> float:
+        """Rate of the group's own access links, pkt/s; default 200 times its slowest link."""
+        if group.access is not None:
+            return group.access
+        return 200.0 * min(link.capacity for link in self.path(group))
+
+    def transmission(self, group: Flow) -> float:
+        """Seconds that a data packet and its ACK spend in transmission on a round trip.
+
+        Two access links and every link of the path, there and back.
+        """
+        packets = (self.size_of(group) + self.ack_size) / self.packet_size
+        rates = [link.capacity for link in self.path(group)] + [self.access_rate(group)] * 2
+        return packets * sum(1.0 / rate for rate in rates)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in SI floats, as plain data."""
+        return dataclasses.asdict(self)
+
+    def fingerprint(self) -> str:
+        """A key for stored runs of this very scenario: all but its own name decides."""
+        data = self.to_dict()
+        del data["name"]
+        text = json.dumps(data, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _keys(flow: object) -> Iterable[object]:
+    return flow if isinstance(flow, Mapping) else ()
+
+
+def _with_access(flow: Mapping[str, Any], where: str, own: float, size: float) -> Flow:
+    """``access`` is a capacity: converted with the scenario's packet size, not the flow's own."""
+    access = Quantity("rate", low_open=True).read(flow["access"], f"{where}.access", size)
+    return rules.read(Flow, flow, where, own, access=access)
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file.  Raises ``FieldError`` for every kind of bad file."""
+    path = Path(path)
+    where = ascii(str(path))[1:-1]
+    try:
+        if path.stat().st_size > MAX_FILE or not path.is_file():
+            raise FieldError(where, path.name, f"a regular file of at most {MAX_FILE} bytes")
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise FieldError(where, path.name, "a text file in UTF-8") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, FieldError):
+            raise
+        reason = getattr(error, "strerror", None) or "not a usable path"
+        raise FieldError(where, path.name, f"a readable scenario file ({reason})") from None
+    return Scenario.from_toml(text)

@@ -1,0 +1,188 @@
+"""Quantities with units at the door: ``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"`` <-> SI floats.
+
+Inside the package every number is a float in seconds, packets or packets per second.
+Text with units enters here (scenario files, command line) and nowhere else.  Pint does the
+arithmetic, on a registry that holds only the units of this field: a metre is an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pint import Quantity, UnitRegistry
+
+__all__ = ["FieldError", "Kind", "format_rate", "format_time", "parse"]
+
+MAX_TEXT = 200  # characters; a quantity is short, and pint's parser need not see a novel
+
+
+class FieldError(ValueError):
+    """Bad input: one line that names the field, the value and what is allowed."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        self.field, self.value, self.allowed = field, value, allowed
+        super().__init__(f"{field}: {show(value)} is not allowed; {allowed}")
+
+
+def show(value: object) -> str:
+    """A value as it may stand in a one-line message: quoted, printable, short."""
+    text = repr(value)
+    text = text.encode("ascii", "backslashreplace").decode()
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of quantity: its SI unit inside the package and what a user may write."""
+
+    unit: str
+    allowed: str
+
+
+KINDS = {
+    "time": Kind("s", 'a time such as "80 ms"'),
+    "packets": Kind("pkt", 'a number of packets such as "20 pkt"'),
+    "bytes": Kind("B", 'a size such as "500 B"'),
+    "size": Kind("B", 'a size such as "30 kB" or "30 pkt"'),
+    "rate": Kind("pkt/s", 'a rate such as "1080 pkt/s" or "1.5 Mbit/s"'),
+    "frequency": Kind("1/s", 'a frequency such as "50 1/s"'),
+    "fraction": Kind("", 'a fraction such as 0.1 or "10 %"'),
+}
+
+_DEFINITIONS = (
+    "tera- = 1e12 = T-",
+    "kilo- = 1e3 = k- = K-",
+    "mega- = 1e6 = M-",
+    "giga- = 1e9 = G-",
+    "milli- = 1e-3 = m-",
+    "micro- = 1e-6 = u- = µ- = μ-",
+    "nano- = 1e-9 = n-",
+    "kibi- = 1024 = Ki-",
+    "mebi- = 1048576 = Mi-",
+    "second = [time] = s = sec",
+    "minute = 60 s = min",
+    "hour = 3600 s = h",
+    "bit = [data] = b",
+    "byte = 8 bit = B",
+    "packet = [packet] = pkt = pkts = packets",
+    "hertz = 1 / s = Hz",
+    "bps = bit / s",
+    "percent = 0.01 = %",
+)
+
+
+@functools.cache
+def _registry() -> UnitRegistry[float]:
+    from pint import UnitRegistry  # costs more than all closed forms together
+
+    registry: UnitRegistry[float] = UnitRegistry(
+        None, preprocessors=[lambda s: s.replace("%", " percent")]
+    )
+    for line in _DEFINITIONS:
+        registry.define(line.replace(" = %", ""))
+    return registry
+
+
+def parse(
+    text: object,
+    kind: str,
+    *,
+    field: str,
+    packet_size: float | None = None,
+    low: float = 0.0,
+    high: float = math.inf,
+    low_open: bool = False,
+    infinite: bool = False,
+) -> float:
+    """The quantity as a float in the package's own unit for ``kind``.
+
+    ``rate`` accepts bits or bytes per second, ``packets`` and ``size`` accept bytes or packets;
+    the conversion uses ``packet_size`` (bytes).  A bare number is taken only where it has no
+    unit: for ``packets`` and ``fraction``.  ``low <= value <= high`` (``low < value`` if
+    ``low_open``); ``inf`` only if ``infinite``.
+
+    Raises ``FieldError`` with the field, the value and what is allowed.
+    """
+    allowed = _allowed(kind, low, high, low_open=low_open, infinite=infinite)
+    value = _to_float(text, kind, field, allowed, packet_size)
+    if math.isnan(value) or (math.isinf(value) and not (infinite and value > 0)):
+        raise FieldError(field, text, allowed)
+    if not low <= value <= high or (low_open and value == low):
+        raise FieldError(field, text, allowed)
+    return value
+
+
+def _allowed(kind: str, low: float, high: float, *, low_open: bool, infinite: bool) -> str:
+    unit = f" {KINDS[kind].unit}" if KINDS[kind].unit else ""
+    parts = [f"{'more than' if low_open else 'at least'} {low:g}{unit}"]
+    if math.isfinite(high):
+        parts.append(f"at most {high:g}{unit}")
+    return f"{KINDS[kind].allowed}, {' and '.join(parts)}" + (' (or "inf")' if infinite else "")
+
+
+def _to_float(
+    text: object, kind: str, field: str, allowed: str, packet_size: float | None
+) -> float:
+    if isinstance(text, bool) or not isinstance(text, (int, float, str)):
+        raise FieldError(field, text, allowed)
+    if not isinstance(text, str):
+        if kind not in ("packets", "fraction") and math.isfinite(text):
+            raise FieldError(field, text, f"a unit is needed: {allowed}")
+        return _float(text, field, allowed)
+    stripped = text.strip()
+    if stripped in ("inf", "infinity"):
+        return math.inf
+    if len(text) > MAX_TEXT or not stripped or "**" in text or "^" in text:
+        raise FieldError(field, text, allowed)
+    return _convert(stripped, kind, field, allowed, packet_size)
+
+
+def _float(number: float, field: str, allowed: str) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise FieldError(field, number, allowed) from None
+
+
+def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
+    registry = _registry()
+    try:
+        quantity: Quantity[float] = registry.Quantity(text)
+        value = float(quantity.magnitude)
+    except Exception:  # pint raises tokenizer, syntax, zero-division and its own errors alike
+        raise FieldError(field, text, allowed) from None
+    if kind == "packets" and str(quantity.units) in ("", "dimensionless"):
+        return value
+    target = KINDS[kind].unit or "dimensionless"
+    for power in (0, 1, -1):  # as written; bytes -> packets; packets -> bytes
+        if power and packet_size is None:
+            break
+        factor = registry.Quantity(packet_size or 1.0, "B/pkt") ** -power
+        try:
+            return float((quantity * factor).to(target).magnitude)
+        except Exception:  # noqa: S112 - not this dimension: try the next
+            continue
+    raise FieldError(field, text, allowed)
+
+
+def format_rate(rate: float, packet_size: float) -> str:
+    """``125 pkt/s (1.00 Mbit/s)``: a rate in packets and in bits, for tables."""
+    bits = rate * packet_size * 8
+    for scale, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if bits >= scale:
+            return f"{rate:.4g} pkt/s ({bits / scale:.3g} {unit})"
+    return f"{rate:.4g} pkt/s ({bits:.3g} bit/s)"
+
+
+def format_time(seconds: float) -> str:
+    """``13.2 ms``: a time in the unit that reads best."""
+    if math.isinf(seconds):
+        return "inf"
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if abs(seconds) >= scale:
+            return f"{seconds / scale:.4g} {unit}"
+    return f"{seconds:.4g} s"
