@@ -1,0 +1,32 @@
+# make demo | test | lint | bench | paper | notebooks | setup     (each sets itself up)
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+
+help:  ## what there is
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+.venv/.ready: requirements.lock pyproject.toml scripts/setup.sh
+	@scripts/setup.sh
+
+setup: .venv/.ready  ## .venv with locked dependencies, and ns-2 where allowed
+
+demo: setup  ## each model beside ns-2: tables, errors, pictures in out/
+	$(BIN)/python scripts/demo.py
+
+test: setup  ## all tests
+	$(BIN)/pytest -n 2
+
+lint: setup  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+lock:  ## make requirements.lock again from pyproject.toml
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate -o requirements.lock
+
+clean:  ## remove what was built
+	rm -rf .venv out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: help setup demo test lint lock clean
