@@ -1,0 +1,132 @@
+"""Rate-Delay services against the paper's statements and an event-by-event AIMD count."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vegasmodel.equilibrium import rate_delay as rd
+
+CHECKED = settings(deadline=None, max_examples=60, derandomize=True)
+counts = st.just(0.0) | st.floats(1e-3, 1e6)
+some = st.floats(0.1, 1e6)
+
+
+@CHECKED
+@given(counts, some, some, st.floats(0.01, 100.0))
+def test_capacity_is_conserved_and_flows_stand_as_k_to_1(n_R, n_D, capacity, k):
+    S_R, S_D = rd.service_rates(n_R, n_D, capacity, k)
+    np.testing.assert_allclose(S_R + S_D, capacity, rtol=1e-14)
+    rate, delay = rd.flow_rates(n_R, n_D, capacity, k)
+    assert delay * n_D == pytest.approx(S_D, rel=1e-13)
+    if n_R > 0:
+        assert rate / delay == pytest.approx(k, rel=1e-13)
+        np.testing.assert_allclose(S_D / S_R, rd.volume_ratio(n_R, n_D, k), rtol=1e-13)
+
+
+@CHECKED
+@given(some, some, some, st.floats(0.01, 100.0), st.floats(0.1, 10.0))
+def test_scaling_and_exchange_of_the_classes(n_R, n_D, capacity, k, factor):
+    S_R, S_D = rd.service_rates(n_R, n_D, capacity, k)
+    np.testing.assert_allclose(
+        rd.service_rates(n_R * factor, n_D * factor, capacity * factor, k),
+        (S_R * factor, S_D * factor),
+        rtol=1e-13,
+    )
+    np.testing.assert_allclose(rd.service_rates(n_D, n_R, capacity, 1 / k), (S_D, S_R), rtol=1e-13)
+    more, _ = rd.service_rates(n_R * (1 + factor), n_D, capacity, k)
+    assert more > S_R
+
+
+def test_k_of_one_gives_every_flow_the_same():
+    rate, delay = rd.flow_rates(300, 100, 12_500.0)
+    assert rate == delay == 12_500.0 / 400
+
+
+def test_a_class_without_flows_leaves_all_to_the_other():
+    assert rd.service_rates(0, 3, 10.0) == (0.0, 10.0)
+    assert rd.service_rates(3, 0, 10.0) == (10.0, 0.0)
+    assert all(np.isnan(rd.service_rates(0, 0, 10.0)))
+    assert np.isnan(rd.flow_rates(0, 3, 10.0)[0])
+
+
+def test_arrays_broadcast():
+    S_R, S_D = rd.service_rates(np.arange(1, 4)[:, None], np.arange(1, 6), 100.0)
+    assert S_R.shape == S_D.shape == (3, 5)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(-1, 1, 1.0), (1, math.nan, 1.0), (1, 1, -1.0), (1, 1, 1.0, 0.0), (math.inf, 1, 1)],
+)
+def test_misuse_is_an_error(arguments):
+    with pytest.raises(ValueError, match=r"at least 0|more than 0"):
+        rd.service_rates(*arguments)
+
+
+@CHECKED
+@given(counts, counts, counts, counts)
+def test_the_link_is_work_conserving(S_R, S_D, d_R, d_D):
+    x_R, x_D = rd.served(S_R, S_D, d_R, d_D)
+    assert x_R <= d_R
+    assert x_D <= d_D
+    assert x_R >= min(d_R, S_R)
+    assert x_D >= min(d_D, S_D)
+    assert x_R + x_D == pytest.approx(min(S_R + S_D, d_R + d_D), rel=1e-12)
+
+
+def test_relative_fairness_is_the_quotient_not_the_printed_product():
+    index = rd.relative_fairness(0.24, 100, 0.74, 300)
+    assert round(float(index), 2) == 0.97
+    np.testing.assert_allclose(0.24 * 0.74 / 3, 0.0592)
+
+
+def test_buffer_and_delay_bound_are_inverse():
+    B_R, B_D = rd.split_buffer(312.5, 0.1)  # section IV-D: 10 Mbit/s for 250 ms, packets of 1 kB
+    assert (B_R, B_D) == (281.25, 31.25)
+    S_D = rd.service_rates(100, 100, 1250.0)[1]
+    assert rd.buffer_for_delay(rd.delay_bound(B_D, S_D), S_D) == pytest.approx(31.25)
+    assert rd.delay_bound(10.0, 0.0) == np.inf
+    assert [float(b) for b in rd.split_buffer(math.inf, 0.1)] == [math.inf, math.inf]
+
+
+def test_onset_of_loss_is_where_the_buffer_holds_alpha_of_each():
+    onset = rd.loss_onset(31.25, 1.0)
+    low, high = rd.needed_delay_buffer(onset, 1.0, 3.0)
+    assert (onset, low, high) == (31.25, 31.25, 93.75)
+    assert rd.delay_loss(31, 0.1, 31.25, 600.0) == 0
+    assert rd.delay_loss(32, 0.1, 31.25, 600.0) > 0
+
+
+@pytest.mark.parametrize("decrease", [0.3, 0.5, 0.75])
+@pytest.mark.parametrize("excess", [0.0, 0.2, 0.6])
+def test_utilization_against_a_window_counted_round_by_round(decrease, excess):
+    """A window of 4e4 packets grows by 1 a round; a round lasts max(T, W/S)."""
+    S, T = 1e6, 0.04
+    top = S * T * (1 + excess)
+    windows = np.arange(math.ceil(decrease * top), math.floor(top) + 1)
+    counted = windows.sum() / np.maximum(T, windows / S).sum() / S
+    assert rd.rate_utilization(T, S * T * excess, S, decrease) == pytest.approx(counted, abs=1e-4)
+
+
+@CHECKED
+@given(st.floats(0.001, 1.0), counts, some, st.floats(0.0, 0.95))
+def test_utilization_is_a_fraction_grows_with_the_buffer_and_needs_no_scale(T, B, S, b):
+    u = rd.rate_utilization(T, B, S, b)
+    assert (1 + b) / 2 - 1e-12 <= u <= 1 + 1e-12
+    assert rd.rate_utilization(T, 2 * B, S, b) >= u - 1e-12
+    assert rd.rate_utilization(7 * T, B, S / 7, b) == pytest.approx(u, rel=1e-9)
+    if b > 0:
+        assert rd.rate_utilization(T, (1 / b - 1) * S * T, S, b) == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("decrease", [0.5, 0.75])
+def test_loss_law_against_a_sawtooth_counted_round_by_round(decrease):
+    """n flows lose one packet each a cycle; their mean window is what fills pipe and buffer."""
+    windows = np.arange(4000 * decrease, 4000 + 1)
+    n, T, B = 10, 0.1, 9.0
+    S = (windows.mean() * n - B) / T
+    counted = 1 / windows.sum()
+    assert rd.delay_loss(n, T, B, S, 1.0, decrease) == pytest.approx(counted, rel=2e-3)
