@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def jain(throughput: ArrayLike) -> float:
-    """Jain's fairness index ``(sum b_i)^2 / (n sum b_i^2)``, ``tsang`` section 1; NaN if all are 0."""
+    """Jain's index ``(sum b_i)^2 / (n sum b_i^2)``, ``tsang`` section 1; NaN if all are 0."""
     b = np.asarray(throughput, dtype=np.float64)
     top = b.max(initial=0.0)
     if not top > 0:

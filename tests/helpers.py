@@ -1,0 +1,19 @@
+"""What several test modules share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vegasmodel.scenario import Scenario
+
+
+def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: Any) -> Scenario:
+    """A one-link scenario: keys of the file, with an RTT of 80 ms and 1080 pkt/s by default."""
+    return Scenario.from_dict(
+        {
+            "packet_size": "500 B",
+            "link": [{"capacity": "1080 pkt/s", **link}],
+            "flow": [{"rtt": "80 ms", **flow} for flow in flows],
+            "run": run or {},
+        }
+    )

@@ -1,0 +1,143 @@
+"""Every kind of bad scenario file or argument: exit status 2, one line that names the field."""
+
+from pathlib import Path
+
+import pytest
+
+from vegasmodel.cli import run
+
+BASE = {
+    "top": 'name = "base"\npacket_size = "500 B"\n',
+    "link": '[[link]]\nname = "L"\ncapacity = "1080 pkt/s"\nbuffer = "20 pkt"\n',
+    "flow": '[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\n',
+    "run": '[run]\nduration = "60 s"\nwarmup = "20 s"\n',
+}
+
+# kind of mistake: (section, text added to it or replacing it, what the line must name)
+FILES = {
+    "unknown top key": ("top", "+colour = 3", "colour"),
+    "misspelt link key": ("link", "+bufer = 3", "buffer"),
+    "misspelt flow key": ("flow", "+alhpa = 3", "alpha"),
+    "misspelt run key": ("run", "+seeds = 3", "seed"),
+    "no link": ("link", "=", "link"),
+    "no flow": ("flow", "=", "flow"),
+    "link is no list": ("link", "=link = 3", "link"),
+    "flow is one table": ("flow", '=[flow]\nlaw = "reno"', "flow: "),
+    "no capacity": ("link", '=[[link]]\nname = "L"', "link[0].capacity"),
+    "no law": ("flow", '=[[flow]]\nrtt = "80 ms"', "flow[0].law"),
+    "no rtt": ("flow", '=[[flow]]\nlaw = "reno"', "flow[0].rtt"),
+    "unknown law": ("flow", '=[[flow]]\nlaw = "vegs"\nrtt = "1 s"', "vegas"),
+    "unknown variant": ("flow", '+variant = "ns3"', "flow[0].variant"),
+    "capacity without unit": ("link", "=[[link]]\ncapacity = 1080", "link[0].capacity"),
+    "capacity in seconds": ("link", '=[[link]]\ncapacity = "1 s"', "link[0].capacity"),
+    "capacity zero": ("link", '=[[link]]\ncapacity = "0 pkt/s"', "link[0].capacity"),
+    "capacity infinite": ("link", '=[[link]]\ncapacity = "inf"', "link[0].capacity"),
+    "capacity not a number": ("link", '=[[link]]\ncapacity = "nan pkt/s"', "link[0].capacity"),
+    "negative buffer": ("link", '=[[link]]\ncapacity="1 pkt/s"\nbuffer="-1 pkt"', "buffer"),
+    "loss over one": ("link", "+loss = 1.5", "link[0].loss"),
+    "delay beyond the rtt": ("link", '+delay = "50 ms"', "flow[0].rtt"),
+    "rtt below transmission": ("flow", '=[[flow]]\nlaw="reno"\nrtt="1 us"', "flow[0].rtt"),
+    "rtt negative": ("flow", '=[[flow]]\nlaw = "reno"\nrtt = "-1 ms"', "flow[0].rtt"),
+    "rtt range reversed": ("flow", '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s","1 s"]}', "rtt"),
+    "rtt range of three": ("flow", '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s"]}', "rtt"),
+    "unknown discipline": ("link", '+queue = { discipline = "codel" }', "queue.discipline"),
+    "queue without discipline": ("link", "+queue = { ecn = true }", "queue.discipline"),
+    "red without thresholds": ("link", '+queue = { discipline = "red" }', "min_threshold"),
+    "red thresholds crossed": (
+        "link",
+        '+queue = {discipline="red", min_threshold="9 pkt", max_threshold="5 pkt"}',
+        "max_threshold",
+    ),
+    "red key on droptail": ("link", '+queue = {discipline="droptail", ecn=true}', "queue.ecn"),
+    "rd k zero": ("link", '+queue = { discipline = "rd", k = 0 }', "queue.k"),
+    "drops of nobody": ("link", '+drops = [{ flow = "x", packets = [1] }]', "drops"),
+    "drops no list": ("link", "+drops = 3", "drops"),
+    "drops negative": ("link", '+drops = [{ flow = "vegas", packets = [-1] }]', "drops"),
+    "count zero": ("flow", "+count = 0", "flow[0].count"),
+    "count a fraction": ("flow", "+count = 1.5", "flow[0].count"),
+    "count huge": ("flow", "+count = 999999999", "flow[0].count"),
+    "beta below alpha": ("flow", "+alpha = 4\nbeta = 2", "beta"),
+    "alpha zero": ("flow", "+alpha = 0", "flow[0].alpha"),
+    "decrease over one": ("flow", "+decrease = 1.2", "flow[0].decrease"),
+    "start after the end": ("flow", '+start = "61 s"', "flow[0].start"),
+    "stop before start": ("flow", '+start = "9 s"\nstop = "8 s"', "flow[0].stop"),
+    "arrivals without size": ("flow", '+arrivals = { poisson = "5 1/s" }', "arrivals"),
+    "arrivals unknown": ("flow", '+arrivals = { bursts = "5 1/s" }', "flow[0].arrivals"),
+    "pareto shape one": ("flow", '+size = {pareto = {mean="3 kB", shape=1.0}}', "shape"),
+    "unknown path": ("flow", '+path = ["M"]', "flow[0].path"),
+    "path twice": ("flow", '+path = ["L", "L"]', "flow[0].path"),
+    "unknown direction": ("flow", '+direction = "up"', "flow[0].direction"),
+    "unknown class": ("flow", '+class = "gold"', "flow[0].class"),
+    "over_estimate negative": ("flow", '+over_estimate = "-1 ms"', "over_estimate"),
+    "bool as text": ("flow", '+delayed_ack = "yes"', "flow[0].delayed_ack"),
+    "same name twice": ("flow", '+[[flow]]\nlaw = "vegas"\nrtt = "80 ms"', "flow[1].name"),
+    "name over two lines": ("flow", '+name = "a\\nb"', "flow[0].name"),
+    "warmup beyond duration": ("run", '=[run]\nduration = "5 s"\nwarmup = "5 s"', "run.warmup"),
+    "duration zero": ("run", '=[run]\nduration = "0 s"', "run.duration"),
+    "seed negative": ("run", "+seed = -1", "run.seed"),
+    "runs zero": ("run", "+runs = 0", "run.runs"),
+    "defaults unknown": ("run", '+ns2_defaults = "2.36"', "run.ns2_defaults"),
+    "packet size zero": ("top", '=packet_size = "0 B"', "packet_size"),
+    "no toml": ("top", "=name = [[[", "scenario file"),
+    "deeply nested": ("top", "=x = " + "[" * 5000, "scenario file"),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_bad_file(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    section, text, named = FILES[kind]
+    parts = dict(BASE)
+    parts[section] = text[1:] + "\n" if text[0] == "=" else parts[section] + text[1:] + "\n"
+    path = tmp_path / "bad.toml"
+    path.write_text("".join(parts.values()))
+    assert run(["predict", str(path)]) == 2
+    _one_line(capsys, named)
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]  # nothing written
+
+
+GOOD = ["ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt", "vegas", "reno"]
+
+ARGUMENTS = {
+    "no such file": (["predict", "none.toml"], "none.toml"),
+    "a folder as file": (["predict", "."], "."),
+    "unknown model": (["predict", "SCENARIO", "--model", "minicicle"], "minicycle"),
+    "unknown command": (["predikt"], "predikt"),
+    "unknown option": ([*GOOD, "--speed", "3"], "--speed"),
+    "missing option": (["ratio", "vegas", "reno"], "--capacity"),
+    "missing argument": (["predict"], "SCENARIO"),
+    "bad capacity": ([*GOOD, "--capacity", "fast"], "--capacity"),
+    "bad rtt": ([*GOOD, "--rtt", "60"], "--rtt"),
+    "bad buffer": ([*GOOD, "--buffer", "20 ms"], "--buffer"),
+    "bad packet size": ([*GOOD, "--packet-size", "0 B"], "--packet-size"),
+    "bad loss": ([*GOOD, "--loss", "2"], "--loss"),
+    "bad law": ([*GOOD, "cubic"], "law"),
+    "bad flow option": ([*GOOD, "vegas:alpha"], "alpha"),
+    "bad flow key": ([*GOOD, "vegas:alfa=3"], "alfa"),
+    "bad flow value": ([*GOOD, "vegas:alpha=many"], "alpha"),
+    "picture nowhere": ([*GOOD, "--plot", "no/such/folder/p.png"], "--plot"),
+    "picture of no kind": ([*GOOD, "--plot", "p.exe"], "--plot"),
+    "unknown engine": (["measure", "SCENARIO", "--engine", "omnet"], "--engine"),
+    "max-error negative": (["compare", "SCENARIO", "--max-error", "-1"], "--max-error"),
+    "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
+}
+
+
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_bad_argument(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments, named = ARGUMENTS[kind]
+    (tmp_path / "good.toml").write_text("".join(BASE.values()))
+    monkeypatch.chdir(tmp_path)
+    assert run([a.replace("SCENARIO", "good.toml") for a in arguments]) == 2
+    _one_line(capsys, named)
+    assert [p.name for p in tmp_path.iterdir()] == ["good.toml"]
+
+
+def _one_line(capsys: pytest.CaptureFixture[str], named: str) -> None:
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1, err
+    assert named in err
+    assert "Traceback" not in err
+    assert len(err) < 400

@@ -1,0 +1,150 @@
+"""Scenario files: what they mean, and that every bad one is refused in one line."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vegasmodel as vm
+from tests.helpers import scenario
+from vegasmodel.scenario import DropTail, Flow, Link, Pareto, Poisson, RateDelay, Red, Run, Scenario
+
+WHOLE = """
+name = "all"
+packet_size = "500 B"
+ack_size = "40 B"
+[[link]]
+name = "a"
+capacity = "1080 pkt/s"
+buffer = "10 kB"
+delay = "2 ms"
+queue = { discipline = "red", min_threshold = "5 pkt", max_threshold = "15 pkt", ecn = true }
+loss = 0.01
+drops = [ { flow = "web", packets = [100, 101] } ]
+[[link]]
+name = "b"
+capacity = "4 Mbit/s"
+queue = { discipline = "rd", k = 2.0, delay_buffer = "10 %" }
+[[flow]]
+law = "vegas"
+count = 3
+rtt = { uniform = ["60 ms", "300 ms"] }
+start = { first = "1 s", every = "2 s" }
+alpha = 2
+beta = 4
+variant = "linux"
+over_estimate = "3 ms"
+path = ["b"]
+[[flow]]
+name = "web"
+law = "reno"
+rtt = "100 ms"
+size = { pareto = { mean = "30 kB", shape = 1.3 } }
+arrivals = { poisson = "50 1/s" }
+packet_size = "1500 B"
+direction = "reverse"
+access = "10 Mbit/s"
+class = "delay"
+delay_noise = "1 ms"
+[run]
+duration = "60 s"
+warmup = "5 s"
+seed = 7
+"""
+
+
+def test_every_key_is_read() -> None:
+    s = Scenario.from_toml(WHOLE)
+    a, b = s.links
+    assert (a.capacity, a.buffer, a.delay, a.loss) == (1080.0, 20.0, 0.002, 0.01)
+    assert a.queue == Red(5.0, 15.0, ecn=True)
+    assert a.drops[0].packets == (100, 101)
+    assert b.capacity == 1000.0
+    assert b.queue == RateDelay(2.0, 0.1)
+    vegas, web = s.flows
+    assert (vegas.alpha, vegas.beta, vegas.gamma, vegas.decrease) == (2.0, 4.0, 1.0, 0.5)
+    assert vegas.over_estimate == pytest.approx(0.003)
+    assert web.size == Pareto(mean=20.0, shape=1.3)  # 30 kB in its own packets of 1500 B
+    assert web.arrivals == Poisson(50.0)
+    assert web.access == 2500.0  # 10 Mbit/s in the scenario's packets
+    assert web.service == "delay"
+    assert [m.name for m in s.members] == ["vegas[0]", "vegas[1]", "vegas[2]", "web"]
+    assert [m.start for m in s.members] == [1.0, 3.0, 5.0, 0.0]
+    assert [link.name for link in s.path(web)] == ["b", "a"]
+
+
+def test_drawn_rtts_are_those_of_the_contract() -> None:
+    s = Scenario.from_toml(WHOLE)
+    drawn = np.random.default_rng([7, 0]).uniform(0.06, 0.3, 3)
+    assert [m.rtt for m in s.members[:3]] == list(drawn)
+
+
+def test_defaults() -> None:
+    s = scenario({"law": "vegas"}, {"law": "reno"})
+    vegas, reno = s.flows
+    assert (vegas.alpha, vegas.beta, vegas.gamma, vegas.decrease) == (1.0, 3.0, 1.0, 0.75)
+    assert (reno.decrease, reno.service, vegas.service) == (0.5, "rate", "delay")
+    assert s.links[0].queue == DropTail()
+    assert s.links[0].buffer == math.inf
+    assert s.links[0].delay == 0.001
+    assert s.run == Run(600.0, 200.0, 1, 1, 0.0, "papers")
+    assert s.access_rate(vegas) == 200 * 1080
+
+
+def test_transmission_is_that_of_tsang_figure_1() -> None:
+    # tsang 3.1: access links of 10 Mbit/s, 6 ms of propagation, 13.211 ms in all
+    s = Scenario(links=(Link(capacity=187.5),), flows=(Flow("vegas", 0.0132107, access=1250.0),))
+    assert 0.006 + s.transmission(s.flows[0]) == pytest.approx(0.013211, abs=5e-7)
+
+
+def test_a_default_delay_never_exceeds_a_small_rtt() -> None:
+    s = Scenario(links=(Link(capacity=1e6),), flows=(Flow("vegas", 1e-3),))
+    propagation = 1e-3 - s.transmission(s.flows[0])
+    assert 0 < s.links[0].delay <= propagation / 2 * (1 + 1e-12)
+
+
+def test_python_objects_are_checked_too() -> None:
+    with pytest.raises(vm.FieldError, match=r"^rtt: -1.0 is not allowed"):
+        Flow("vegas", -1.0)
+    with pytest.raises(vm.FieldError, match="capacity"):
+        Link(capacity=math.nan)
+    with pytest.raises(vm.FieldError, match="law"):
+        Flow("vegs", 0.1)
+
+
+def test_fingerprint_ignores_only_the_name() -> None:
+    base = scenario({"law": "vegas"})
+    import dataclasses
+
+    assert dataclasses.replace(base, name="other").fingerprint() == base.fingerprint()
+    changed = dataclasses.replace(base, run=Run(seed=2))
+    assert changed.fingerprint() != base.fingerprint()
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(st.data())
+def test_a_damaged_file_is_read_or_refused_in_one_line(data: st.DataObject) -> None:
+    text = WHOLE
+    for _ in range(data.draw(st.integers(1, 3))):
+        i = data.draw(st.integers(0, len(text) - 1))
+        j = data.draw(st.integers(i, min(len(text), i + 12)))
+        text = text[:i] + data.draw(st.text(max_size=4)) + text[j:]
+    try:
+        Scenario.from_toml(text)
+    except vm.FieldError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - both outcomes are right
+
+
+def test_load(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(WHOLE)
+    assert vm.load(path) == Scenario.from_toml(WHOLE)
+    for bad in (tmp_path / "none.toml", tmp_path, tmp_path / "a\0b"):
+        with pytest.raises(vm.FieldError):
+            vm.load(bad)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(vm.FieldError, match="UTF-8"):
+        vm.load(path)

@@ -1,0 +1,99 @@
+"""What every adapter needs: which parts of a scenario a closed form leaves out, said in words.
+
+A hypothesis that fails stands in ``assumptions``; a model is inapplicable only where its
+equations cannot be evaluated.  ``unanswerable`` gives that reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
+
+LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
+Answer = Callable[[Scenario], Prediction]
+
+
+def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
+    """One float per flow, from its group."""
+    return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
+
+
+def rtts(scenario: Scenario) -> Floats:
+    """Round-trip times with empty queues, one per flow."""
+    return np.array([member.rtt for member in scenario.members], dtype=np.float64)
+
+
+def one_link(scenario: Scenario) -> str | None:
+    """Reason why a one-link, one-way model cannot be evaluated; ``None`` if it can."""
+    if len(scenario.links) != 1:
+        return f"the equations know one link; the scenario has {len(scenario.links)}"
+    if {group.direction for group in scenario.flows} != {"forward"}:
+        return "the equations know one direction; some flows are in reverse"
+    sizes = {scenario.size_of(group) for group in scenario.flows}
+    if sizes != {scenario.packet_size}:
+        return "the equations know one packet size; some flows have their own"
+    return None
+
+
+def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
+    """Reason if some flow follows another law than the model's equations have."""
+    other = sorted({group.law for group in scenario.flows} - set(laws))
+    return f"the equations do not have the law {', '.join(other)}" if other else None
+
+
+def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
+    """Features of the scenario that no equilibrium equation contains: each must be absent."""
+    groups, run = scenario.flows, scenario.run
+    starts = [member.start for member in scenario.members]
+    stops = [member.stop for member in scenario.members]
+    all_there = max(starts) < run.warmup and min(stops) == run.duration
+    rows = [
+        (
+            "long-lived-flows",
+            all(g.size == math.inf and g.arrivals == "once" for g in groups),
+            "flows of finite size come and go; the steady state is never reached",
+        ),
+        (
+            "all-flows-present",
+            all_there,
+            "some flow starts after warmup or stops before the end; the prediction is for all",
+        ),
+        ("no-delay-noise", all(g.delay_noise == 0 for g in groups), "delays are taken as fixed"),
+        (
+            "window-not-limited",
+            all(g.max_window == math.inf for g in groups),
+            "max_window is not in the equations",
+        ),
+        (
+            "one-ack-a-packet",
+            not any(g.delayed_ack for g in groups),
+            "delayed ACKs are not in the equations",
+        ),
+        (
+            "no-forced-drops",
+            not any(link.drops for link in scenario.links),
+            "forced drops are not in the equations",
+        ),
+    ]
+    if not random_loss:
+        lossless = all(link.loss == 0 for link in scenario.links)
+        rows.append(("no-random-loss", lossless, "random loss is not in the equations"))
+    return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]
+
+
+def plain_queue(link: Link) -> Assumption:
+    """The closed forms queue first in, first out, without early drops."""
+    holds = isinstance(link.queue, DropTail)
+    detail = "" if holds else f"the link's discipline is {link.queue.discipline}"
+    return Assumption("fifo-queue", holds, detail)
+
+
+def services_isolated(scenario: Scenario) -> bool:
+    """Whether a Rate-Delay link keeps the classes apart."""
+    return any(isinstance(link.queue, RateDelay) for link in scenario.links)

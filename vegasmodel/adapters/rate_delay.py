@@ -1,0 +1,55 @@
+"""Adapter of the Rate-Delay services (``podlesny`` (5)-(7))."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.adapters.common import left_out, one_link
+from vegasmodel.equilibrium import rate_delay
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import RateDelay, Scenario
+
+
+def answer(scenario: Scenario) -> Prediction:
+    """Each flow gets an equal part of its class's service rate."""
+    queue = scenario.links[0].queue
+    reason = one_link(scenario)
+    if not isinstance(queue, RateDelay):
+        reason = "the link does not offer Rate-Delay services (queue discipline rd)"
+    if reason or not isinstance(queue, RateDelay):
+        return Prediction.not_applicable("rate-delay", scenario, reason or "")
+    link = scenario.links[0]
+    delayed = np.array([m.flow.service == "delay" for m in scenario.members])
+    n_D, n_R = int(delayed.sum()), int((~delayed).sum())
+    rate, delay = rate_delay.flow_rates(n_R, n_D, link.capacity, queue.k)
+    throughput = np.where(delayed, delay, rate)
+    return Prediction(
+        "rate-delay",
+        scenario,
+        throughput,
+        assumptions=(*_hypotheses(scenario, queue, delayed), *left_out(scenario)),
+    )
+
+
+def _hypotheses(
+    scenario: Scenario, queue: RateDelay, delayed: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> list[Assumption]:
+    laws = [m.flow.law for m in scenario.members]
+    marked = all((law == "vegas") == bool(d) for law, d in zip(laws, delayed, strict=True))
+    wanted = sum(m.flow.alpha for m in scenario.members if m.flow.law == "vegas")
+    room = queue.delay_buffer * scenario.links[0].buffer
+    fits = math.isinf(room) or room >= wanted
+    return [
+        Assumption(
+            "proper-marking", marked, "" if marked else "some flow is in the other law's class"
+        ),
+        Assumption(
+            "delay-buffer-large-enough",
+            fits,
+            ""
+            if fits
+            else f"the D queue holds {room:g} pkt, its flows want {wanted:g}: losses set in",
+        ),
+    ]

@@ -1,0 +1,211 @@
+"""The command line: reads arguments, calls the package, prints.  No science here.
+
+Data goes to standard output, everything else to standard error.  Exit status 0: done; 1: ran, and
+a check fell short; 2: bad input, in one line.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from vegasmodel.prediction import Prediction
+    from vegasmodel.scenario import Scenario
+
+app = typer.Typer(
+    help="How TCP Vegas and its rivals share a bottleneck: predicted, simulated, measured.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Write a picture (.png, .svg or .pdf).")]
+PerFlow = Annotated[bool, typer.Option("--flows", help="A row for every flow.")]
+File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
+
+
+class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
+    """The command ran; a check that the user asked for was not met."""
+
+
+@app.command()
+def ratio(
+    flows: Annotated[
+        list[str],
+        typer.Argument(metavar="LAW[:KEY=VALUE,...]...", help="vegas:alpha=3,beta=3 reno ..."),
+    ],
+    capacity: Annotated[str, typer.Option(help='Bottleneck: "1080pkt/s", "1.5 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(help="Round-trip time with empty queues.")] = "80ms",
+    buffer: Annotated[str, typer.Option(help="Packets that can wait at the link.")] = "inf",
+    packet_size: Annotated[str, typer.Option(help="Data packet, headers included.")] = "1000 B",
+    loss: Annotated[str, typer.Option(help="Random loss of data packets, probability.")] = "0",
+    json: Json = False,
+    plot: Plot = None,
+) -> None:
+    """Throughput ratios that each applicable closed form predicts.  No file needed.
+
+    Example: vegasmodel ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3
+    reno
+    """
+    from vegasmodel.flowspec import scenario_from_options
+    from vegasmodel.predictor import CLOSED_FORMS, predict_all
+
+    _check_picture(plot)
+    scenario = scenario_from_options(
+        flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
+    )
+    results = [p for p in predict_all(scenario, CLOSED_FORMS) if p.applicable]
+    _show(scenario, results, json=json, plot=plot)
+
+
+@app.command()
+def predict(
+    scenario: File,
+    model: Annotated[
+        str | None, typer.Option(help="One model's name, or 'all'. Default: every closed form.")
+    ] = None,
+    json: Json = False,
+    plot: Plot = None,
+    flows: PerFlow = False,
+) -> None:
+    """What the models say of a scenario file, and which of their assumptions it breaks.
+
+    Example: vegasmodel predict mixed.toml --model minicycle
+    """
+    from vegasmodel.predictor import choose, predict_all
+    from vegasmodel.scenario import load
+
+    _check_picture(plot)
+    names = choose(model)
+    case = load(scenario)
+    results = predict_all(case, names)
+    if len(names) > 1 and not json:
+        results = [p for p in results if p.applicable]
+    _show(case, results, json=json, plot=plot, flows=flows)
+
+
+@app.command()
+def measure(
+    scenario: File,
+    engine: Annotated[str, typer.Option(help="Packet-level simulator.")] = "ns2",
+    json: Json = False,
+    plot: Plot = None,
+    flows: PerFlow = True,
+) -> None:
+    """Run the packet-level simulator and report what it measured.
+
+    Example: vegasmodel measure mixed.toml
+    """
+    from vegasmodel.comparison import run_engine
+    from vegasmodel.scenario import load
+
+    _check_picture(plot)
+    case = load(scenario)
+    _show(case, [run_engine(case, engine)], json=json, plot=plot, flows=flows)
+
+
+@app.command()
+def compare(
+    scenario: File,
+    trace: Annotated[Path | None, typer.Option(help="Compare with this trace.")] = None,
+    max_error: Annotated[
+        float | None, typer.Option(help="Exit with 1 if every model errs by more than this.")
+    ] = None,
+    json: Json = False,
+    plot: Plot = None,
+) -> None:
+    """All models beside a measurement: their errors and the assumptions that break.
+
+    The measurement is the given trace, else the stored run of this very scenario, else ns-2.
+
+    Example: vegasmodel compare mixed.toml
+    """
+    from vegasmodel import comparison, console
+    from vegasmodel.scenario import load
+    from vegasmodel.units import FieldError
+
+    if max_error is not None and not max_error >= 0:
+        raise FieldError("--max-error", max_error, "a number, at least 0")
+    _check_picture(plot)
+    result = comparison.compare(load(scenario), trace=trace)
+    if json:
+        console.print_json(result.to_json())
+    else:
+        result.table()
+    if plot is not None:
+        result.plot(plot)
+    if max_error is not None:
+        worst = result.best_error()
+        if worst is None or worst > max_error:
+            raise Shortfall(
+                f"no model is within --max-error {max_error:g}; the best errs by {worst}"
+            )
+
+
+def _check_picture(path: Path | None) -> None:
+    """Before any work: a picture can be written there."""
+    if path is not None:
+        from vegasmodel.console import output_path
+
+        output_path(path, "--plot", (".png", ".svg", ".pdf"))
+
+
+def _show(
+    scenario: Scenario,
+    results: Sequence[Prediction],
+    *,
+    json: bool,
+    plot: Path | None,
+    flows: bool = False,
+) -> None:
+    from vegasmodel import console
+
+    if plot is not None:
+        from vegasmodel import plots
+
+        plots.save(plots.throughput_bars(scenario, results), plot)
+    if json:
+        console.print_json(console.results_json(scenario, results))
+    else:
+        console.print_results(scenario, results, per_flow=flows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; turn every expected failure into one line and an exit status."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The exit status of a command line."""
+    from vegasmodel.units import FieldError
+
+    try:
+        status: Any = app(args=arguments, prog_name="vegasmodel", standalone_mode=False)
+    except FieldError as error:
+        return _complain(str(error), 2)
+    except Shortfall as short:
+        return _complain(str(short), 1)
+    except typer.Abort:
+        return _complain("interrupted", 130)
+    except BrokenPipeError:  # the reader of a pipe went away
+        sys.stderr.close()
+        return 141
+    except Exception as error:
+        text = getattr(error, "format_message", None)  # typer's own usage errors
+        if text is None and type(error).__name__ not in ("EngineMissing", "EngineFailed"):
+            raise
+        return _complain(text() if text else str(error), 2)
+    return status if isinstance(status, int) else 0
+
+
+def _complain(message: str, status: int) -> int:
+    line = " ".join(message.split())
+    sys.stderr.write(f"vegasmodel: {line}\n")
+    return status

@@ -1,0 +1,139 @@
+"""Predictions beside a measurement: the one place where the sources of evidence meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vegasmodel.metrics import log_ratio_error, nrmse
+from vegasmodel.prediction import Prediction
+from vegasmodel.predictor import MODELS, predict_all
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENGINES = ("ns2",)
+
+
+def run_engine(scenario: Scenario, engine: str = "ns2") -> Prediction:
+    """Run a packet-level simulator on the scenario.  ``FieldError`` for an unknown engine."""
+    if engine not in ENGINES:
+        raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
+    from vegasmodel.packets import ns2
+
+    return ns2.run(scenario)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models and one measurement of the same scenario, with each model's error."""
+
+    scenario: Scenario
+    measured: Prediction
+    models: tuple[Prediction, ...]
+
+    @property
+    def results(self) -> tuple[Prediction, ...]:
+        """The models, then the measurement."""
+        return (*self.models, self.measured)
+
+    @property
+    def errors(self) -> dict[str, dict[str, float | None]]:
+        """Per model: ``throughput_nrmse``, ``ratio`` (logarithm), ``base_rtt``."""
+        return {p.model: model_errors(p, self.measured) for p in self.models if p.applicable}
+
+    def best_error(self) -> float | None:
+        """The smallest throughput error of any model; ``None`` if none has one."""
+        values = [e["throughput_nrmse"] for e in self.errors.values()]
+        return min((v for v in values if v is not None), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``compare --json``."""
+        return {
+            "scenario": self.scenario.name,
+            "results": [p.to_json() for p in self.results],
+            "errors": self.errors,
+        }
+
+    def table(self) -> None:
+        """Print models, measurement and errors."""
+        from vegasmodel import console
+
+        shown = [p for p in self.results if p.applicable]
+        console.print_results(self.scenario, shown)
+        rows = [
+            [
+                name,
+                *(console.number(e[key], 3) for key in ("throughput_nrmse", "ratio", "base_rtt")),
+            ]
+            for name, e in self.errors.items()
+        ]
+        columns = ["model", "throughput NRMSE", "ln ratio error", "baseRTT NRMSE"]
+        out = console.console()
+        out.print()
+        out.print(console.table(columns, rows, f"Errors against {self.measured.model}"))
+
+    def plot(self, path: Path | None = None) -> Figure:
+        """Each group's throughput by every model, the measurement last; saved if given a path."""
+        from vegasmodel import plots
+
+        figure = plots.throughput_bars(self.scenario, self.results)
+        if path is not None:
+            plots.save(figure, path)
+        return figure
+
+
+def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:
+    """Errors of one prediction: NRMSE over flows, largest log ratio, NRMSE of baseRTT - rtt."""
+    throughput = None
+    if model.throughput is not None and measured.throughput is not None:
+        throughput = nrmse(model.throughput, measured.throughput)
+    return {
+        "throughput_nrmse": throughput,
+        "ratio": log_ratio_error(model.ratios, measured.ratios),
+        "base_rtt": _base_rtt_error(model, measured),
+    }
+
+
+def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
+    """NRMSE of the over-estimates ``baseRTT - rtt`` over the Vegas flows."""
+    if model.base_rtt is None or measured.base_rtt is None:
+        return None
+    members = model.scenario.members
+    vegas = np.array([m.flow.law == "vegas" for m in members])
+    rtt = np.array([m.rtt for m in members])
+    known = vegas & np.isfinite(model.base_rtt) & np.isfinite(measured.base_rtt)
+    if not known.any():
+        return None
+    return nrmse((model.base_rtt - rtt)[known], (measured.base_rtt - rtt)[known])
+
+
+def compare(
+    scenario: Scenario,
+    trace: str | Path | None = None,
+    models: Sequence[str] = MODELS,
+) -> Comparison:
+    """All models beside a measurement of the same scenario.
+
+    The measurement is the given trace; else the stored reference run of this very scenario; else
+    a fresh ns-2 run.  ``FieldError``: a bad trace; ``EngineMissing``: no measurement to be had.
+    """
+    measured = _measurement(scenario, trace)
+    return Comparison(scenario, measured, tuple(predict_all(scenario, models)))
+
+
+def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
+    if trace is not None:
+        from vegasmodel.packets import measured, read
+
+        return measured.to_prediction(read.read(trace), scenario)
+    from vegasmodel.packets import reference
+
+    stored = reference.lookup(scenario)
+    return stored if stored is not None else run_engine(scenario)

@@ -1,0 +1,181 @@
+"""Results as text: tables that read well in 80 columns, and the JSON documents of the commands."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError, format_time
+
+SCHEMA = 1
+MAX_COLUMNS = 4  # groups or ratios side by side; the JSON has them all
+
+
+def console() -> Console:
+    """Standard output as a terminal; 80 columns where it is none."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One JSON document on standard output and nothing else."""
+    sys.stdout.write(json.dumps({"schema": SCHEMA, **document}, allow_nan=False, indent=1) + "\n")
+
+
+def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str, Any]:
+    """The document of ``predict``, ``measure`` and ``ratio``."""
+    return {"scenario": scenario.name, "results": [result.to_json() for result in results]}
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure for a table; a dash for what is not known."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.{digits}g}"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
+    """First column to the left, figures to the right; names are printed as they are."""
+    grid = Table(
+        title=Text(title) if title else None, title_justify="left", box=None, padding=(0, 1)
+    )
+    for i, name in enumerate(columns):
+        left = i == 0
+        grid.add_column(
+            Text(name),
+            justify="left" if left else "right",
+            overflow="fold" if left else "ellipsis",
+            no_wrap=not left,
+        )
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def headline(scenario: Scenario) -> str:
+    """The scenario in a line or two: links, then groups."""
+    links = "; ".join(
+        f"{link.name}: {link.capacity:.6g} pkt/s, buffer {link.buffer:g} pkt"
+        for link in scenario.links[:3]
+    )
+    more = f" and {len(scenario.links) - 3} more links" if len(scenario.links) > 3 else ""
+    return f"{scenario.name} ({links}{more}; packets of {scenario.packet_size:g} B)"
+
+
+def results_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
+    """Models in rows; each group's mean throughput per flow, the ratios, Jain's index."""
+    groups = [group.name for group in scenario.flows][:MAX_COLUMNS]
+    pairs = [f"{a}/{b}" for i, a in enumerate(groups) for b in groups[i + 1 :]][:MAX_COLUMNS]
+    columns = ["model", *(f"{g} pkt/s" for g in groups), *pairs, "Jain", "load"]
+    rows = []
+    for result in results:
+        if not result.applicable:
+            continue
+        load = None if result.utilization is None else float(result.utilization[0])
+        rows.append(
+            [
+                result.model,
+                *(number(result.groups.get(g)) for g in groups),
+                *(number(result.ratios.get(p)) for p in pairs),
+                number(result.jain, 3),
+                number(load, 3),
+            ]
+        )
+    return table(columns, rows)
+
+
+def notes(results: Sequence[Prediction]) -> list[str]:
+    """One paragraph a model: the assumptions that the scenario breaks, or why it has no answer."""
+    lines = []
+    for result in results:
+        if not result.applicable:
+            lines.append(f"{result.model} has no answer: {result.reason}.")
+        for assumption in result.assumptions:
+            if assumption.holds is False:
+                detail = f": {assumption.detail}" if assumption.detail else ""
+                lines.append(f"{result.model} assumes {assumption.name}{detail}.")
+    return lines
+
+
+def print_results(
+    scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False
+) -> None:
+    """The whole text form: headline, table, broken assumptions."""
+    out = console()
+    out.print(Text(headline(scenario)))
+    out.print()
+    out.print(results_table(scenario, results))
+    if len(scenario.flows) > MAX_COLUMNS:
+        out.print(Text(f"({len(scenario.flows)} groups; --json lists them all)"))
+    if per_flow:
+        for result in results:
+            if result.applicable:
+                out.print()
+                out.print(flow_table(result))
+    paragraphs(notes(results))
+
+
+def paragraphs(lines: Sequence[str]) -> None:
+    """Sentences under a table, wrapped at the terminal's width."""
+    out = console()
+    if lines:
+        out.print()
+    for line in lines:
+        wrapped = textwrap.fill(line, width=min(out.width, 100), subsequent_indent="  ")
+        out.print(Text(wrapped))
+
+
+def flow_table(result: Prediction, most: int = 50) -> Table:
+    """Flows in rows: what one model or measurement says of each."""
+    rows = []
+    data = result.to_json()["flows"]
+    for flow in data[:most]:
+        span = flow["throughput_range_pps"]
+        rate = number(flow["throughput_pps"])
+        error = flow["throughput_se_pps"]
+        rows.append(
+            [
+                flow["name"],
+                rate if error is None else f"{rate} ± {number(error, 2)}",
+                "-" if span is None else f"{number(span[0])}..{number(span[1])}",
+                _time(flow["base_rtt_s"]),
+                _time(flow["rtt_mean_s"]),
+                number(flow["loss_rate"], 2),
+                number(flow["acks"], 8),
+                number(flow["retransmits"], 6),
+            ]
+        )
+    if len(data) > most:
+        rows.append([f"... {len(data) - most} more", *[""] * 7])
+    columns = ["flow", "pkt/s", "range", "baseRTT", "RTT", "loss", "ACKs", "rexmit"]
+    keep = [i for i in range(len(columns)) if i < 2 or any(row[i] not in ("-", "") for row in rows)]
+    return table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows], result.model)
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds)
+
+
+def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
+    """Check before any work that a result can be written there.  Raises ``FieldError``."""
+    allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists and can be written"
+    try:
+        parent = path.parent
+        good = path.suffix.lower() in suffixes and parent.is_dir() and os.access(parent, os.W_OK)
+        good = good and not path.is_dir()
+    except (OSError, ValueError):
+        good = False
+    if not good:
+        raise FieldError(field, str(path), allowed)
+    return path

@@ -1,0 +1,60 @@
+"""Flows in a word, as the command line takes them: ``vegas:alpha=3,beta=3``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError, parse
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
+    """``law[:key=value,...]`` as the table that a scenario file would hold."""
+    law, _, options = text.partition(":")
+    table: dict[str, Any] = {"law": law.strip(), **defaults}
+    for option in filter(None, (part.strip() for part in options.split(","))):
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise FieldError(
+                "flow", option, 'key=value after the law, as in "vegas:alpha=3,beta=3"'
+            )
+        table[key.strip()] = _value(value.strip())
+    return table
+
+
+def _value(text: str) -> object:
+    if text in ("true", "false"):
+        return text == "true"
+    if _WHOLE.fullmatch(text) and len(text) < 19:
+        return int(text)
+    if _NUMBER.fullmatch(text) and len(text) < 60:
+        return float(text)
+    return text
+
+
+def scenario_from_options(
+    flows: Sequence[str], *, capacity: str, rtt: str, buffer: str, packet_size: str, loss: str
+) -> Scenario:
+    """The one-link scenario of ``vegasmodel ratio``.  A law named twice gets ``-2``, ``-3``, ..."""
+    tables = [parse_flow(text, rtt=rtt) for text in flows]
+    seen: dict[str, int] = {}
+    for table in tables:
+        name = str(table.get("name", table["law"]))
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            table["name"] = f"{name}-{seen[name]}"
+    # Read each option under its own name first, so that an error names the option.
+    size = parse(packet_size, "bytes", field="--packet-size", low=1.0, high=65535.0)
+    parse(capacity, "rate", field="--capacity", packet_size=size, low_open=True)
+    parse(buffer, "packets", field="--buffer", packet_size=size, infinite=True)
+    parse(loss, "fraction", field="--loss", high=1.0)
+    parse(rtt, "time", field="--rtt", low_open=True)
+    link = {"capacity": capacity, "buffer": buffer, "loss": loss}
+    return Scenario.from_dict(
+        {"name": "ratio", "packet_size": packet_size, "link": [link], "flow": tables}
+    )

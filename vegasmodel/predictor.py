@@ -1,0 +1,69 @@
+"""One scenario, every model: which exist, and what each predicts."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import cast
+
+from vegasmodel.prediction import Prediction
+from vegasmodel.rules import nearest
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+# model name -> module and function that answer a scenario; loaded when asked
+_MODELS = MappingProxyType(
+    {
+        "equilibrium": ("vegasmodel.adapters.secular", "equilibrium"),
+        "bands": ("vegasmodel.adapters.secular", "bands"),
+        "arrivals": ("vegasmodel.adapters.secular", "arrivals"),
+        "arrivals-bonald": ("vegasmodel.adapters.secular", "arrivals_bonald"),
+        "minicycle": ("vegasmodel.adapters.minicycle", "answer"),
+        "red": ("vegasmodel.adapters.red", "answer"),
+        "random-loss": ("vegasmodel.adapters.random_loss", "answer"),
+        "rate-delay": ("vegasmodel.adapters.rate_delay", "answer"),
+        "network": ("vegasmodel.adapters.network", "answer"),
+        "fluid": ("vegasmodel.adapters.fluid", "answer"),
+    }
+)
+MODELS = tuple(_MODELS)
+CLOSED_FORMS = tuple(name for name in MODELS if name != "fluid")
+
+
+def choose(model: str | None) -> tuple[str, ...]:
+    """Names of the models that a user's choice stands for: a name, ``all``, or closed forms."""
+    if model is None:
+        return CLOSED_FORMS
+    if model == "all":
+        return MODELS
+    if model not in _MODELS:
+        allowed = f"all, {', '.join(MODELS)}{nearest(model, MODELS)}"
+        raise FieldError("--model", model, f"one of {allowed}")
+    return (model,)
+
+
+def predict(scenario: Scenario, model: str = "fluid") -> Prediction:
+    """What one model predicts.
+
+    ``model`` is one of ``MODELS``.  A model that cannot be evaluated for the scenario answers
+    with ``applicable=False`` and a reason; it does not raise.  ``FieldError``: no such model.
+    """
+    (name,) = choose(model) if model != "all" else ("all",)
+    if name == "all":
+        raise FieldError("model", model, "one model here; predict_all(scenario) answers with all")
+    module, function = _MODELS[name]
+    answer = cast(
+        "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)
+    )
+    began = time.perf_counter()
+    prediction = answer(scenario)
+    seconds = time.perf_counter() - began
+    return dataclasses.replace(prediction, model=name, seconds=seconds)
+
+
+def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
+    """Every model's prediction, those without an answer included."""
+    return [predict(scenario, model) for model in models]
