@@ -1,0 +1,231 @@
+"""One TCP Vegas beside one TCP Reno source at a drop-tail link: the mini-cycle model.
+
+Source: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario" (2002), key
+`devendictis`.  Both protocols go through a common cycle from loss to loss.  Reno halves its window
+and adds one packet a mini-cycle (one window, one RTT); Vegas cuts its window to ``decrease`` times
+the old one, grows alike until its backlog reaches its threshold, and then gives way.
+
+``form="derived"`` (default) is the model derived anew and completed, see `minicycle_derived`;
+``form="printed"`` evaluates the paper's formulas as they stand, see `minicycle_printed`.
+
+``buffer`` counts waiting packets; the one in transmission is part of ``mu T``, since ``rtt``
+includes its transmission time.  So ``mu T + buffer`` packets fit, as the paper says, and ns-2's
+drop-tail limit (which does not count the packet in service either) is the same number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vegasmodel.equilibrium import minicycle_derived as derived
+from vegasmodel.equilibrium import minicycle_printed as printed
+
+__all__ = ["OK", "PHASES", "UNDEFINED", "Cycle", "solve", "threshold", "throughput"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Form = Literal["derived", "printed"]
+Losers = Literal["both", "reno"]
+Variant = Literal["paper", "ns2", "linux"]
+
+PHASES = derived.PHASES
+OK, UNDEFINED, BEHIND = 0, 1, 2
+RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle that counts as solved
+
+
+@dataclass(frozen=True, eq=False)
+class Cycle:
+    """The steady cycle.  Arrays of the inputs' broadcast shape; windows and packets per flow."""
+
+    vegas: Floats  # throughput of one Vegas flow, pkt/s
+    reno: Floats  # throughput of one Reno flow, pkt/s
+    window_vegas: Floats  # [..., 7] at the edges of the PHASES, packets
+    window_reno: Floats  # [..., 7]
+    length: Floats  # [..., 6] mini-cycles in each of the PHASES; they add up to N - 1
+    duration: Floats  # [..., 6] seconds; half of the first and of the last mini-cycle included
+    a: Floats  # mini-cycles with an empty queue, (11); below 1 where it never empties
+    b: Floats  # the mini-cycle in which Vegas stops growing, (16)
+    N: Floats  # mini-cycles in a cycle, (10)
+    period: Floats  # seconds from loss to loss
+    packets_vegas: Floats  # sent by one flow in a cycle
+    packets_reno: Floats
+    loss_rate_vegas: Floats  # packets lost over packets sent
+    loss_rate_reno: Floats
+    queue_mean: Floats  # time average of the waiting packets
+    utilization: Floats
+    regime: npt.NDArray[np.str_]  # "equilibrium" | "hold" | "loss-limited" (appendix A)
+    queue_empties: npt.NDArray[np.bool_]  # False: the small bandwidth-delay regime
+    residual: Floats  # relative misfit of the phases' lengths with N
+    status: npt.NDArray[np.int_]  # OK, UNDEFINED (no cycle), BEHIND (Vegas cannot follow Reno)
+
+
+def throughput(
+    capacity: npt.ArrayLike,
+    rtt: npt.ArrayLike,
+    buffer: npt.ArrayLike,
+    alpha: npt.ArrayLike = 3.0,
+    decrease: npt.ArrayLike = 0.75,
+    *,
+    beta: npt.ArrayLike | None = None,
+    form: Form = "derived",
+    losers: Losers = "both",
+    variant: Variant = "paper",
+    n_vegas: npt.ArrayLike = 1,
+    n_reno: npt.ArrayLike = 1,
+) -> tuple[Floats, Floats]:
+    """Throughputs of one Vegas and of one Reno flow, pkt/s: ``(vegas, reno)``.
+
+    Arguments as in `solve`; all arrays broadcast.  NaN where there is no cycle.
+    """
+    if form == "printed":
+        if losers != "both" or variant != "paper" or beta is not None:
+            raise ValueError("form='printed' knows losers='both', variant='paper', beta = alpha")
+        if np.any(np.asarray(n_vegas) != 1) or np.any(np.asarray(n_reno) != 1):
+            raise ValueError("form='printed' knows one source of each kind")
+        C, T, B, A, _, cut, _, _ = _inputs(capacity, rtt, buffer, alpha, alpha, decrease, 1, 1)
+        return printed.throughput(C, T, B, A, cut)
+    if form != "derived":
+        raise ValueError(f"form={form!r}: one of 'derived', 'printed'")
+    c = solve(
+        capacity, rtt, buffer, alpha, decrease,
+        beta=beta, losers=losers, variant=variant, n_vegas=n_vegas, n_reno=n_reno,
+    )  # fmt: skip
+    return c.vegas, c.reno
+
+
+def solve(
+    capacity: npt.ArrayLike,
+    rtt: npt.ArrayLike,
+    buffer: npt.ArrayLike,
+    alpha: npt.ArrayLike = 3.0,
+    decrease: npt.ArrayLike = 0.75,
+    *,
+    beta: npt.ArrayLike | None = None,
+    losers: Losers = "both",
+    variant: Variant = "paper",
+    n_vegas: npt.ArrayLike = 1,
+    n_reno: npt.ArrayLike = 1,
+) -> Cycle:
+    """The whole cycle of the derived model.
+
+    capacity in pkt/s, rtt (the paper's T) in s, buffer in packets, alpha and beta (default: alpha)
+    in packets, decrease the paper's lambda in (0, 1].
+
+    losers: hypothesis 5.  "both" as in the paper; "reno": Vegas loses nothing and is never cut, so
+    ``decrease`` does not act (lambda = 1).
+    variant: where Vegas grows, holds and shrinks.  "paper": below alpha, between, above beta;
+    "ns2": alpha - 1/2 and beta + 1/2 (the backlog is rounded); "linux": alpha and beta + 1 (it is
+    truncated), of W (RTT - base)/base instead of W (RTT - base)/RTT.
+    n_vegas, n_reno: sources of one kind, all with this rtt, in step with each other.
+
+    Raises ValueError for arguments out of range.
+    """
+    C, T, B, lo, hi, cut, n_V, n_R = _inputs(
+        capacity, rtt, buffer, alpha, alpha if beta is None else beta, decrease, n_vegas, n_reno
+    )
+    if losers not in ("both", "reno"):
+        raise ValueError(f"losers={losers!r}: one of 'both', 'reno'")
+    if np.any(hi < lo):
+        raise ValueError("beta: must be at least alpha")
+    finite = np.isfinite(B)
+    path = derived.Path(
+        M=C * T,
+        B=np.where(finite, B, 1.0),
+        lower=_edge(lo, "lower", variant, n_V, C * T),
+        upper=_edge(hi, "upper", variant, n_V, C * T),
+        cut=np.ones_like(C) if losers == "reno" else cut,
+        n_vegas=n_V,
+        n_reno=n_R,
+    )
+    sums = derived.cycle(path)
+    solved = finite & (sums.residual <= RESIDUAL)
+    status = np.where(solved, OK, np.where(finite & sums.behind, BEHIND, UNDEFINED))
+    return _result(path, sums, C, solved, status, both=losers == "both")
+
+
+def _result(
+    path: derived.Path,
+    sums: derived.Sums,
+    C: Floats,
+    solved: npt.NDArray[np.bool_],
+    status: npt.NDArray[np.int_],
+    *,
+    both: bool,
+) -> Cycle:
+    n_V, n_R = path.n_vegas, path.n_reno
+
+    def known(x: Floats) -> Floats:
+        return np.where(solved if x.ndim == solved.ndim else solved[..., None], x, np.nan)
+
+    total = sums.rounds.sum(axis=-1)  # mu times the period
+    sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
+    at_upper = sums.V[..., 6] >= path.upper.window(path.B)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss_R = np.where(sent_R > 0, 1 / sent_R, np.nan)
+    deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
+    return Cycle(
+        vegas=known(C * sent_V / total),
+        reno=known(C * sent_R / total),
+        window_vegas=known(sums.V / n_V[..., None]),
+        window_reno=known(sums.R / n_R[..., None]),
+        length=known(sums.length),
+        duration=known(sums.rounds / C[..., None]),
+        a=known(1 + deficit / (n_V + n_R)),
+        b=known(1 + sums.length[..., 0] + sums.length[..., 1]),
+        N=known(sums.count),
+        period=known(total / C),
+        packets_vegas=known(sent_V),
+        packets_reno=known(sent_R),
+        loss_rate_vegas=known(1 / sent_V if both else np.zeros_like(sent_V)),
+        loss_rate_reno=known(loss_R),
+        queue_mean=known(sums.queue / total),
+        utilization=known((sums.sent_vegas + sums.sent_reno) / total),
+        regime=np.where(sums.growing, "loss-limited", np.where(at_upper, "equilibrium", "hold")),
+        queue_empties=deficit > 0,
+        residual=known(sums.residual),
+        status=status,
+    )
+
+
+def _edge(
+    threshold: Floats, side: Literal["lower", "upper"], variant: Variant, n_V: Floats, M: Floats
+) -> derived.Edge:
+    """(7) for all Vegas sources together, at the lower or upper edge of the variant's rule."""
+    if variant not in ("paper", "ns2", "linux"):
+        raise ValueError(f"variant={variant!r}: one of 'paper', 'ns2', 'linux'")
+    offset = {"paper": (0.0, 0.0), "ns2": (-0.5, 0.5), "linux": (0.0, 1.0)}[variant]
+    A = n_V * np.maximum(threshold + offset[side == "upper"], 0.0)
+    return derived.Edge(shift=np.zeros_like(A) if variant == "linux" else A, pull=A * M)
+
+
+def _inputs(*values: npt.ArrayLike) -> list[Floats]:
+    """Broadcast float64 arrays: capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno."""
+    arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values))
+    names = ("capacity", "rtt", "buffer", "alpha", "beta", "decrease", "n_vegas", "n_reno")
+    for name, x in zip(names, arrays, strict=True):
+        good = x >= 0 if name == "buffer" else (x > 0) & np.isfinite(x)
+        if name == "decrease":
+            good = good & (x <= 1)
+        if name.startswith("n_"):
+            good = good & (x >= 1)
+        if not np.all(good):
+            allowed = {"buffer": "at least 0", "decrease": "more than 0 and at most 1"}
+            text = allowed.get(name, "at least 1" if name.startswith("n_") else "finite, above 0")
+            raise ValueError(f"{name}: {text}")
+    return [np.array(x) for x in arrays]
+
+
+def threshold(
+    capacity: npt.ArrayLike, rtt: npt.ArrayLike, alpha: npt.ArrayLike, decrease: npt.ArrayLike
+) -> Floats:
+    """B_th in packets: below it Vegas never reaches its equilibrium (appendix A holds).
+
+    The positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``; the paper's
+    approximation is alpha (3 - 2 lambda).
+    """
+    C, T, _, A, _, cut, _, _ = _inputs(capacity, rtt, 0.0, alpha, alpha, decrease, 1, 1)
+    k = A * (3 - 2 * cut)
+    return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)

@@ -1,0 +1,101 @@
+"""`devendictis`, equations (7)-(17) and appendix A, exactly as printed.
+
+Two of them are wrong (marked below; `docs/errata.md` has the derivations).  Where the printed
+limits a, b, N of a sum are not whole numbers, the closed forms are evaluated as they stand and the
+sum over (17) is continued by Euler and Maclaurin's formula, which is exact to 1e-4 packets where
+they are whole.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def throughput(
+    mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
+) -> tuple[Floats, Floats]:
+    """Lambda_Vegas and Lambda_Reno in pkt/s; mu in pkt/s, T in s, B and alpha in packets."""
+    B_th = alpha * (3 - 2 * lam)
+    below = np.less(B, B_th)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        small, large = appendix_a(mu, T, B, lam), equilibrium(mu, T, B, alpha, lam)
+        vegas = np.where(below, small[0] / small[2], large[0] / large[2])
+        reno = np.where(below, small[1] / small[2], large[1] / large[2])
+    return vegas, reno
+
+
+def equilibrium(
+    mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """P_Vegas, P_Reno in packets and Delta in seconds, for B above B_th."""
+    M = mu * T
+    # (7) at q = B
+    W_V_N = alpha * (M + B) / B
+    W_R_N = (M + B) * (B - alpha) / B + 1
+    # (8), (9)
+    W_R_1, W_V_1 = W_R_N / 2, lam * W_V_N
+    # (10) at i = N
+    N = W_R_N - W_R_1 + 1
+    P_Reno = N * W_R_1 + N * (N - 1) / 2
+    # (11), (12)
+    W_V_a = (M + W_V_1 - W_R_1) / 2
+    W_R_a = (M + W_R_1 - W_V_1) / 2
+    a = (M - W_R_1 - W_V_1) / 2 + 1
+    A_V = a * W_V_1 + a * (a - 1) / 2
+    Delta_a = a * T
+    # (16) and its solution b
+    b = a + (-(W_V_a - alpha) + np.sqrt((W_V_a - alpha) ** 2 + 2 * alpha * M)) / 2
+    # (15) over phase 2
+    Delta_b = (T + (b - a + 1) / mu) * (b - a)
+    # Printed wrong: the increments of phase 2 count from a + 1, so (b - a + 1)(b - a)/2
+    B_V = (b - a) * W_V_a + (a + 1 + b) * (b - a) / 2
+    # (17), (15) over phase 3
+    W_R_b = W_R_a + b - a
+    C_V = phase_3_sum(W_R_b, N - b, M, alpha)
+    steps = N - b
+    Delta_c = (C_V + steps * W_R_b + steps * (steps + 1) / 2) / mu
+    return A_V + B_V + C_V, P_Reno, Delta_a + Delta_b + Delta_c
+
+
+def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
+    """(17): W_V(i) beside Reno's window ``W_R`` = W_R(b) + i - b."""
+    C = W_R - alpha - M
+    root = np.sqrt(C * C + 4 * alpha * W_R)
+    return np.where(C > 0, 2 * alpha * W_R / np.where(C > 0, C + root, 1.0), (root - C) / 2)
+
+
+def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
+    """C_V = sum of (17) over i = b+1 .. b+steps, for real ``steps``.
+
+    Euler and Maclaurin: the integral, half the difference of the end values, a twelfth of that of
+    the slopes.  The integral is elementary with the queue as parameter: W_V = alpha + X/q,
+    di = (1 + X/q^2) dq, X = alpha mu T.
+    """
+    X = alpha * M
+
+    def at(R: Floats) -> tuple[Floats, Floats, Floats]:
+        W = vegas_window(R, M, alpha)
+        q = W + R - M
+        slope = -X / (q * q + X)
+        integral = alpha * (q - X / q) + X * np.log(q) - X * X / (2 * q * q)
+        return W, slope, integral
+
+    (W0, s0, I0), (W1, s1, I1) = at(W_R), at(W_R + steps)
+    return I1 - I0 + (W1 - W0) / 2 + (s1 - s0) / 12
+
+
+def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
+    """P_Vegas, P_Reno in packets and Delta in seconds, for B below B_th."""
+    M = mu * T
+    N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1
+    P_Reno = 3 / 2 * N * (N - 1)
+    P_Vegas = (1 + lam) / (2 * (1 - lam)) * N * (N - 1)
+    a = (M - (N - 1) / (1 - lam)) / 2 + 1
+    # Printed wrong: (N-1)/(1-lambda) + N + a - 1, which is mu T + N - a + 1
+    Delta = a * T + ((N - 1) / (1 - lam) + N - a + 1) * (N - a) / mu
+    return P_Vegas, P_Reno, Delta
