@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vegasmodel import cli_forms
+
 if TYPE_CHECKING:
     from vegasmodel.prediction import Prediction
     from vegasmodel.scenario import Scenario
@@ -147,6 +149,11 @@ def compare(
             raise Shortfall(
                 f"no model is within --max-error {max_error:g}; the best errs by {worst}"
             )
+
+
+app.command()(cli_forms.equilibrium)
+app.command()(cli_forms.arrivals)
+app.command()(cli_forms.rd)
 
 
 def _check_picture(path: Path | None) -> None:

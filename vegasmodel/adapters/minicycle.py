@@ -1,0 +1,143 @@
+"""Adapter of the mini-cycle model (``devendictis``): Vegas beside Reno at a drop-tail buffer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.adapters.common import LOSS_BASED, left_out, one_link, plain_queue
+from vegasmodel.equilibrium import minicycle
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Flow, Scenario
+
+NAME = "minicycle"
+
+
+def answer(scenario: Scenario) -> Prediction:
+    """The steady cycle of the derived model.
+
+    ``variant = "paper"`` keeps hypothesis 5: both sources lose.  The packet-level variants let the
+    loss fall on whoever is growing when the buffer overflows: on Reno always, on Vegas only where
+    its backlog is still below its threshold (regime "loss-limited").
+    """
+    reason = _reason(scenario)
+    if reason is not None:
+        return Prediction.not_applicable(NAME, scenario, reason)
+    link = scenario.links[0]
+    vegas = next(g for g in scenario.flows if g.law == "vegas")
+    member = np.array([m.flow.law == "vegas" for m in scenario.members])
+    cycle, losers = _cycle(scenario, vegas, int(member.sum()), int((~member).sum()))
+    if int(cycle.status) != minicycle.OK:
+        return Prediction.not_applicable(NAME, scenario, _no_cycle(int(cycle.status)))
+    rtt = scenario.members[0].rtt
+    queue = float(cycle.queue_mean)
+    return Prediction(
+        NAME,
+        scenario,
+        _per_flow(member, cycle.vegas, cycle.reno),
+        base_rtt=np.where(member, rtt, np.nan),
+        rtt_mean=np.full(member.size, rtt + queue / link.capacity),
+        loss_rate=_per_flow(member, cycle.loss_rate_vegas, cycle.loss_rate_reno),
+        queue_mean=np.array([queue]),
+        utilization_links=np.array([float(cycle.utilization)]),
+        assumptions=(*_hypotheses(scenario, cycle, losers), *left_out(scenario)),
+    )
+
+
+def _cycle(
+    scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int
+) -> tuple[minicycle.Cycle, minicycle.Losers]:
+    link = scenario.links[0]
+
+    def solve(losers: minicycle.Losers) -> minicycle.Cycle:
+        return minicycle.solve(
+            link.capacity,
+            scenario.members[0].rtt,
+            link.buffer,
+            vegas.alpha,
+            vegas.decrease,
+            beta=vegas.beta,
+            losers=losers,
+            variant=vegas.variant,
+            n_vegas=n_vegas,
+            n_reno=n_reno,
+        )
+
+    both = solve("both")
+    if vegas.variant == "paper" or str(both.regime) == "loss-limited":
+        return both, "both"
+    return solve("reno"), "reno"
+
+
+def _reason(scenario: Scenario) -> str | None:
+    reason = one_link(scenario)
+    if reason is not None:
+        return reason
+    laws = {g.law for g in scenario.flows}
+    if "vegas" not in laws or not laws & set(LOSS_BASED):
+        return "the equations need Vegas and a loss-based law"
+    if "tahoe" in laws:
+        return "the equations halve the window after a loss; Tahoe starts again from one packet"
+    if len({m.rtt for m in scenario.members}) > 1:
+        return "the equations have one round-trip time for all flows"
+    if math.isinf(scenario.links[0].buffer):
+        return "the buffer is infinite: Reno never loses and there is no cycle"
+    vegas = [g for g in scenario.flows if g.law == "vegas"]
+    if len({(g.alpha, g.beta, g.decrease, g.variant) for g in vegas}) > 1:
+        return "the equations have one alpha, beta, decrease and variant for all Vegas flows"
+    if any(g.decrease != 0.5 for g in scenario.flows if g.law != "vegas"):
+        return "the equations halve the loss-based window; a decrease other than 0.5 is given"
+    return None
+
+
+def _no_cycle(status: int) -> str:
+    if status == minicycle.BEHIND:
+        return "Vegas cannot shrink as fast as Reno's growth asks; the cycle does not exist"
+    return "the equations have no periodic solution here"
+
+
+def _hypotheses(
+    scenario: Scenario, cycle: minicycle.Cycle, losers: minicycle.Losers
+) -> list[Assumption]:
+    """Hypotheses 1 to 5 of the paper, section 3 (1, the receiver's window, is in ``left_out``)."""
+    link = scenario.links[0]
+    product = link.capacity * scenario.members[0].rtt
+    grows = str(cycle.regime) == "loss-limited"
+    both_lose = losers == "reno" or grows
+    large = product > link.buffer
+    single = len(scenario.members) == 2
+    return [
+        Assumption(
+            "bandwidth-delay-product-above-buffer",
+            large,
+            ""
+            if large
+            else f"mu T is {product:.4g} pkt, the buffer {link.buffer:g}; extended here",
+        ),
+        Assumption("fast-retransmit-only", None, "timeouts are not in the equations"),
+        Assumption(
+            "buffer-empty-after-a-loss",
+            bool(cycle.queue_empties),
+            "" if cycle.queue_empties else "the queue never empties; the cycle is extended to this",
+        ),
+        Assumption(
+            "synchronised-losses",
+            both_lose,
+            ""
+            if both_lose
+            else "Vegas is not growing when the buffer overflows: packets are lost by the "
+            'loss-based flow only (variant "ns2" or "linux" takes that)',
+        ),
+        Assumption(
+            "one-source-of-each-kind",
+            single,
+            "" if single else "several sources are taken to go through the cycle in step",
+        ),
+        plain_queue(link),
+    ]
+
+
+def _per_flow(member: np.ndarray[tuple[int], np.dtype[np.bool_]], v: Floats, r: Floats) -> Floats:
+    return np.where(member, float(v), float(r))

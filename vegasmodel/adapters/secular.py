@@ -1,0 +1,171 @@
+"""Adapters of the Vegas steady state: ``equilibrium``, ``bands``, ``arrivals``, ``arrivals-bonald``.
+
+All four speak of Vegas flows alone on one link, and differ in the over-estimates ``x`` and in
+whether the thresholds leave a set.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.adapters.common import column, laws_within, left_out, one_link, plain_queue, rtts
+from vegasmodel.equilibrium import arrivals as arrival_order
+from vegasmodel.equilibrium import bands as threshold_bands
+from vegasmodel.equilibrium import secular
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Scenario
+
+
+def equilibrium(scenario: Scenario) -> Prediction:
+    """``boutremans`` (3)-(6) with the over-estimates given, or those of the arrival order."""
+    return _steady_state("equilibrium", scenario, over_estimates)
+
+
+def arrivals(scenario: Scenario) -> Prediction:
+    """Each flow takes the queue that it finds for a part of its propagation: exact recursion."""
+    return _steady_state("arrivals", scenario, measured)
+
+
+def arrivals_bonald(scenario: Scenario) -> Prediction:
+    """Bonald's closed form as ``boutremans`` 3.1.2 prints it; its rates need not add up to c."""
+    name = "arrivals-bonald"
+    reason = _reason(scenario)
+    alpha = threshold(scenario)
+    if reason is None and len(set(alpha)) > 1:
+        reason = "the closed form has one alpha for all flows"
+    if reason is not None:
+        return Prediction.not_applicable(name, scenario, reason)
+    c = scenario.links[0].capacity
+    order = _order(scenario)
+    x, rates = np.empty(alpha.size), np.empty(alpha.size)
+    x[order], rates[order] = arrival_order.bonald(alpha.size, float(alpha[0]), c)
+    spaced = Assumption(
+        "one-arrival-at-a-time",
+        len({m.start for m in scenario.members}) == len(scenario.members),
+        "the i-th flow must find the others in equilibrium; some start together",
+    )
+    rest = _hypotheses(scenario, float("nan"))
+    return Prediction(
+        name, scenario, rates, base_rtt=rtts(scenario) + x, assumptions=(_said(spaced), *rest)
+    )
+
+
+def bands(scenario: Scenario) -> Prediction:
+    """alpha <= beta: every flow's least and greatest rate over the set of equilibria."""
+    reason = _reason(scenario)
+    if reason is not None:
+        return Prediction.not_applicable("bands", scenario, reason)
+    alpha, beta = column(scenario, lambda f: f.alpha), column(scenario, lambda f: f.beta)
+    variant = scenario.flows[0].variant
+    x, rtt, c = over_estimates(scenario), rtts(scenario), scenario.links[0].capacity
+    band = threshold_bands.equilibria(alpha, beta, x, c, rtt=rtt, variant=variant)
+    low, high = band.rate_range
+    middle = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))
+    return Prediction(
+        "bands",
+        scenario,
+        middle.rates,
+        throughput_range=np.stack([low, high], axis=-1),
+        base_rtt=rtt + x,
+        assumptions=tuple(_hypotheses(scenario, float(middle.delay), one_threshold=False)),
+    )
+
+
+def threshold(scenario: Scenario) -> Floats:
+    """The one backlog that stands for each flow's band: its middle.
+
+    The window holds while the backlog is in [alpha, beta] (paper), [alpha - 1/2, beta + 1/2)
+    (ns-2, which rounds) or [alpha, beta + 1) (Linux, which truncates).
+    """
+    edge = {"paper": 0.0, "ns2": 0.0, "linux": 1.0}
+    return column(scenario, lambda f: (f.alpha + f.beta + edge[f.variant]) / 2)
+
+
+def over_estimates(scenario: Scenario) -> Floats:
+    """``x_i`` of each flow: as given; measured ones from the arrival order where starts differ."""
+    x = measured(scenario)
+    for i, member in enumerate(scenario.members):
+        if member.flow.over_estimate != "measured":
+            x[i] = member.flow.over_estimate
+    return x
+
+
+def measured(scenario: Scenario) -> Floats:
+    """Exact recursion: ``x`` is the queueing delay that the flows before have settled at.
+
+    Flows that start together find the same queue.
+    """
+    x = np.zeros(len(scenario.members))
+    alpha, rtt, c = threshold(scenario), rtts(scenario), scenario.links[0].capacity
+    starts = np.array([m.start for m in scenario.members])
+    for start in np.unique(starts)[1:]:
+        before = starts < start
+        state = secular.solve(alpha[before], x[before], c, rtt=rtt[before], variant=_law(scenario))
+        x[starts == start] = state.delay
+    return x
+
+
+def _steady_state(name: str, scenario: Scenario, x_of: object) -> Prediction:
+    reason = _reason(scenario)
+    if reason is not None:
+        return Prediction.not_applicable(name, scenario, reason)
+    x = measured(scenario) if x_of is measured else over_estimates(scenario)
+    c, rtt = scenario.links[0].capacity, rtts(scenario)
+    state = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))
+    return Prediction(
+        name,
+        scenario,
+        state.rates,
+        base_rtt=rtt + x,
+        rtt_mean=rtt + state.delay,
+        loss_rate=np.zeros(x.size),
+        queue_mean=np.array([c * float(state.delay)]),
+        assumptions=tuple(_hypotheses(scenario, float(state.delay))),
+    )
+
+
+def _law(scenario: Scenario) -> str:
+    """Which equation: ns-2's rounding widens the band about the middle but leaves it there."""
+    return "linux" if scenario.flows[0].variant == "linux" else "paper"
+
+
+def _reason(scenario: Scenario) -> str | None:
+    reason = one_link(scenario) or laws_within(scenario, ["vegas"])
+    if reason is None and len({group.variant for group in scenario.flows}) > 1:
+        reason = "the equations have one variant of Vegas for all flows"
+    return reason
+
+
+def _hypotheses(
+    scenario: Scenario, delay: float, *, one_threshold: bool = True
+) -> list[Assumption]:
+    link = scenario.links[0]
+    queue = link.capacity * delay
+    rows = [
+        Assumption(
+            "infinite-buffer",
+            link.buffer == math.inf or queue <= link.buffer,
+            f"the equations want a queue of {queue:.4g} pkt, the buffer holds {link.buffer:g}",
+        )
+    ]
+    if one_threshold:
+        rows.append(
+            Assumption(
+                "alpha-equals-beta",
+                all(g.alpha == g.beta for g in scenario.flows),
+                "alpha < beta leaves a set of equilibria (model bands); this is its middle",
+            )
+        )
+    return [*map(_said, rows), plain_queue(link), *left_out(scenario)]
+
+
+def _said(assumption: Assumption) -> Assumption:
+    """The detail explains a failure; it has no place where the hypothesis holds."""
+    return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
+
+
+def _order(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return np.argsort([m.start for m in scenario.members], kind="stable")

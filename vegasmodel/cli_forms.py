@@ -1,0 +1,223 @@
+"""Commands that give the closed forms by themselves: ``equilibrium``, ``arrivals``, ``rd``.
+
+A list stands between commas (``--alpha 3,3``); a single value holds for every flow.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from vegasmodel.units import FieldError, format_time, parse
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Capacity = Annotated[str, typer.Option(help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')]
+PacketSize = Annotated[str, typer.Option(help="Data packet, headers included.")]
+Variant = Annotated[str, typer.Option(help="paper, ns2 or linux.")]
+
+
+def equilibrium(
+    capacity: Capacity,
+    alpha: Annotated[str, typer.Option(help="Packets; a list, or one for all.")] = "3",
+    over_estimate: Annotated[
+        str, typer.Option(help="baseRTT - rtt of each flow; its length is the number of flows.")
+    ] = "0 s,0 s",
+    rtt: Annotated[str | None, typer.Option(help="Needed by variant linux.")] = None,
+    variant: Variant = "paper",
+    packet_size: PacketSize = "1000 B",
+    json: Json = False,
+) -> None:
+    """Vegas flows alone on one link: queueing delay and rates, boutremans (3) to (6).
+
+    Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
+    """
+    import numpy as np
+
+    from vegasmodel import console
+    from vegasmodel import equilibrium as forms
+    from vegasmodel.rules import Choice
+    from vegasmodel.scenario import VARIANTS
+
+    Choice(VARIANTS).check(variant, "--variant")
+    c = parse_capacity(capacity, packet_size)
+    x = values(over_estimate, "time", "--over-estimate")
+    thresholds = spread(values(alpha, "packets", "--alpha", low_open=True), x.size, "--alpha")
+    trips = None
+    if rtt is not None:
+        trips = spread(values(rtt, "time", "--rtt", low_open=True), x.size, "--rtt")
+    elif variant == "linux":
+        raise FieldError("--rtt", rtt, "a time: variant linux divides by the base RTT")
+    state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
+    delay, status = float(state.delay), state.message
+    if json:
+        console.print_json(
+            {
+                "capacity_pps": c,
+                "variant": variant,
+                "queueing_delay_s": delay,
+                "queue_pkt": delay * c,
+                "rates_pps": state.rates.tolist(),
+                "residual": float(state.residual),
+                "status": status,
+            }
+        )
+        return
+    rows = [
+        [str(i + 1), console.number(a), format_time(over), console.number(r, 6), f"{r / c:.4f}"]
+        for i, (a, over, r) in enumerate(zip(thresholds, x, np.asarray(state.rates), strict=True))
+    ]
+    out = console.console()
+    columns = ["flow", "alpha", "over-estimate", "pkt/s", "share"]
+    out.print(console.table(columns, rows))
+    console.paragraphs(
+        [
+            f"Queueing delay {format_time(delay)}, {delay * c:.4g} packets. "
+            f"Relative residual {float(state.residual):.1e}; {status}."
+        ]
+    )
+
+
+def arrivals(
+    n: Annotated[int, typer.Option(help="Number of Vegas flows.")] = 20,
+    capacity: Capacity = "125pkt/s",
+    alpha: Annotated[str, typer.Option(help="Packets; a list, or one for all.")] = "3",
+    packet_size: PacketSize = "1000 B",
+    json: Json = False,
+) -> None:
+    """Who came first: each flow takes the queue that it finds for propagation delay.
+
+    The exact recursion beside Bonald's closed form, which does not add up to the capacity.
+
+    Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
+    """
+    import numpy as np
+
+    from vegasmodel import console
+    from vegasmodel.equilibrium import arrivals as forms
+    from vegasmodel.rules import Integer
+
+    Integer(1, 100_000).check(n, "--n")
+    c = parse_capacity(capacity, packet_size)
+    thresholds = spread(values(alpha, "packets", "--alpha", low_open=True), n, "--alpha")
+    exact = forms.recursion(thresholds, c)
+    one_alpha = bool(np.all(thresholds == thresholds[0]))
+    x_bonald, bonald = (
+        forms.bonald(n, float(thresholds[0]), c) if one_alpha else (np.full(n, np.nan),) * 2
+    )
+    if json:
+        console.print_json(
+            {
+                "capacity_pps": c,
+                "exact": {"over_estimates_s": exact.x.tolist(), "rates_pps": exact.rates.tolist()},
+                "bonald": {"over_estimates_s": x_bonald.tolist(), "rates_pps": bonald.tolist()}
+                if one_alpha
+                else None,
+            }
+        )
+        return
+    shown = np.arange(n) if n <= 40 else np.r_[0:20, n - 20 : n]
+    rows = [
+        [
+            str(i + 1),
+            format_time(float(exact.x[i])),
+            console.number(float(exact.rates[i])),
+            format_time(float(x_bonald[i])) if one_alpha else "-",
+            console.number(float(bonald[i])),
+        ]
+        for i in shown
+    ]
+    totals = [console.number(float(rates.sum()), 6) for rates in (exact.rates, bonald)]
+    rows.append(["sum", "", totals[0], "", totals[1]])
+    out = console.console()
+    columns = ["arrival", "x exact", "pkt/s exact", "x Bonald", "pkt/s Bonald"]
+    out.print(console.table(columns, rows))
+
+
+def rd(
+    rate: Annotated[float, typer.Option(help="Flows of class R (loss-based).")],
+    delay: Annotated[float, typer.Option(help="Flows of class D (delay-based).")],
+    capacity: Capacity,
+    k: Annotated[float, typer.Option(help="Target ratio of a class R flow's rate to a D's.")] = 1.0,
+    buffer: Annotated[str, typer.Option(help="Packets, both queues together.")] = "inf",
+    delay_buffer: Annotated[str, typer.Option(help="The D queue's part of the buffer.")] = "10 %",
+    alpha: Annotated[str, typer.Option(help="Packets that a class D flow wants queued.")] = "1",
+    packet_size: PacketSize = "1000 B",
+    json: Json = False,
+) -> None:
+    """Rate-Delay services: service rates, per-flow rates, the delay bound; podlesny (5) to (7).
+
+    Example: vegasmodel rd --rate 100 --delay 100 --capacity "100 Mbit/s" --buffer 3125pkt
+    """
+    from vegasmodel import console
+    from vegasmodel.equilibrium import rate_delay as forms
+    from vegasmodel.rules import Quantity
+
+    for name, value in (("--rate", rate), ("--delay", delay)):
+        Quantity("fraction", high=1e9).check(value, name)
+    if rate + delay == 0:
+        raise FieldError("--rate", rate, "more than 0 where --delay is 0")
+    Quantity("fraction", low_open=True).check(k, "--k")
+    size = parse(packet_size, "bytes", field="--packet-size", low=1.0, high=65535.0)
+    c = parse_capacity(capacity, packet_size)
+    whole = parse(buffer, "packets", field="--buffer", packet_size=size, infinite=True)
+    part = parse(delay_buffer, "fraction", field="--delay-buffer", high=1.0)
+    wanted = parse(alpha, "packets", field="--alpha", low_open=True)
+    S_R, S_D = forms.service_rates(rate, delay, c, k)
+    per_rate, per_delay = forms.flow_rates(rate, delay, c, k)
+    B_R, B_D = forms.split_buffer(whole, part)
+    figures: dict[str, Any] = {
+        "service_rate_R_pps": S_R,
+        "service_rate_D_pps": S_D,
+        "flow_rate_R_pps": per_rate,
+        "flow_rate_D_pps": per_delay,
+        "buffer_R_pkt": B_R,
+        "buffer_D_pkt": B_D,
+        "delay_bound_s": forms.delay_bound(B_D, S_D),
+        "loss_onset_flows": forms.loss_onset(B_D, wanted),
+    }
+    plain = {name: _finite(float(value)) for name, value in figures.items()}
+    if json:
+        console.print_json({"capacity_pps": c, "k": k, **plain})
+        return
+    labels = {
+        "service_rate_R_pps": "service rate of R (6), pkt/s",
+        "service_rate_D_pps": "service rate of D (7), pkt/s",
+        "flow_rate_R_pps": "one flow of R, pkt/s",
+        "flow_rate_D_pps": "one flow of D, pkt/s",
+        "buffer_R_pkt": "buffer of R, pkt",
+        "buffer_D_pkt": "buffer of D, pkt",
+        "delay_bound_s": "longest queueing delay in D, s",
+        "loss_onset_flows": "D loses packets from this many flows on",
+    }
+    rows = [[label, console.number(plain[name], 6)] for name, label in labels.items()]
+    console.console().print(console.table(["Rate-Delay services", ""], rows))
+
+
+def parse_capacity(capacity: str, packet_size: str) -> float:
+    """``--capacity`` in packets of ``--packet-size``."""
+    size = parse(packet_size, "bytes", field="--packet-size", low=1.0, high=65535.0)
+    return parse(capacity, "rate", field="--capacity", packet_size=size, low_open=True)
+
+
+def values(text: str, kind: str, option: str, *, low_open: bool = False) -> Any:
+    """A comma-separated list of quantities as an array."""
+    import numpy as np
+
+    parts = text.split(",")
+    if len(parts) > 100_000:
+        raise FieldError(option, len(parts), "at most 100000 values")
+    return np.array([parse(part, kind, field=option, low_open=low_open) for part in parts])
+
+
+def spread(array: Any, n: int, option: str) -> Any:
+    """One value for every flow, or one each."""
+    import numpy as np
+
+    if array.size not in (1, n):
+        raise FieldError(option, array.size, f"one value, or one for each of the {n} flows")
+    return np.broadcast_to(array, (n,)).copy()
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
