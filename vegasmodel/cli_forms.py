@@ -49,7 +49,8 @@ def equilibrium(
     elif variant == "linux":
         raise FieldError("--rtt", rtt, "a time: variant linux divides by the base RTT")
     state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
-    delay, status = float(state.delay), state.message
+    delay = float(state.delay)
+    status = "converged" if state.status == 0 else f"failed, status {int(state.status)}"
     if json:
         console.print_json(
             {

@@ -130,9 +130,10 @@ def compare(
 
 def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
     if trace is not None:
-        from vegasmodel.packets import measured, read
+        from vegasmodel import packets
+        from vegasmodel.packets import measured
 
-        return measured.to_prediction(read.read(trace), scenario)
+        return measured.to_prediction(packets.read(trace), scenario)
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)

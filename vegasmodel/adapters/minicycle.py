@@ -30,7 +30,7 @@ def answer(scenario: Scenario) -> Prediction:
     member = np.array([m.flow.law == "vegas" for m in scenario.members])
     cycle, losers = _cycle(scenario, vegas, int(member.sum()), int((~member).sum()))
     if int(cycle.status) != minicycle.OK:
-        return Prediction.not_applicable(NAME, scenario, _no_cycle(int(cycle.status)))
+        return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
     rtt = scenario.members[0].rtt
     queue = float(cycle.queue_mean)
     return Prediction(
@@ -90,12 +90,6 @@ def _reason(scenario: Scenario) -> str | None:
     if any(g.decrease != 0.5 for g in scenario.flows if g.law != "vegas"):
         return "the equations halve the loss-based window; a decrease other than 0.5 is given"
     return None
-
-
-def _no_cycle(status: int) -> str:
-    if status == minicycle.BEHIND:
-        return "Vegas cannot shrink as fast as Reno's growth asks; the cycle does not exist"
-    return "the equations have no periodic solution here"
 
 
 def _hypotheses(

@@ -1,4 +1,4 @@
-"""Adapters of the Vegas steady state: ``equilibrium``, ``bands``, ``arrivals``, ``arrivals-bonald``.
+"""Adapters of Vegas alone on one link: ``equilibrium``, ``bands``, ``arrivals`` and Bonald's form.
 
 All four speak of Vegas flows alone on one link, and differ in the over-estimates ``x`` and in
 whether the thresholds leave a set.
@@ -17,6 +17,12 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
+
+STATUS = {
+    secular.NOT_CONVERGED: "the solver of the steady state did not converge",
+    secular.INVALID: "a value is out of the range in which the steady state is solved",
+    secular.ILL_CONDITIONED: "the inputs do not determine the steady state's digits",
+}
 
 
 def equilibrium(scenario: Scenario) -> Prediction:
@@ -54,7 +60,7 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 
 
 def bands(scenario: Scenario) -> Prediction:
-    """alpha <= beta: every flow's least and greatest rate over the set of equilibria."""
+    """For alpha <= beta: every flow's least and greatest rate over the set of equilibria."""
     reason = _reason(scenario)
     if reason is not None:
         return Prediction.not_applicable("bands", scenario, reason)
@@ -115,6 +121,8 @@ def _steady_state(name: str, scenario: Scenario, x_of: object) -> Prediction:
     x = measured(scenario) if x_of is measured else over_estimates(scenario)
     c, rtt = scenario.links[0].capacity, rtts(scenario)
     state = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))
+    if state.status != secular.OK:
+        return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
     return Prediction(
         name,
         scenario,

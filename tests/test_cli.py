@@ -1,0 +1,158 @@
+"""The command line: the contract's JSON, text in 80 columns, hostile names, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vegasmodel.cli import run
+
+RATIO = [
+    "ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt",
+    "vegas:alpha=3,beta=3", "reno",
+]  # fmt: skip
+
+RESULT_KEYS = {
+    "model", "applicable", "reason", "flows", "ratios", "jain", "utilization", "queue_mean_pkt",
+    "assumptions", "seconds",
+}  # fmt: skip
+FLOW_KEYS = {
+    "name", "law", "throughput_pps", "throughput_bps", "throughput_range_pps", "throughput_se_pps",
+    "base_rtt_s", "rtt_mean_s", "loss_rate", "acks", "retransmits",
+}  # fmt: skip
+
+
+def document(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> dict[str, Any]:
+    assert run(arguments) == 0
+    out, _ = capsys.readouterr()
+    result: dict[str, Any] = json.loads(out, parse_constant=pytest.fail)
+    assert result["schema"] == 1
+    return result
+
+
+def check_result(result: dict[str, Any]) -> None:
+    assert set(result) >= RESULT_KEYS
+    for flow in result["flows"]:
+        assert set(flow) == FLOW_KEYS
+    for assumption in result["assumptions"]:
+        assert set(assumption) == {"name", "holds", "detail"}
+    if result["applicable"]:
+        assert result["reason"] is None
+    else:
+        assert result["reason"]
+        assert result["ratios"] == {}
+
+
+def test_ratio_json(capsys: pytest.CaptureFixture[str]) -> None:
+    doc = document(capsys, [*RATIO, "--json"])
+    assert set(doc) == {"schema", "scenario", "results"}
+    by_name = {r["model"]: r for r in doc["results"]}
+    cycle = by_name["minicycle"]
+    check_result(cycle)
+    assert [f["name"] for f in cycle["flows"]] == ["vegas", "reno"]
+    vegas, reno = (f["throughput_pps"] for f in cycle["flows"])
+    assert cycle["ratios"]["vegas/reno"] == pytest.approx(vegas / reno)
+    assert cycle["ratios"]["reno/vegas"] == pytest.approx(reno / vegas)
+    assert cycle["flows"][0]["throughput_bps"] == pytest.approx(vegas * 8 * 1000)
+    assert vegas + reno <= 1080 * (1 + 1e-12)
+
+
+def test_ratio_text_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(RATIO) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "minicycle" in out
+    assert "vegas/reno" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_predict_lists_every_closed_form(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(
+        '[[link]]\ncapacity = "250 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\ncount = 2\n'
+        'start = { every = "20 s" }\n'
+    )
+    doc = document(capsys, ["predict", str(path), "--json"])
+    from vegasmodel.predictor import CLOSED_FORMS
+
+    assert [r["model"] for r in doc["results"]] == list(CLOSED_FORMS)
+    for result in doc["results"]:
+        check_result(result)
+        assert [f["name"] for f in result["flows"]] == ["vegas[0]", "vegas[1]"]
+    bands = doc["results"][1]
+    for flow in bands["flows"]:
+        low, high = flow["throughput_range_pps"]
+        assert low <= flow["throughput_pps"] <= high
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["equilibrium", "--capacity", "250pkt/s", "--over-estimate", "0ms,16.2ms"],
+        ["arrivals", "--n", "3"],
+        ["rd", "--rate", "10", "--delay", "0", "--capacity", "100 Mbit/s"],
+    ],
+)
+def test_closed_form_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    document(capsys, [*arguments, "--json"])
+    assert run(arguments) == 0
+    out, _ = capsys.readouterr()
+    assert max(map(len, out.splitlines())) <= 80
+
+
+HOSTILE = ["[exec touch x]", "$env(HOME); touch x", "a;`touch x`", '"quoted" {brace', "[bold]b[/]"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_only_a_name(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    quoted = json.dumps(name)
+    path = tmp_path / f"{name.replace('/', '|')}.toml"
+    path.write_text(
+        f'name = {quoted}\n[[link]]\nname = {quoted}\ncapacity = "250 pkt/s"\nbuffer = "9 pkt"\n'
+        f'[[flow]]\nname = {quoted}\nlaw = "vegas"\nrtt = "40 ms"\n[[flow]]\nlaw = "reno"\n'
+        'rtt = "40 ms"\n'
+    )
+    doc = document(capsys, ["predict", str(path), "--json"])
+    assert doc["scenario"] == name
+    assert doc["results"][0]["flows"][0]["name"] == name
+    assert run(["predict", str(path)]) == 0
+    out, _ = capsys.readouterr()
+    assert name in out.replace("\n", " ")
+    picture = tmp_path / f"{name.replace('/', '|')}.png"
+    assert run(["predict", str(path), "--plot", str(picture)]) == 0
+    assert {p.name for p in tmp_path.iterdir()} == {path.name, picture.name}
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_command_without_an_example_is_not_documented() -> None:
+    from vegasmodel.cli import app
+
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert "Example: vegasmodel " in (command.callback.__doc__ or ""), command.callback
+
+
+def test_help_and_no_heavy_imports() -> None:
+    code = (
+        "import sys, io, contextlib\n"
+        "from vegasmodel.cli import run\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    assert run({[*RATIO, '--json']!r}) == 0\n"
+        "heavy = {'jax', 'numba', 'scipy.optimize', 'matplotlib', 'sympy', 'xarray', 'pandas'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout.strip() == "[]"
