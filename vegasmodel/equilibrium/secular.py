@@ -1,0 +1,148 @@
+"""Vegas's steady state with over-estimated base RTTs (``boutremans`` 3.1, equations (2) to (6)).
+
+Flow i holds alpha_i packets by its own reckoning, with baseRTT_i = d_i + x_i (2).  All flows see
+one queueing delay Delta, which solves
+
+    sum_i alpha_i / (Delta - x_i) = c                                           (6)
+
+The solver finds the gap g = Delta - max x, which keeps its digits where Delta does not.
+``_secular_kernel.py`` holds the arithmetic; NumPy input runs it interpreted or, when large,
+compiled; JAX input goes to ``_secular_jax.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from vegasmodel.equilibrium import _secular_kernel as kernel
+
+OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
+VARIANTS = ("paper", "ns2", "linux")
+
+_INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
+_THREADED = 300_000  # flows of one case, from which on its sums are shared among threads
+
+
+class Equilibrium(NamedTuple):
+    """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
+
+    Where ``status`` is not 0, every number of the case is NaN: 1 not converged, 2 a value is
+    missing or out of range, 3 the inputs decide fewer digits than are promised.
+    """
+
+    delay: Any  # Delta, s [...]
+    rates: Any  # pkt/s [..., n]
+    gap: Any  # Delta - max x, s [...]
+    residual: Any  # (sum of rates - c) / c [...]
+    iterations: Any  # passes over the flows [...]
+    status: Any  # [...]
+
+
+def queueing_delay(
+    alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper"
+) -> Any:  # fmt: skip
+    """Queueing delay Delta at the steady state, seconds: ``boutremans`` (6).
+
+    ``alpha`` [..., n] packets, over-estimates ``x`` [..., n] s, capacity ``c`` [...] pkt/s;
+    they broadcast.  Returns [...].  ``rtt`` and ``variant`` as in ``rates``.  NaN where it fails.
+    """
+    return solve(alpha, x, c, rtt=rtt, variant=variant).delay
+
+
+def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
+    """Rates at the steady state, pkt/s [..., n]: ``boutremans`` (5), to 8 units in the last place.
+
+    ``variant`` says what Vegas holds constant, and so which equation stands for (3):
+
+    - ``paper``: W (RTT - base)/RTT = alpha, so r = alpha/(Delta - x).
+    - ``ns2``: the same equation.  ns-2 rounds, so with alpha = beta the backlog may stay anywhere
+      in [alpha - 0.5, alpha + 0.5); this is its middle, ``bands`` gives the whole set.
+    - ``linux``: W (RTT - base)/base = alpha, so r = alpha (rtt + x)/((Delta - x)(rtt + Delta)).
+      Needs ``rtt`` [..., n] s.  This is the lower edge of its band [alpha, alpha + 1).
+
+    alpha = 0 marks an absent flow (padding): its rate is 0 and its x and rtt do not count.
+    NaN where it fails; ``solve`` says why.  Raises ``ValueError`` for shapes that do not fit.
+    """
+    return solve(alpha, x, c, rtt=rtt, variant=variant).rates
+
+
+def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
+    """``queueing_delay`` and ``rates`` with residual, passes and status; arguments as there."""
+    if variant not in VARIANTS:
+        raise ValueError(f"variant {variant!r}: one of {', '.join(VARIANTS)}")
+    linux = variant == "linux"
+    if linux and rtt is None:
+        raise ValueError('variant "linux" needs rtt: its steady state depends on it')
+    if any(is_jax(a) for a in (alpha, x, c, rtt)):
+        return cast("Equilibrium", _jax().solve(alpha, x, c, rtt if linux else None))
+    alpha, x, rtt, c = _broadcast(alpha, x, rtt if linux else None, c)
+    shape, n = alpha.shape[:-1], alpha.shape[-1]
+    alpha, x, rtt = (np.ascontiguousarray(a).reshape(-1, n) for a in (alpha, x, rtt))
+    m = math.prod(shape)
+    out = np.empty((m, n))
+    floats, integers = np.empty((m, 3)), np.empty((m, 2), dtype=np.int64)
+    _run(alpha, x, rtt, linux, np.ascontiguousarray(c).reshape(-1), out, floats, integers)
+    delay, gap, residual = (floats[:, k].reshape(shape)[()] for k in range(3))
+    passes, status = (integers[:, k].reshape(shape)[()] for k in range(2))
+    return Equilibrium(delay, out.reshape(*shape, n), gap, residual, passes, status)
+
+
+def is_jax(value: Any) -> bool:
+    """Whether a value is a JAX array or tracer, without importing JAX."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
+
+
+def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
+    """[..., n], [..., n], [..., n] and [...] of one shape; without rtt, x stands in for it."""
+    alpha, x, c = (np.asarray(a, dtype=np.float64) for a in (alpha, x, c))
+    rtt = x if rtt is None else np.asarray(rtt, dtype=np.float64)
+    alpha, x, rtt, c = np.broadcast_arrays(
+        np.atleast_1d(alpha), np.atleast_1d(x), np.atleast_1d(rtt), c[..., None]
+    )
+    if alpha.shape[-1] == 0:
+        raise ValueError("alpha and x hold no flow: their last axis must not be empty")
+    return alpha, x, rtt, c[..., 0]
+
+
+def _jax() -> Any:
+    from vegasmodel.equilibrium import _secular_jax
+
+    return _secular_jax
+
+
+@functools.cache
+def _compiled() -> Any:
+    from vegasmodel.equilibrium import _compiled as module
+
+    return module
+
+
+def _run(
+    alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
+) -> None:
+    """Fill the outputs, by whichever copy of the kernel is fastest at this size."""
+    m, n = alpha.shape
+    chunks = -(-n // kernel.CHUNK)
+    if m * n < _INTERPRETED and not (m * n > 100 and _compiled.cache_info().currsize):
+        work = np.empty((chunks, 4))
+        for k in range(m):
+            # lists: Python reads their floats five times faster than an array's
+            row = [0.0] * n
+            *floats[k], integers[k, 0], integers[k, 1] = kernel.solve_case(
+                alpha[k].tolist(), x[k].tolist(), rtt[k].tolist(), linux, float(c[k]), n, row, work
+            )
+            out[k] = row
+    elif n < _THREADED:
+        _compiled().batch()(alpha, x, rtt, linux, c, out, floats, integers)
+    else:
+        one, work = _compiled().case(), np.empty((chunks, 4))
+        for k in range(m):
+            *floats[k], integers[k, 0], integers[k, 1] = one(
+                alpha[k], x[k], rtt[k], linux, c[k], n, out[k], work
+            )
