@@ -1,0 +1,197 @@
+"""What a trace says about a scenario's flows, in the shape in which models answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+__all__ = ["match", "to_prediction"]
+
+
+def to_prediction(
+    trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None, model: str = "trace"
+) -> Prediction:
+    """The trace's averages over the scenario's ``warmup .. duration``, one per member.
+
+    Throughput: packets delivered for the first time over the part of that time in which the
+    member is active (its start to its stop, or to the flow's last packet if its size is finite).
+    ``base_rtt``: the source's own at the end; for sources that keep none, absent.  ``loss_rate``:
+    drops over packets sent; where the trace has no drops, retransmissions over them (``extra``
+    says which).  ``flows`` maps member names to the trace's names; see ``match`` for the default.
+
+    Raises ``FieldError`` where flows cannot be matched or the trace does not reach ``warmup``.
+    """
+    order = match(trace, scenario, flows)
+    delivered = trace.get("throughput")
+    if delivered is None:
+        raise FieldError("trace", trace.engine, "a trace with throughputs")
+    spans = _spans(trace, scenario, order)
+    weights = _weights(trace, spans, order)
+    packets = (weights * (delivered * np.diff(trace.edges)[:, None])[:, order]).T
+    throughput = np.nansum(packets, axis=1) / (spans[:, 1] - spans[:, 0])
+    loss, how = _loss(trace, order, weights, np.nansum(packets, axis=1))
+    return Prediction(
+        model,
+        scenario,
+        throughput,
+        base_rtt=_base_rtt(trace, scenario, order, weights),
+        rtt_mean=_mean(trace.get("rtt"), order, weights, delivered),
+        loss_rate=loss,
+        acks=_total(trace.get("acks"), order, weights),
+        retransmits=_total(trace.get("retransmits"), order, weights),
+        queue_mean=_queue(trace, scenario),
+        extra={
+            "engine": trace.engine,
+            "flows": {
+                member.name: trace.flows[i]
+                for member, i in zip(scenario.members, order, strict=True)
+            },
+            "loss_rate": how,
+        },
+    )
+
+
+def match(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> list[int]:
+    """Index of each member's flow in the trace.
+
+    By ``flows`` (member's name to the trace's) if given, else by name, else by order if there
+    are as many flows as members.  ``FieldError`` otherwise.
+    """
+    names, members = trace.flows, [member.name for member in scenario.members]
+    if flows is not None:
+        for member, name in flows.items():
+            if member not in members:
+                raise FieldError("flows", member, f"a flow of the scenario: {_some(members)}")
+            if name not in names:
+                raise FieldError("flows", name, f"a flow of the trace: {_some(names)}")
+        missing = [member for member in members if member not in flows]
+        if missing:
+            raise FieldError("flows", list(flows), f"also one for {_some(missing)}")
+        return [names.index(flows[member]) for member in members]
+    if set(members) <= set(names):
+        return [names.index(member) for member in members]
+    if len(names) != len(members):
+        raise FieldError(
+            "trace",
+            f"{len(names)} flows: {_some(names)}",
+            f"the scenario's {len(members)} are {_some(members)}; name them alike",
+        )
+    return list(range(len(names)))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+
+
+def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
+    """``[member, 2]``: from and to, seconds; the part of warmup .. duration that counts."""
+    run, edges = scenario.run, trace.edges
+    last = trace.get("last")
+    spans = np.empty((len(order), 2))
+    for k, member in enumerate(scenario.members):
+        low = max(run.warmup, member.start, float(edges[0]))
+        high = min(run.duration, member.stop, float(edges[-1]))
+        if last is not None and member.flow.size != math.inf and last[order[k]] > low:
+            high = min(high, float(last[order[k]]))
+        if not high > low:
+            raise FieldError(
+                "trace",
+                f"{edges[0]:g} s to {edges[-1]:g} s",
+                f"a trace that covers {member.name} after the warm-up of {run.warmup:g} s",
+            )
+        spans[k] = low, high
+    return spans
+
+
+def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
+    """``[time, member]``: the part of an interval's packets that falls into the member's span.
+
+    Within an interval packets are taken as evenly spread between the flow's first and last.
+    """
+    first, last = trace.get("first"), trace.get("last")
+    low, high = trace.edges[:-1, None], trace.edges[1:, None]
+    if first is not None and last is not None:
+        active_low = np.fmax(low, first[order])
+        active_high = np.fmin(high, last[order])
+        # a flow of one packet, or an interval without the flow: the interval as it is
+        empty = ~(active_high > active_low)
+        low, high = np.where(empty, low, active_low), np.where(empty, high, active_high)
+    inside = np.minimum(high, spans[:, 1]) - np.maximum(low, spans[:, 0])
+    weights: Floats = np.clip(inside, 0.0, None) / (high - low)
+    return weights
+
+
+def _total(values: Floats | None, order: list[int], weights: Floats) -> Floats | None:
+    if values is None:
+        return None
+    chosen = values[:, order]
+    total: Floats = np.nansum(chosen * weights, axis=0)
+    total[np.all(np.isnan(chosen), axis=0)] = math.nan
+    return total
+
+
+def _mean(
+    values: Floats | None, order: list[int], weights: Floats, delivered: Floats
+) -> Floats | None:
+    """Mean over the packets: intervals weigh by what they delivered (over time if nothing)."""
+    if values is None:
+        return None
+    chosen = values[:, order]
+    known = ~np.isnan(chosen)
+    weight = np.where(known, weights * np.nan_to_num(delivered[:, order]), 0.0)
+    weight = np.where(weight.sum(axis=0) > 0, weight, np.where(known, weights, 0.0))
+    total = weight.sum(axis=0)
+    top = (weight * np.where(known, chosen, 0.0)).sum(axis=0)
+    return np.divide(top, total, out=np.full(total.shape, math.nan), where=total > 0)
+
+
+def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
+    values = trace.get("base_rtt")
+    if values is None:
+        return None
+    result = np.full(len(order), math.nan)
+    for k, member in enumerate(scenario.members):
+        known = values[(weights[:, k] > 0) & ~np.isnan(values[:, order[k]]), order[k]]
+        if known.size and member.flow.law == "vegas":
+            result[k] = known[-1]
+    return result
+
+
+def _loss(
+    trace: Trace, order: list[int], weights: Floats, delivered: Floats
+) -> tuple[Floats | None, str]:
+    lost = _total(trace.get("loss"), order, weights)
+    again = _total(trace.get("retransmits"), order, weights)
+    sent = _total(trace.get("sent"), order, weights)
+    events, how = (lost, "drops") if lost is not None else (again, "retransmissions")
+    if events is None:
+        return None, "not known"
+    if sent is None:
+        sent = delivered + events
+    rate = np.divide(events, sent, out=np.full(sent.shape, math.nan), where=sent > 0)
+    return rate, f"{how} over packets sent"
+
+
+def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
+    """Mean waiting packets per link, by name; one link: the trace's busiest queue."""
+    queue = trace.get("queue")
+    if queue is None:
+        return None
+    low, high = trace.edges[:-1], trace.edges[1:]
+    run = scenario.run
+    weight = np.clip(np.minimum(high, run.duration) - np.maximum(low, run.warmup), 0.0, None)
+    if not weight.sum() > 0:
+        return None
+    means = weight @ np.nan_to_num(queue) / weight.sum()
+    index = {name: i for i, name in enumerate(trace.links)}
+    named = [means[index[k.name]] if k.name in index else math.nan for k in scenario.links]
+    if len(scenario.links) == 1 and math.isnan(named[0]):
+        named = [float(means.max())]
+    return np.array(named)

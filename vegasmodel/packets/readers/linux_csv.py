@@ -1,0 +1,76 @@
+"""The CSV of a sampled Linux kernel: a row per flow and sample, counters cumulative.
+
+Columns needed: time (s), flow, cwnd (packets), bytes_acked, snd_mss.  Read where they stand:
+rtt_us (the kernel's smoothed RTT), vegas_baseRTT_us or else minrtt_us, total_retrans.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+
+from vegasmodel.packets.readers.snapshots import Sample, Snapshots
+from vegasmodel.packets.readers.source import MAX_TIME, Source
+from vegasmodel.packets.trace import Trace
+
+NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
+NO_SAMPLE = 2147483647  # the kernel's "infinity" of 32 bits
+MAX_COUNT = 1e18
+
+
+def matches(head: bytes) -> bool:
+    """Whether the first line names the needed columns."""
+    first = head.split(b"\n", 1)[0].decode("ascii", "replace").strip().split(",")
+    return all(name in first for name in NEEDED)
+
+
+def read(source: Source) -> Trace:
+    """Read the whole file.  Raises ``TraceError`` with the line."""
+    rows = source.lines()
+    _, header = next(rows, (0, ""))
+    names = header.split(",")
+    if not all(name in names for name in NEEDED):
+        source.fail("line 1", header[:60], f"columns {', '.join(NEEDED)}")
+    snapshots = Snapshots(source)
+    for number, text in rows:
+        if not text.strip():
+            continue
+        try:
+            cells = next(csv.reader([text]))
+        except (csv.Error, StopIteration):
+            cells = []
+        if len(cells) != len(names):
+            source.fail(f"line {number}", text[:60], f"{len(names)} columns")
+        row = dict(zip(names, cells, strict=True))
+        time = source.number(row["time"], number, "a time", 0.0, MAX_TIME)
+        name = row["flow"][:100]
+        snapshots.add(number, time, name, _sample(source, number, row))
+    about = {
+        "format": "csv of a sampled Linux kernel",
+        "throughput": "bytes_acked / snd_mss",
+        "window": "the kernel's cwnd",
+        "rtt": "the kernel's smoothed RTT",
+        "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
+    }
+    return snapshots.trace("linux", about, {})
+
+
+def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
+    def count(name: str, low: float = 0.0) -> float:
+        return source.number(row[name], line, name, low, MAX_COUNT)
+
+    def seconds(name: str) -> float:
+        if name not in row:
+            return math.nan
+        value = count(name)
+        return math.nan if value == NO_SAMPLE else value * 1e-6
+
+    sample = {
+        "window": count("cwnd"),
+        "delivered": count("bytes_acked") / count("snd_mss", 1.0),
+        "rtt": seconds("rtt_us"),
+        "base_rtt": seconds("vegas_baseRTT_us" if "vegas_baseRTT_us" in row else "minrtt_us"),
+    }
+    if "total_retrans" in row:
+        sample["retransmits"] = count("total_retrans")
+    return sample

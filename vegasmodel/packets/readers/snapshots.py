@@ -1,0 +1,129 @@
+"""Samples of the state of every flow at points of time, thinned out where they are too many.
+
+Counters are cumulative, so that dropping every other snapshot loses resolution and no packet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from vegasmodel.packets.readers.source import Source
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
+
+MAX_CELLS = 200_000  # samples kept
+NEAR = 0.25  # of the usual time between samples: closer ones are one snapshot
+COUNTERS = {"delivered": "throughput", "retransmits": "retransmits", "sent": "sent"}
+Sample = dict[str, float]
+
+
+class Snapshots:
+    """Collects samples by time and flow; ``trace`` makes them one grid.
+
+    Up to ``MAX_CELLS`` samples every time has its own row.  Beyond, time is cut into cells of
+    ``width`` seconds, doubled as often as needed, and the last sample of a cell stands for it.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}  # by cell: latest time, flows
+        self.latest: dict[str, float] = {}  # time by flow, in order of appearance
+        self.samples = 0
+        self.width = 0.0
+
+    def add(self, line: int, time: float, flow: str, sample: Sample) -> None:
+        """One flow's state at ``time``; a flow's own times do not decrease."""
+        if time < self.latest.get(flow, -math.inf):
+            self.source.fail(f"line {line}", time, "a time that does not decrease")
+        if flow not in self.latest and len(self.latest) == MAX_FLOWS:
+            self.source.fail(f"line {line}", flow[:60], f"at most {MAX_FLOWS} flows")
+        self.latest[flow] = time
+        self._put(time, {flow: sample})
+        if self.samples > MAX_CELLS:
+            self._thin()
+
+    def _put(self, time: float, samples: dict[str, Sample]) -> None:
+        cell = math.floor(time / self.width) if self.width else time
+        latest, row = self.rows.get(cell, (time, {}))
+        self.samples -= len(row)
+        row.update(samples)
+        self.samples += len(row)
+        self.rows[cell] = (max(time, latest), row)
+
+    def _thin(self) -> None:
+        rows = sorted(self.rows.values(), key=lambda row: row[0])
+        self.width = max(2 * self.width, 2 * (rows[-1][0] - rows[0][0]) / len(rows))
+        self.rows, self.samples = {}, 0
+        for time, samples in rows:
+            self._put(time, samples)
+
+    def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
+        """Rows in order; flows sampled one after the other at nearly the same time share one."""
+        rows = sorted(self.rows.values(), key=lambda row: row[0])
+        own: dict[str, list[float]] = {}
+        for time, samples in rows:
+            for name in samples:
+                own.setdefault(name, []).append(time)
+        gaps = np.concatenate([np.diff(times) for times in own.values()] or [np.zeros(0)])
+        near = NEAR * float(np.median(gaps)) if gaps.size else 0.0
+        joined: list[tuple[float, dict[str, Sample]]] = []
+        for time, samples in rows:
+            if joined and time - joined[-1][0] < near and not joined[-1][1].keys() & samples.keys():
+                joined[-1] = (time, joined[-1][1] | samples)
+            else:
+                joined.append((time, samples))
+        return joined
+
+    def trace(
+        self, engine: str, provenance: Mapping[str, str], packet_size: Mapping[str, float]
+    ) -> Trace:
+        """The grid: times of the snapshots; counters become differences and rates."""
+        rows, names = self._joined(), list(self.latest)
+        if len(rows) < 2:
+            self.source.fail("", len(rows), "samples at two times or more")
+        if len(rows) * len(names) > 10 * MAX_CELLS:
+            self.source.fail("", len(names), "fewer flows that come and go")
+        times = np.array([time for time, _ in rows])
+        keys = sorted({key for _, row in rows for sample in row.values() for key in sample})
+        index = {name: i for i, name in enumerate(names)}
+        grids = {key: np.full((len(rows), len(names)), math.nan) for key in keys}
+        for k, (_, row) in enumerate(rows):
+            for name, sample in row.items():
+                for key, value in sample.items():
+                    grids[key][k, index[name]] = value
+        seen = np.array([[name in row for name in names] for _, row in rows])
+        variables = _variables(grids, times, seen)
+        variables["packet_size"] = np.array([packet_size.get(n, math.nan) for n in names])
+        return make(engine, times[1:], names, variables, begin=times[0], provenance=provenance)
+
+
+def _variables(
+    grids: dict[str, Floats], times: Floats, seen: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+) -> dict[str, Floats]:
+    variables: dict[str, Floats] = {}
+    for key, grid in grids.items():
+        if key in COUNTERS:
+            steps = np.diff(_held(grid), axis=0)
+            steps = np.where(steps < 0, math.nan, steps)  # a counter that was reset: unknown
+            if COUNTERS[key] == "throughput":
+                steps = steps / np.diff(times)[:, None]
+            variables[COUNTERS[key]] = steps
+        else:
+            variables[key] = grid[1:]
+    flows = seen.shape[1]
+    started = np.argmax(seen, axis=0)
+    ended = len(times) - 1 - np.argmax(seen[::-1], axis=0)
+    # a counter that is already there at the first sample started at an unknown time before it
+    variables["first"] = times[np.maximum(started - 1, 0)].reshape(flows)
+    variables["last"] = times[ended].reshape(flows)
+    return variables
+
+
+def _held(grid: Floats) -> Floats:
+    """Counters between samples: 0 before the first, the last value after it."""
+    known = ~np.isnan(grid)
+    last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
+    held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)
+    return np.where(last < 0, 0.0, held)

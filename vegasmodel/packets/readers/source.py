@@ -1,0 +1,61 @@
+"""A trace file as the readers see it: bounded lines and blocks, errors that name the place."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from vegasmodel.packets.trace import TraceError
+
+MAX_LINE = 65_536  # bytes
+MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of ours
+
+
+class Source:
+    """An open file with its name: ``head`` is its beginning, ``lines`` and ``file`` its content."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            mode = self.path.stat().st_mode
+            if not stat.S_ISREG(mode):
+                raise TraceError(path, "", "no regular file", "a regular file")
+            self.file: BinaryIO = self.path.open("rb")
+        except OSError as error:
+            raise TraceError(path, "", error.strerror or "", "a readable file") from None
+        except (ValueError, TypeError):
+            raise TraceError(path, "", "not a path", "a readable file") from None
+        self.head = self.file.read(MAX_LINE)
+        self.file.seek(0)
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.file.close()
+
+    def fail(self, place: str, value: object, expected: str) -> NoReturn:
+        """Refuse the file: ``place`` is "line 12" or "byte 4096"."""
+        raise TraceError(self.path, place, value, expected)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Numbered lines (from 1) as text, without their ends; none is longer than MAX_LINE."""
+        self.file.seek(0)
+        number = 0
+        while raw := self.file.readline(MAX_LINE + 1):
+            number += 1
+            if len(raw) > MAX_LINE:
+                self.fail(f"line {number}", raw[:40], f"lines of at most {MAX_LINE} bytes")
+            yield number, raw.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
+
+    def number(self, text: str, line: int, what: str, low: float, high: float) -> float:
+        """A finite number in ``[low, high]``."""
+        try:
+            value = float(text)
+        except ValueError:
+            self.fail(f"line {line}", text[:60], f"{what}, a number")
+        if not low <= value <= high:
+            self.fail(f"line {line}", text[:60], f"{what} from {low:g} to {high:g}")
+        return value

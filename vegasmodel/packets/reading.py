@@ -1,0 +1,47 @@
+"""``read``: any trace file, its format found by content."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from vegasmodel.packets.readers.source import Source
+from vegasmodel.packets.trace import Trace, TraceError, read_parquet
+from vegasmodel.units import FieldError
+
+__all__ = ["FORMATS", "read"]
+
+FORMATS = ("linux_csv",)
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002
+    """Read a trace: Parquet as ``Trace.write`` makes it, or one of ``FORMATS``.
+
+    Memory stays bounded, however long the file.  Raises ``TraceError`` (a ``FieldError``) that
+    names the file, the line or byte and what is expected there.
+    """
+    if format not in ("auto", "parquet", *FORMATS):
+        raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")
+    with Source(path) as source:
+        if format == "parquet" or (format == "auto" and source.head[:4] == b"PAR1"):
+            return read_parquet(path)
+        if not source.head:
+            raise TraceError(path, "", "an empty file", "a trace")
+        reader = importlib.import_module(
+            f"vegasmodel.packets.readers.{_find(source) if format == 'auto' else format}"
+        )
+        trace: Trace = reader.read(source)
+        return trace
+
+
+def _find(source: Source) -> str:
+    for magic, name in _COMPRESSED.items():
+        if source.head.startswith(magic):
+            source.fail(
+                "byte 0", source.head[:4], f"a trace that is not packed: {name} -d it first"
+            )
+    for name in FORMATS:
+        if importlib.import_module(f"vegasmodel.packets.readers.{name}").matches(source.head):
+            return name
+    return source.fail("byte 0", source.head[:16], f"Parquet or one of {', '.join(FORMATS)}")

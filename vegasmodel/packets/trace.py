@@ -1,0 +1,284 @@
+"""One trace: what was measured per flow and per link over time, in memory and on disk.
+
+In memory an ``xarray.Dataset``: ``time`` is the end of each interval (the first one begins at
+``Trace.begin``), every variable is float64 in the units of ``VARIABLES``, and a variable that
+the source does not give is absent; NaN means unknown at that time.  On disk one Parquet file:
+a row per interval, a list column per variable, and everything else as JSON in its metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vegasmodel.units import FieldError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["VARIABLES", "Trace", "TraceError", "Variable", "make", "read_parquet"]
+
+SCHEMA = 1
+MAX_FLOWS = 10_000
+MAX_LINKS = 10_000
+MAX_ROWS = 4_000_000
+MAX_CELLS = 16_000_000  # values of one variable
+MAX_METADATA = 16_000_000  # bytes
+KEY = b"vegasmodel.trace"
+
+Floats = NDArray[np.float64]
+
+
+class TraceError(FieldError):
+    """A trace that cannot be read: the file and place, what stands there, what is expected."""
+
+    def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
+        name = ascii(str(path))[1:-1]
+        super().__init__(f"{name}, {place}" if place else name, value, f"expected {expected}")
+
+
+class Variable(NamedTuple):
+    """Dimension beside time (none: one figure a flow), unit and meaning."""
+
+    over: str
+    unit: str
+    meaning: str
+    static: bool = False
+
+
+VARIABLES = {
+    "throughput": Variable("flow", "pkt/s", "packets delivered for the first time per second"),
+    "sent": Variable("flow", "pkt", "data packets sent in the interval, again or not"),
+    "retransmits": Variable("flow", "pkt", "data packets sent again in the interval"),
+    "loss": Variable("flow", "pkt", "data packets dropped in the interval"),
+    "acks": Variable("flow", "pkt", "ACKs that reached the source in the interval"),
+    "window": Variable("flow", "pkt", "congestion window, or packets in flight; provenance says"),
+    "rtt": Variable("flow", "s", "mean round-trip time of the interval"),
+    "rtt_min": Variable("flow", "s", "smallest round-trip time of the interval"),
+    "base_rtt": Variable("flow", "s", "the source's own baseRTT"),
+    "queue": Variable("link", "pkt", "waiting packets, mean over the interval"),
+    "queue_max": Variable("link", "pkt", "waiting packets, largest of the interval"),
+    "served": Variable("link", "pkt/s", "packets sent into the link per second"),
+    "first": Variable("flow", "s", "time of the flow's first packet", static=True),
+    "last": Variable("flow", "s", "time of the flow's last packet", static=True),
+    "packet_size": Variable("flow", "B", "bytes of a full data packet", static=True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a simulator, a kernel or a capture recorded.  Made by ``make``, ``read`` or an engine.
+
+    ``data``: see the module.  ``begin``: start of the first interval, seconds.  ``engine``: ns2,
+    ns3, linux, pcap, ...  ``scenario``: fingerprint of the scenario that was run, if known.
+    ``provenance``: text by key: source, version, how a variable was obtained.
+    """
+
+    data: xr.Dataset
+    engine: str
+    begin: float = 0.0
+    scenario: str | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of the flows."""
+        return [str(name) for name in self.data["flow"].values]
+
+    @property
+    def links(self) -> list[str]:
+        """Names of the links; empty where nothing is known of any."""
+        return [str(name) for name in self.data["link"].values]
+
+    @property
+    def edges(self) -> Floats:
+        """Edges of the intervals, seconds: one more than there are times."""
+        return np.concatenate([[self.begin], self.data["time"].values])
+
+    def get(self, name: str) -> Floats | None:
+        """The values of a variable, ``[time, flow]``, ``[time, link]`` or ``[flow]``, or None."""
+        return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
+
+    def write(self, path: str | Path) -> None:
+        """Write one Parquet file (zstd); ``read_parquet`` gives the same trace, bit for bit."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = {"time": pa.array(self.data["time"].values)}
+        for name, values in self.data.data_vars.items():
+            kind = VARIABLES[str(name)]
+            if not kind.static and values.shape[1]:
+                flat = pa.array(np.ascontiguousarray(values.values).reshape(-1))
+                columns[str(name)] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+        table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(self._metadata())})
+        pq.write_table(table, path, compression="zstd")
+
+    def _metadata(self) -> dict[str, Any]:
+        static = [name for name, kind in VARIABLES.items() if kind.static and name in self.data]
+        return {
+            "schema": self.schema,
+            "engine": self.engine,
+            "begin": self.begin,
+            "scenario": self.scenario,
+            "provenance": dict(self.provenance),
+            "flows": self.flows,
+            "links": self.links,
+            "static": {
+                name: [None if math.isnan(x) else x for x in self.data[name].values.tolist()]
+                for name in static
+            },
+            "units": {str(name): VARIABLES[str(name)].unit for name in self.data.data_vars},
+        }
+
+
+def make(
+    engine: str,
+    times: ArrayLike,
+    flows: list[str],
+    variables: Mapping[str, ArrayLike],
+    *,
+    begin: float = 0.0,
+    links: list[str] | None = None,
+    scenario: str | None = None,
+    provenance: Mapping[str, str] | None = None,
+) -> Trace:
+    """A trace from plain arrays: ``times [n]`` ends of intervals, ``variables`` as ``VARIABLES``.
+
+    Variables that are NaN throughout are left out.  Raises ``ValueError`` for wrong shapes,
+    names that occur twice or times that do not increase.
+    """
+    import xarray as xr
+
+    links = links or []
+    ends = np.array(times, dtype=np.float64)
+    if not np.all(np.isfinite(ends)) or not np.all(np.diff(ends, prepend=begin) > 0):
+        raise FieldError("time", ends[:3].tolist(), "increasing times after begin")
+    for what, names in (("flow", flows), ("link", links)):
+        if len(set(names)) != len(names):
+            raise FieldError(what, names, "names that differ")
+    sizes = {"flow": len(flows), "link": len(links)}
+    entries = {}
+    for name, given in variables.items():
+        kind = VARIABLES.get(name)
+        if kind is None:
+            raise FieldError("variable", name, f"one of {', '.join(VARIABLES)}")
+        values = np.array(given, dtype=np.float64)
+        shape = (sizes[kind.over],) if kind.static else (ends.size, sizes[kind.over])
+        if values.shape != shape:
+            raise FieldError(name, values.shape, f"an array of shape {shape}")
+        if not np.all(np.isnan(values)):
+            if kind.static:
+                values[np.isnan(values)] = np.nan  # one NaN, whatever its sign: JSON has null
+            dims = (kind.over,) if kind.static else ("time", kind.over)
+            entries[name] = (dims, values, {"units": kind.unit, "long_name": kind.meaning})
+    coordinates = {"time": ends, "flow": _text(flows), "link": _text(links)}
+    data = xr.Dataset(entries, coords=coordinates)
+    data["time"].attrs["units"] = "s"
+    return Trace(data, engine, float(begin), scenario, dict(provenance or {}))
+
+
+def _text(names: list[str]) -> NDArray[np.str_]:
+    return np.array(names, dtype=np.str_)
+
+
+def read_parquet(path: str | Path) -> Trace:
+    """Read what ``Trace.write`` wrote.  Raises ``TraceError`` for anything else."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    expected = "a Parquet file that this package wrote"
+    try:
+        with pq.ParquetFile(path) as file:
+            about = _about(path, file.schema_arrow.metadata, file.metadata.num_rows)
+            columns = _columns(path, file.schema_arrow, about, file.metadata.num_rows)
+            table = file.read(columns=["time", *columns], use_threads=False)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        if isinstance(error, FieldError):
+            raise
+        raise TraceError(path, "", " ".join(str(error).split())[:60], expected) from None
+    try:
+        times = table["time"].to_numpy()
+        variables = {name: _matrix(table[name], size) for name, size in columns.items()}
+        for name, values in about["static"].items():
+            variables[name] = np.array([math.nan if x is None else x for x in values], dtype=float)
+        trace = make(
+            about["engine"],
+            times,
+            about["flows"],
+            variables,
+            begin=about["begin"],
+            links=about["links"],
+            scenario=about["scenario"],
+            provenance=about["provenance"],
+        )
+    except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
+        raise TraceError(path, "contents", " ".join(str(error).split())[:60], expected) from None
+    return trace
+
+
+def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
+    """The metadata, its types checked."""
+    raw = (metadata or {}).get(KEY)
+    if raw is None or len(raw) > MAX_METADATA:
+        raise TraceError(path, "metadata", None if raw is None else len(raw), "a trace's metadata")
+    try:
+        about = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise TraceError(path, "metadata", raw[:40], "JSON") from None
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        version = about.get("schema") if isinstance(about, dict) else about
+        raise TraceError(path, "schema version", version, f"version {SCHEMA}")
+    types: dict[str, Any] = {
+        "engine": str,
+        "begin": (int, float),
+        "scenario": (str, type(None)),
+        "provenance": dict,
+        "flows": list,
+        "links": list,
+        "static": dict,
+    }
+    for key, kind in types.items():
+        if not isinstance(about.get(key), kind):
+            raise TraceError(path, f"metadata {key}", about.get(key), "the type that write gives")
+    names = [*about["flows"], *about["links"], *about["provenance"].values()]
+    if not all(isinstance(name, str) for name in names):
+        raise TraceError(path, "metadata", "names", "text")
+    if len(about["flows"]) > MAX_FLOWS or len(about["links"]) > MAX_LINKS:
+        raise TraceError(path, "metadata flows", len(about["flows"]), f"at most {MAX_FLOWS}")
+    if not 0 < rows <= MAX_ROWS:
+        raise TraceError(path, "rows", rows, f"1 to {MAX_ROWS} rows")
+    return about
+
+
+def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
+    """List columns to read, with their width."""
+    import pyarrow as pa
+
+    sizes = {"flow": len(about["flows"]), "link": len(about["links"])}
+    columns = {}
+    if schema.field("time").type != pa.float64():
+        raise TraceError(path, "column time", str(schema.field("time").type), "double")
+    for name, kind in VARIABLES.items():
+        if kind.static or name not in schema.names:
+            continue
+        size = sizes[kind.over]
+        if schema.field(name).type != pa.list_(schema.field(name).type.value_field, size):
+            raise TraceError(path, f"column {name}", "type", f"lists of {size} doubles")
+        if schema.field(name).type.value_type != pa.float64() or rows * size > MAX_CELLS:
+            raise TraceError(path, f"column {name}", rows, f"at most {MAX_CELLS} doubles")
+        columns[name] = size
+    return columns
+
+
+def _matrix(column: Any, size: int) -> Floats:
+    array = column.combine_chunks()
+    values: Floats = array.flatten().to_numpy(zero_copy_only=False)
+    return values.reshape(-1, size)
