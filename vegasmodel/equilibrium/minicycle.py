@@ -24,7 +24,7 @@ import numpy.typing as npt
 from vegasmodel.equilibrium import minicycle_derived as derived
 from vegasmodel.equilibrium import minicycle_printed as printed
 
-__all__ = ["OK", "PHASES", "UNDEFINED", "Cycle", "solve", "threshold", "throughput"]
+__all__ = ["OK", "PHASES", "UNDEFINED", "Cycle", "hypotheses", "solve", "threshold", "throughput"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Form = Literal["derived", "printed"]
@@ -32,7 +32,7 @@ Losers = Literal["both", "reno"]
 Variant = Literal["paper", "ns2", "linux"]
 
 PHASES = derived.PHASES
-OK, UNDEFINED, BEHIND = 0, 1, 2
+OK, UNDEFINED = 0, 1
 RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle that counts as solved
 
 
@@ -56,10 +56,10 @@ class Cycle:
     loss_rate_reno: Floats
     queue_mean: Floats  # time average of the waiting packets
     utilization: Floats
-    regime: npt.NDArray[np.str_]  # "equilibrium" | "hold" | "loss-limited" (appendix A)
+    regime: npt.NDArray[np.str_]  # how Vegas meets the loss, see `solve`
     queue_empties: npt.NDArray[np.bool_]  # False: the small bandwidth-delay regime
     residual: Floats  # relative misfit of the phases' lengths with N
-    status: npt.NDArray[np.int_]  # OK, UNDEFINED (no cycle), BEHIND (Vegas cannot follow Reno)
+    status: npt.NDArray[np.int_]  # OK, or UNDEFINED: no cycle (infinite buffer), or not solved
 
 
 def throughput(
@@ -121,6 +121,10 @@ def solve(
     truncated), of W (RTT - base)/base instead of W (RTT - base)/RTT.
     n_vegas, n_reno: sources of one kind, all with this rtt, in step with each other.
 
+    The regime says how Vegas meets the loss: "loss-limited" still growing (appendix A),
+    "equilibrium" at its upper edge, "hold" between its edges, "lagging" above the upper edge
+    because Reno's sources outnumber it and fill the queue faster than it can give way.
+
     Raises ValueError for arguments out of range.
     """
     C, T, B, lo, hi, cut, n_V, n_R = _inputs(
@@ -142,7 +146,7 @@ def solve(
     )
     sums = derived.cycle(path)
     solved = finite & (sums.residual <= RESIDUAL)
-    status = np.where(solved, OK, np.where(finite & sums.behind, BEHIND, UNDEFINED))
+    status = np.where(solved, OK, UNDEFINED)
     return _result(path, sums, C, solved, status, both=losers == "both")
 
 
@@ -162,7 +166,12 @@ def _result(
 
     total = sums.rounds.sum(axis=-1)  # mu times the period
     sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
-    at_upper = sums.V[..., 6] >= path.upper.window(path.B)
+    V_N, hold, give_way = sums.V[..., 6], path.lower.window(path.B), path.upper.window(path.B)
+    regime = np.select(
+        [hold > V_N, give_way > V_N, give_way < V_N],
+        ["loss-limited", "hold", "lagging"],
+        "equilibrium",
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         loss_R = np.where(sent_R > 0, 1 / sent_R, np.nan)
     deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
@@ -183,7 +192,7 @@ def _result(
         loss_rate_reno=known(loss_R),
         queue_mean=known(sums.queue / total),
         utilization=known((sums.sent_vegas + sums.sent_reno) / total),
-        regime=np.where(sums.growing, "loss-limited", np.where(at_upper, "equilibrium", "hold")),
+        regime=regime,
         queue_empties=deficit > 0,
         residual=known(sums.residual),
         status=status,
@@ -229,3 +238,70 @@ def threshold(
     C, T, _, A, _, cut, _, _ = _inputs(capacity, rtt, 0.0, alpha, alpha, decrease, 1, 1)
     k = A * (3 - 2 * cut)
     return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)
+
+
+DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
+
+
+def hypotheses(
+    capacity: float,
+    rtt: float,
+    buffer: float,
+    alpha: float = 3.0,
+    decrease: float = 0.75,
+    *,
+    max_window: float = np.inf,
+    beta: float | None = None,
+    losers: Losers = "both",
+    variant: Variant = "paper",
+    n_vegas: int = 1,
+    n_reno: int = 1,
+) -> tuple[tuple[str, bool, str], ...]:
+    """The paper's five hypotheses and its single threshold: (name, holds, detail) for one case.
+
+    max_window in packets; the other arguments as in `solve`.  The derived model needs only 1, 3
+    and 5 (5 in the form chosen by ``losers``); 2, 4 and the single threshold are the paper's.
+    """
+    options = {"losers": losers, "variant": variant, "n_vegas": n_vegas, "n_reno": n_reno}
+    c = solve(capacity, rtt, buffer, alpha, decrease, beta=beta, **options)  # type: ignore[arg-type]
+    peak = float(max(c.window_vegas.max(), c.window_reno.max()))
+    losing = [float(c.window_reno[-1])] + ([float(c.window_vegas[-1])] if losers == "both" else [])
+    start = float(c.window_vegas[0] * n_vegas + c.window_reno[0] * n_reno)
+    M, growing = capacity * rtt, str(c.regime) == "loss-limited"
+    if losers == "both":
+        five = "at the loss Vegas " + (
+            "still grows, so both overflow the buffer"
+            if growing
+            else "no longer grows and fills only places just freed: the overflow is Reno's"
+        )
+    else:
+        five = f"only Reno is taken to lose; Vegas {'still grows' if growing else 'does not grow'}"
+    return (
+        (
+            "receiver-window",
+            peak <= max_window,
+            f"windows up to {peak:.4g} packets, the receiver allows {max_window:g}",
+        ),
+        (
+            "large-bandwidth-delay",
+            buffer < M,
+            f"mu T = {M:.4g} packets, buffer {buffer:g}",
+        ),
+        (
+            "fast-retransmit",
+            min(losing) > DUPLICATES,
+            f"smallest window at a loss {min(losing):.4g} packets; {DUPLICATES} duplicate ACKs "
+            "need more than that",
+        ),
+        (
+            "empty-buffer-after-loss",
+            start <= M,
+            f"windows after a loss add up to {start:.4g} packets, mu T = {M:.4g}",
+        ),
+        ("simultaneous-losses", losers == "both" and growing, five),
+        (
+            "single-threshold",
+            beta is None or beta == alpha,
+            f"alpha {alpha:g}, beta {alpha if beta is None else beta:g}",
+        ),
+    )

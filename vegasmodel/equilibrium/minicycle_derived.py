@@ -40,7 +40,7 @@ class Edge:
 
     def window(self, q: Floats) -> Floats:
         """V at queue ``q``, (7)."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return self.shift + self.pull / q
 
     def queue(self, v: Floats) -> Floats:
@@ -63,8 +63,19 @@ class Path:
 
 
 @dataclass(frozen=True)
+class Course:
+    """Where the phases of a cycle lie, given V at its end."""
+
+    fill: Floats  # mini-cycles with an empty queue, after the first
+    queue: Floats  # [..., 6] q at the start of phases 2.. and at the end, B + 1
+    slope: Floats  # [..., 5] packets that q grows by in a mini-cycle, phases 2..
+    V: Floats  # [..., 7] at the phase edges
+    misfit: Floats  # V at the end of the course minus the V at which it was to end
+
+
+@dataclass(frozen=True)
 class Sums:
-    """One cycle: the window total at each phase edge, and sums over its mini-cycles."""
+    """One cycle: window totals at the phase edges, and sums over its mini-cycles."""
 
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
     R: Floats  # [..., 7]
@@ -74,13 +85,7 @@ class Sums:
     sent_vegas: Floats
     sent_reno: Floats
     queue: Floats  # sum of q max(W, mu T): mu times the time integral of the queue
-    growing: npt.NDArray[
-        np.bool_
-    ]  # True where Vegas still grows when the buffer overflows (appendix A)
-    behind: npt.NDArray[
-        np.bool_
-    ]  # True where Vegas cannot follow Reno's growth up to the end of the cycle
-    residual: Floats  # |sum of the phases' lengths - (N - 1)| / N
+    residual: Floats  # relative misfit of V, and of the phases' lengths with N
 
 
 def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
@@ -99,100 +104,152 @@ def loss_limited_window(path: Path) -> Floats:
     return (path.M + path.B + 1) * path.n_vegas / (path.n_vegas + 2 * path.n_reno * (1 - path.cut))
 
 
-def final_window(path: Path) -> Floats:
-    """V at the loss, the paper's W_V(N).
+def held_window(path: Path) -> Floats:
+    """V at the loss, if Vegas stops at the lower edge and never has to give way.
 
-    Appendix A while that lies below the lower edge at q = B; the upper edge at q = B if Vegas
-    gets there; between the two, the window at which Vegas holds.  It then left the lower edge at
-    q_b = X/(V - h) with Reno at mu T + q_b - V, and both grew from lambda V and R(N)/2 in the same
-    number of mini-cycles, so
+    It leaves that edge at q_b = X/(V - h) with Reno at mu T + q_b - V.  Both grew to there from
+    lambda V and R(N)/2 in the same number of mini-cycles, so
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
+
+    Where the edge is met only at q_b >= B, V is the edge at the largest queue Vegas sees, B.
     """
     M, B, h = path.M, path.B, path.lower.shift
     k = path.n_reno * (1 - path.cut) / path.n_vegas + 0.5
     held = h + positive_root(k, k * h - (M - B - 1) / 2, path.lower.pull)
-    held = np.maximum(held, path.lower.window(B))
-    return np.minimum(np.minimum(loss_limited_window(path), path.upper.window(B)), held)
+    return np.maximum(held, path.lower.window(B))
+
+
+def final_window(path: Path) -> Floats:
+    """V at the loss, the paper's W_V(N), where Vegas can follow the equilibrium.
+
+    Appendix A while that lies below the lower edge at q = B; the upper edge at q = B if Vegas
+    gets there, (7); between the two, the window at which Vegas holds.
+    """
+    following = np.minimum(held_window(path), path.upper.window(path.B))
+    return np.minimum(loss_limited_window(path), following)
 
 
 def cycle(path: Path) -> Sums:
-    """The cycle of both protocols in closed form: phases, packets and durations."""
-    M, B, n_V, n_R = path.M, path.B, path.n_vegas, path.n_reno
+    """The cycle of both protocols: phases, packets and durations."""
+    M, B, n_R = path.M, path.B, path.n_reno
     V_N = final_window(path)
+    course = _course(path, V_N)
+    late = course.misfit > 1e-10 * V_N
+    if np.any(late):  # Vegas is still above the upper edge when the buffer overflows
+        V_N = np.where(late, _lagging_window(path, V_N), V_N)
+        course = _course(path, V_N)
     R_N = M + B + 1 - V_N
-    V_1, R_1 = path.cut * V_N, R_N / 2  # (8), (9)
-    N = 1 + (R_N - R_1) / n_R  # (10)
+    V_1, R_1 = path.cut * V_N, R_N / 2
+    N = 1 + (R_N - R_1) / n_R
+    length, rounds, backlog = _filling(M, B, course)
+    bend, rounds[..., 4], backlog[..., 4], V_follow = _following(
+        path, course.queue[..., 3], course.queue[..., 4]
+    )
+    length[..., 4] = bend
+    # trapezoids, and half of the first and of the last mini-cycle
+    sent_V = (course.V[..., :-1] + course.V[..., 1:]) / 2 * length
+    sent_V[..., 4] = V_follow
+    first, final = np.maximum(V_1 + R_1, M), M + B + 1
+    rounds[..., 0] += first / 2
+    rounds[..., 5] += final / 2
+    grown = np.cumsum(length, axis=-1) * n_R[..., None]
+    misfit = np.abs(length.sum(axis=-1) - (N - 1)) / N
+    return Sums(
+        V=course.V,
+        R=np.concatenate([R_1[..., None], R_1[..., None] + grown], axis=-1),
+        length=length,
+        rounds=rounds,
+        count=N,
+        sent_vegas=sent_V.sum(axis=-1) + (V_1 + V_N) / 2,
+        sent_reno=N * (R_1 + R_N) / 2,
+        queue=backlog.sum(axis=-1) + (np.minimum(first - M, B) * first + B * final) / 2,
+        residual=np.maximum(misfit, np.abs(course.misfit) / V_N),
+    )
+
+
+def _course(path: Path, V_N: Floats) -> Course:
+    """Phases of a cycle that starts after a loss at ``V_N``."""
+    M, B, n_V, n_R = path.M, path.B, path.n_vegas, path.n_reno
+    lower, upper = path.lower, path.upper
+    V_1, R_1 = path.cut * V_N, (M + B + 1 - V_N) / 2  # (8), (9)
+    N = 1 + R_1 / n_R  # (10)
     each = n_V + n_R
 
     # Phase 1, (11) and (12): a - 1 mini-cycles until V + R = mu T; none if the queue never empties
     deficit = M - V_1 - R_1
-    fill = np.maximum(deficit, 0.0) / each
-    q_1 = np.maximum(-deficit, 0.0)
     V_a = V_1 + n_V * deficit / each
 
     # Phase 2, (16): n = b - a mini-cycles after saturation V meets the lower edge, or the loss
-    n = positive_root(n_V * each, each * (V_a - path.lower.shift), path.lower.pull)
-    n = np.where(each * n <= B, n, (path.lower.window(B) - V_a) / n_V)
-    last = N - 1 - deficit / each
-    growing = n >= last
-    n = np.minimum(n, last)
-    q_b, V_b = each * n, V_a + n_V * n
+    n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
+    n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
+    n = np.minimum(n, N - 1 - deficit / each)
+    q_1 = np.maximum(-deficit, 0.0)
+    q_b, V_b = np.clip(each * n, q_1, B + 1), V_a + n_V * n
 
     # Between the edges V holds and only Reno fills the queue
-    q_c = path.upper.queue(V_b)
+    q_c = upper.queue(V_b)
     q_c = np.where(q_c <= B, np.maximum(q_c, q_b), B + 1)
-    # Vegas gives up at most one packet an RTT: while (17) falls faster, it lags above the curve
-    # (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X
-    more = n_R > n_V
-    surplus = np.where(more, n_R - n_V, 1.0)
-    lag = np.where(more, (V_b - path.upper.shift) / n_V - q_c / surplus, 0.0)
-    lag = np.where(q_c < B, np.maximum(lag, 0.0), 0.0)
-    q_d = q_c + np.where(more, surplus, 0.0) * lag
-    behind = q_d > B
 
-    # Phase 3, (17), up to q = B, and the last mini-cycle
-    q_e = np.maximum(q_d, B)
-    queues = np.stack([np.zeros_like(q_1), q_1, q_b, q_c, q_d, q_e, B + 1], axis=-1)
-    slopes = np.stack([each, each, n_R, surplus, n_R, n_R], axis=-1)
-    length, flow, backlog = _filling(M, queues, slopes)
-    bend, flow[..., 4], backlog[..., 4], V_follow = _following(path, q_d, q_e)
-    length[..., 0], length[..., 3], length[..., 4] = fill, lag, bend
-    backlog[..., 5] = B * flow[..., 5]  # what arrives above B is dropped
-    edges_V = np.stack([V_1, np.maximum(V_a, V_1), V_b, V_b, V_b - n_V * lag, V_N, V_N], axis=-1)
-    grown = np.cumsum(length, axis=-1) * n_R[..., None]
-    edges_R = np.concatenate([R_1[..., None], R_1[..., None] + grown], axis=-1)
-    flow[..., 0] = M * fill
-    # trapezoids, and half of the first and of the last mini-cycle
-    inner = (edges_V[..., :-1] + edges_V[..., 1:]) / 2 * length
-    inner[..., 4] = V_follow
-    first, final = np.maximum(V_1 + R_1, M), M + B + 1
-    flow[..., 0] += first / 2
-    flow[..., 5] += final / 2
-    return Sums(
-        V=edges_V,
-        R=edges_R,
-        length=length,
-        rounds=flow,
-        count=N,
-        sent_vegas=inner.sum(axis=-1) + (V_1 + V_N) / 2,
-        sent_reno=N * (R_1 + R_N) / 2,
-        queue=backlog.sum(axis=-1) + (q_1 * first + B * final) / 2,
-        growing=growing,
-        behind=behind,
-        residual=np.abs(length.sum(axis=-1) - (N - 1)) / N,
+    # Vegas gives up at most a packet an RTT.  While (17) falls faster, V lags above it until
+    # (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X, or until V is at the edge for q = B
+    more = (n_R > n_V) & (q_c < B)
+    surplus = np.where(more, n_R - n_V, 1.0)
+    lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
+    lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
+    lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
+    q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
+
+    # Phase 3, (17), up to q = B; then the last mini-cycle
+    q_e, V_e = np.maximum(q_d, B), np.where(q_d < B, upper.window(B), V_d)
+    return Course(
+        fill=np.maximum(deficit, 0.0) / each,
+        queue=np.stack([q_1, q_b, q_c, q_d, q_e, B + 1], axis=-1),
+        slope=np.stack([each, n_R, surplus, n_R, n_R], axis=-1),
+        V=np.stack([V_1, np.maximum(V_a, V_1), V_b, V_b, V_d, V_e, V_e], axis=-1),
+        misfit=V_e - V_N,
     )
 
 
-def _filling(M: Floats, queues: Floats, slopes: Floats) -> tuple[Floats, Floats, Floats]:
-    """Phases in which the queue grows by ``slopes`` packets a mini-cycle, from edge to edge.
+def _lagging_window(path: Path, least: Floats) -> Floats:
+    """V at the loss where Vegas cannot come down to the upper edge in time: a bracketed root.
 
-    Their lengths, and the integrals of W = M + q and of q W over them.
+    Taken above ``least`` (where the course ends too high) and below the window at which Vegas
+    would hold if there were no upper edge (where it ends too low).
     """
-    q, p = queues[..., :-1], queues[..., 1:]
-    length = (p - q) / slopes
-    W = M[..., None] + (q + p) / 2
-    return length, length * W, length * (M[..., None] * (q + p) / 2 + (q * q + q * p + p * p) / 3)
+    from scipy.optimize import elementwise  # heavy, and rarely needed
+
+    leaves = (path.M, path.B, path.cut, path.n_vegas, path.n_reno, path.lower.shift,
+              path.lower.pull, path.upper.shift, path.upper.pull)  # fmt: skip
+
+    def misfit(V: Floats, *leaf: Floats) -> Floats:
+        M, B, cut, n_V, n_R, *edges = leaf
+        lower, upper = Edge(edges[0], edges[1]), Edge(edges[2], edges[3])
+        return _course(Path(M, B, lower, upper, cut, n_V, n_R), V).misfit
+
+    most = np.minimum(loss_limited_window(path), held_window(path))
+    root = elementwise.find_root(misfit, (least, most), args=leaves)
+    return np.where(root.success, root.x, np.nan)
+
+
+def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
+    """Phases in which the queue stays empty or grows by a fixed number of packets a mini-cycle.
+
+    Their lengths, and the integrals of max(W, mu T) = mu T + q and of its product with the
+    waiting packets min(q, B).
+    """
+    q, p = course.queue[..., :-1], course.queue[..., 1:]
+    M, B = M[..., None], B[..., None]
+    length = (p - q) / course.slope
+    m = np.clip(B, q, p)
+    waiting = (m - q) * (M * (q + m) / 2 + (q * q + q * m + m * m) / 3)
+    backlog = (waiting + B * (p - m) * (M + (m + p) / 2)) / course.slope
+    fill = course.fill[..., None]
+    return (
+        np.concatenate([fill, length], axis=-1),
+        np.concatenate([M * fill, length * (M + (q + p) / 2)], axis=-1),
+        np.concatenate([np.zeros_like(fill), backlog], axis=-1),
+    )
 
 
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
