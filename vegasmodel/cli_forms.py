@@ -101,7 +101,7 @@ def arrivals(
     Integer(1, 100_000).check(n, "--n")
     c = parse_capacity(capacity, packet_size)
     thresholds = spread(values(alpha, "packets", "--alpha", low_open=True), n, "--alpha")
-    exact = forms.recursion(thresholds, c)
+    exact = forms.arrive(thresholds, c)
     one_alpha = bool(np.all(thresholds == thresholds[0]))
     x_bonald, bonald = (
         forms.bonald(n, float(thresholds[0]), c) if one_alpha else (np.full(n, np.nan),) * 2

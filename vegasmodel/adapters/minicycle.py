@@ -28,7 +28,8 @@ def answer(scenario: Scenario) -> Prediction:
     link = scenario.links[0]
     vegas = next(g for g in scenario.flows if g.law == "vegas")
     member = np.array([m.flow.law == "vegas" for m in scenario.members])
-    cycle, losers = _cycle(scenario, vegas, int(member.sum()), int((~member).sum()))
+    counts = int(member.sum()), int((~member).sum())
+    cycle, losers = _cycle(scenario, vegas, *counts)
     if int(cycle.status) != minicycle.OK:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
     rtt = scenario.members[0].rtt
@@ -42,7 +43,7 @@ def answer(scenario: Scenario) -> Prediction:
         loss_rate=_per_flow(member, cycle.loss_rate_vegas, cycle.loss_rate_reno),
         queue_mean=np.array([queue]),
         utilization_links=np.array([float(cycle.utilization)]),
-        assumptions=(*_hypotheses(scenario, cycle, losers), *left_out(scenario)),
+        assumptions=(*_hypotheses(scenario, vegas, losers, *counts), *left_out(scenario)),
     )
 
 
@@ -93,37 +94,26 @@ def _reason(scenario: Scenario) -> str | None:
 
 
 def _hypotheses(
-    scenario: Scenario, cycle: minicycle.Cycle, losers: minicycle.Losers
+    scenario: Scenario, vegas: Flow, losers: minicycle.Losers, n_vegas: int, n_reno: int
 ) -> list[Assumption]:
-    """Hypotheses 1 to 5 of the paper, section 3 (1, the receiver's window, is in ``left_out``)."""
+    """Hypotheses 1 to 5 of the paper, section 3, and what its title says: one source of each."""
     link = scenario.links[0]
-    product = link.capacity * scenario.members[0].rtt
-    grows = str(cycle.regime) == "loss-limited"
-    both_lose = losers == "reno" or grows
-    large = product > link.buffer
-    single = len(scenario.members) == 2
+    rows = minicycle.hypotheses(
+        link.capacity,
+        scenario.members[0].rtt,
+        link.buffer,
+        vegas.alpha,
+        vegas.decrease,
+        max_window=min(g.max_window for g in scenario.flows),
+        beta=vegas.beta,
+        losers=losers,
+        variant=vegas.variant,
+        n_vegas=n_vegas,
+        n_reno=n_reno,
+    )
+    single = n_vegas == n_reno == 1
     return [
-        Assumption(
-            "bandwidth-delay-product-above-buffer",
-            large,
-            ""
-            if large
-            else f"mu T is {product:.4g} pkt, the buffer {link.buffer:g}; extended here",
-        ),
-        Assumption("fast-retransmit-only", None, "timeouts are not in the equations"),
-        Assumption(
-            "buffer-empty-after-a-loss",
-            bool(cycle.queue_empties),
-            "" if cycle.queue_empties else "the queue never empties; the cycle is extended to this",
-        ),
-        Assumption(
-            "synchronised-losses",
-            both_lose,
-            ""
-            if both_lose
-            else "Vegas is not growing when the buffer overflows: packets are lost by the "
-            'loss-based flow only (variant "ns2" or "linux" takes that)',
-        ),
+        *(Assumption(*row) for row in rows),
         Assumption(
             "one-source-of-each-kind",
             single,

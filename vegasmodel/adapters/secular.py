@@ -16,7 +16,7 @@ from vegasmodel.equilibrium import bands as threshold_bands
 from vegasmodel.equilibrium import secular
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Flow, Scenario
 
 STATUS = {
     secular.NOT_CONVERGED: "the solver of the steady state did not converge",
@@ -27,12 +27,62 @@ STATUS = {
 
 def equilibrium(scenario: Scenario) -> Prediction:
     """``boutremans`` (3)-(6) with the over-estimates given, or those of the arrival order."""
-    return _steady_state("equilibrium", scenario, over_estimates)
+    name, reason = "equilibrium", _reason(scenario)
+    if reason is not None:
+        return Prediction.not_applicable(name, scenario, reason)
+    x = over_estimates(scenario)
+    c, rtt = scenario.links[0].capacity, rtts(scenario)
+    state = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))
+    if state.status != secular.OK:
+        return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
+    return Prediction(
+        name,
+        scenario,
+        state.rates,
+        base_rtt=rtt + x,
+        rtt_mean=rtt + state.delay,
+        loss_rate=np.zeros(x.size),
+        queue_mean=np.array([c * float(state.delay)]),
+        assumptions=tuple(_hypotheses(scenario, float(state.delay))),
+    )
 
 
 def arrivals(scenario: Scenario) -> Prediction:
-    """Each flow takes the queue that it finds for a part of its propagation: exact recursion."""
-    return _steady_state("arrivals", scenario, measured)
+    """Each flow takes the queue that it finds for a part of its propagation: exact recursion.
+
+    Where the thresholds leave a band, the order of arrival also says where in it each flow rests.
+    """
+    name = "arrivals"
+    given = [m.flow.over_estimate for m in scenario.members]
+    reason = _reason(scenario)
+    if reason is None and "measured" in given and set(given) != {"measured"}:
+        reason = "over-estimates must be measured by all flows or given for all"
+    if reason is not None:
+        return Prediction.not_applicable(name, scenario, reason)
+    order, rtt, c = _order(scenario), rtts(scenario), scenario.links[0].capacity
+    alpha, beta = (column(scenario, value)[order] for value in (_alpha, _beta))
+    state = arrival_order.arrive(
+        alpha,
+        c,
+        beta=beta,
+        rtt=rtt[order],
+        x=None if "measured" in given else over_estimates(scenario)[order],
+        variant=scenario.flows[0].variant,
+    )
+    if state.status != secular.OK:
+        return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
+    back = np.argsort(order)  # from order of arrival to order of the file
+    delay = float(state.delays[-1])
+    return Prediction(
+        name,
+        scenario,
+        state.rates[back],
+        base_rtt=rtt + state.x[back],
+        rtt_mean=rtt + delay,
+        loss_rate=np.zeros(order.size),
+        queue_mean=np.array([c * delay]),
+        assumptions=(_spaced(scenario), *_hypotheses(scenario, delay, one_threshold=False)),
+    )
 
 
 def arrivals_bonald(scenario: Scenario) -> Prediction:
@@ -48,14 +98,13 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
     order = _order(scenario)
     x, rates = np.empty(alpha.size), np.empty(alpha.size)
     x[order], rates[order] = arrival_order.bonald(alpha.size, float(alpha[0]), c)
-    spaced = Assumption(
-        "one-arrival-at-a-time",
-        len({m.start for m in scenario.members}) == len(scenario.members),
-        "the i-th flow must find the others in equilibrium; some start together",
-    )
-    rest = _hypotheses(scenario, float("nan"))
+    delay = alpha.size * float(alpha[0]) / c * float((1.0 / np.arange(1, alpha.size + 1)).sum())
     return Prediction(
-        name, scenario, rates, base_rtt=rtts(scenario) + x, assumptions=(_said(spaced), *rest)
+        name,
+        scenario,
+        rates,
+        base_rtt=rtts(scenario) + x,
+        assumptions=(_spaced(scenario), *_hypotheses(scenario, delay)),
     )
 
 
@@ -64,7 +113,7 @@ def bands(scenario: Scenario) -> Prediction:
     reason = _reason(scenario)
     if reason is not None:
         return Prediction.not_applicable("bands", scenario, reason)
-    alpha, beta = column(scenario, lambda f: f.alpha), column(scenario, lambda f: f.beta)
+    alpha, beta = column(scenario, _alpha), column(scenario, _beta)
     variant = scenario.flows[0].variant
     x, rtt, c = over_estimates(scenario), rtts(scenario), scenario.links[0].capacity
     band = threshold_bands.equilibria(alpha, beta, x, c, rtt=rtt, variant=variant)
@@ -114,27 +163,6 @@ def measured(scenario: Scenario) -> Floats:
     return x
 
 
-def _steady_state(name: str, scenario: Scenario, x_of: object) -> Prediction:
-    reason = _reason(scenario)
-    if reason is not None:
-        return Prediction.not_applicable(name, scenario, reason)
-    x = measured(scenario) if x_of is measured else over_estimates(scenario)
-    c, rtt = scenario.links[0].capacity, rtts(scenario)
-    state = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))
-    if state.status != secular.OK:
-        return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
-    return Prediction(
-        name,
-        scenario,
-        state.rates,
-        base_rtt=rtt + x,
-        rtt_mean=rtt + state.delay,
-        loss_rate=np.zeros(x.size),
-        queue_mean=np.array([c * float(state.delay)]),
-        assumptions=tuple(_hypotheses(scenario, float(state.delay))),
-    )
-
-
 def _law(scenario: Scenario) -> str:
     """Which equation: ns-2's rounding widens the band about the middle but leaves it there."""
     return "linux" if scenario.flows[0].variant == "linux" else "paper"
@@ -173,6 +201,24 @@ def _hypotheses(
 def _said(assumption: Assumption) -> Assumption:
     """The detail explains a failure; it has no place where the hypothesis holds."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
+
+
+def _spaced(scenario: Scenario) -> Assumption:
+    return _said(
+        Assumption(
+            "one-arrival-at-a-time",
+            len({m.start for m in scenario.members}) == len(scenario.members),
+            "each flow must find the others in equilibrium; some start together",
+        )
+    )
+
+
+def _alpha(flow: Flow) -> float:
+    return flow.alpha
+
+
+def _beta(flow: Flow) -> float:
+    return flow.beta
 
 
 def _order(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
