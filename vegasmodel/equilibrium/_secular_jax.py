@@ -22,6 +22,9 @@ from vegasmodel.equilibrium.secular import Equilibrium
 ROUGH_PASSES = 60
 EXACT_PASSES = 80
 
+two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
+quotient: Any = kernel.quotient
+
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     """``secular.solve`` for JAX input; ``rtt`` None is the paper's law, else Linux's."""
@@ -51,14 +54,8 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     )
 
 
-@jax.custom_jvp
-def _paper(alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    return _state(False, alpha, x, rtt, c)
-
-
-@jax.custom_jvp
-def _linux(alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    return _state(True, alpha, x, rtt, c)
+_paper: Any = jax.custom_jvp(lambda *case: _state(False, *case))
+_linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 
 
 def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
@@ -67,7 +64,7 @@ def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
-    """sum r_i = c differentiated: dDelta = (sum dr_i at fixed Delta - dc) / sum |dr_i/dDelta|."""
+    """Differentiate sum r_i = c: dDelta = (sum dr_i at fixed Delta - dc) / sum |dr_i/dDelta|."""
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
     out = _delay(linux, *primals)
@@ -98,7 +95,7 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     rtt, top = jnp.where(good[..., None], rtt, 1.0), jnp.where(good, top, 0.0)
     present = alpha > 0
     gap, passes, done = _gap(linux, alpha, x, rtt, c, top, present)
-    y = _sum(gap[..., None], *kernel.two_sum(top[..., None], -x))[0]
+    y = _sum(gap[..., None], *two_sum(top[..., None], -x))[0]
     y = jnp.where(present | (y > 0), y, jnp.inf)  # an absent flow beyond Delta: rate 0
     status = jnp.where(done, kernel.OK, kernel.NOT_CONVERGED)
     return top + gap, y, gap, passes, jnp.where(good, status, kernel.INVALID)
@@ -114,8 +111,8 @@ def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def _sum(g: Any, d: Any, d_low: Any) -> Any:
-    """g + d + d_low as two floats."""
-    y, e = kernel.two_sum(g, d)
+    """The sum g + d + d_low as two floats."""
+    y, e = two_sum(g, d)
     e = e + d_low
     s = y + e
     return s, e - (s - y)
@@ -126,7 +123,7 @@ def _total(high: Any, low: Any) -> Any:
     n = high.shape[-1]
     while n > 1:
         half = n // 2
-        s, e = kernel.two_sum(high[..., :half], high[..., half : 2 * half])
+        s, e = two_sum(high[..., :half], high[..., half : 2 * half])
         e = e + low[..., :half] + low[..., half : 2 * half]
         if n % 2:
             s = jnp.concatenate([s, high[..., -1:]], -1)
@@ -136,7 +133,7 @@ def _total(high: Any, low: Any) -> Any:
 
 
 def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: Any) -> Any:
-    d, d_low = kernel.two_sum(top[..., None], -x)
+    d, d_low = two_sum(top[..., None], -x)
     at_top = d == 0
     pole = jnp.where(at_top, alpha, 0.0).sum(-1)
     least = alpha / c[..., None]  # the flow alone at c: y (1 + y/base) = alpha/c
@@ -157,20 +154,20 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
     def precise(g: Any) -> Any:
         s, e = _sum(g[..., None], d, d_low)
         s, e = jnp.where(present, s, 1.0), jnp.where(present, e, 0.0)
-        q, q_low, inverse = kernel.quotient(alpha, s, e)
+        q, q_low, inverse = quotient(alpha, s, e)
         high, low = _total(q, q_low)
         if linux:
-            base, base_low = kernel.two_sum(rtt, x)
-            w, w_low, w_inverse = kernel.quotient(alpha, *_sum(s, base, base_low + e))
+            base, base_low = two_sum(rtt, x)
+            w, w_low, w_inverse = quotient(alpha, *_sum(s, base, base_low + e))
             minus, minus_low = _total(w, w_low)
-            high, error = kernel.two_sum(high, -minus)
+            high, error = two_sum(high, -minus)
             low = low + error - minus_low
             rate = w * (base * inverse)
             rest, slope = rate.sum(-1), (rate * (inverse + w_inverse)).sum(-1)
         else:
             q = jnp.where(at_top, 0.0, q)
             rest, slope = q.sum(-1), (q * inverse).sum(-1)
-        f, error = kernel.two_sum(high, -c)
+        f, error = two_sum(high, -c)
         return rest, slope, f + (error + low)
 
     start = (floor, jnp.zeros(c.shape, jnp.int64))
@@ -182,7 +179,7 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Steps of ``kernel.step`` on every case of the batch until each is small: (g, passes, done)."""
+    """Steps of ``kernel.step`` on every case until each is small: (g, passes, done)."""
 
     def unfinished(state: Any) -> Any:
         return ~state[2].all() & (state[3] < limit)

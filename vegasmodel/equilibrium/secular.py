@@ -92,6 +92,14 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
     return Equilibrium(delay, out.reshape(*shape, n), gap, residual, passes, status)
 
 
+def compile_kernel() -> None:
+    """Load the compiled kernel now; from then on small inputs use it too.
+
+    Worth its second (several, the first time on a machine) before thousands of small calls.
+    """
+    _compiled().batch()
+
+
 def is_jax(value: Any) -> bool:
     """Whether a value is a JAX array or tracer, without importing JAX."""
     jax = sys.modules.get("jax")

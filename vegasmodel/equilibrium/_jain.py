@@ -1,0 +1,227 @@
+"""Least and greatest Jain index c^2/(n sum r^2) over the equilibria of ``bands.py``.
+
+Notation: g = Delta - max x; l_i = a_i phi_i(g) and u_i = b_i phi_i(g) enclose r_i, and both fall in
+g, as does psi_i = -dphi_i/dg.  The index is least where sum r^2 is greatest, and conversely.
+
+Least sum r^2.  For one g the minimum over the box and sum r = c is water filling, r_i =
+clip(level, l_i, u_i), and the level rises with g because l and u fall.  By the envelope theorem
+
+    d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
+
+Greatest sum r^2.  For one g a convex function is greatest at a vertex: some flows at u, some at l,
+at most one, j, between, where r_j = c - the others; it rises with g.  So the maximum lies on one
+of the paths "U at u, j between, the rest at l", each from the g where j is at l to that where it
+is at u, and along a path
+
+    d(sum r^2)/dg = 2 sum_l (r_j - l_i) a_i psi_i - 2 sum_U (u_i - r_j) b_i psi_i.
+
+Which U?  Where the boxes are ordered alike (i before k: l_i >= l_k and u_i >= u_k for every g),
+U is the first of that order: were i < u_i and k > l_k, then with r_i >= r_k moving from k to i
+raises sum r^2, and with r_i < r_k the two may swap and then move.  Otherwise every U is tried; no
+short cut exists, since boxes of one centre make it the partition problem.
+
+The derivative's factors are monotone in g, so their values at the ends of an interval bound the
+derivative within.  Intervals where the bounds leave its sign open are halved until they have the
+width of rounding; everywhere else sum r^2 is monotone.  So ends and remnants hold the extremes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.equilibrium import secular
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+MOST_FLOWS = 10  # of boxes in no common order: 2^n n paths
+_HALVINGS = 50
+_OPEN = 20_000  # intervals that may stay open at once
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    a: Floats
+    b: Floats
+    x: Floats
+    c: float
+    rtt: Floats
+    linux: bool
+
+    def phi(self, g: Floats) -> tuple[Floats, Floats]:
+        """phi_i and psi_i = -dphi_i/dg at gaps g [m]: ([m, n], [m, n])."""
+        y = g[:, None] + (self.x.max() - self.x)
+        if not self.linux:
+            return 1.0 / y, 1.0 / y**2
+        base = self.rtt + self.x
+        phi = 1.0 / (y * (1.0 + y / base))
+        return phi, phi * (1.0 / y + 1.0 / (y + base))
+
+    def gaps(self, edge: Floats) -> Floats:
+        """Gaps [m] where every flow sits at the given edge [m, n]."""
+        variant = "linux" if self.linux else "paper"
+        state = secular.solve(edge, self.x, self.c, rtt=self.rtt, variant=variant)
+        return np.asarray(state.gap)
+
+
+def jain_range(
+    a: Floats, b: Floats, x: Floats, c: float, rtt: Floats, variant: str
+) -> tuple[float, float]:
+    """(least, greatest) for edges a, b [n], over-estimates x, capacity c, rtt [n]."""
+    if np.any(a == 0.0):
+        raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")
+    boxes, n = _Boxes(a, b, x, c, rtt, variant == "linux"), x.size
+    greatest = 1.0 if _fair(boxes) else c * c / (n * _least_squares(boxes))
+    return c * c / (n * _most_squares(boxes)), greatest
+
+
+def _fair(boxes: _Boxes) -> bool:
+    """Whether every flow may have c/n at one Delta: each allows an interval, and they must meet."""
+    n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
+    low, high = (
+        secular.queueing_delay(
+            edge[:, None], boxes.x[:, None], boxes.c / n, boxes.rtt[:, None], variant
+        )
+        for edge in (boxes.a, boxes.b)
+    )
+    return bool(low.max() <= high.min())
+
+
+def _least_squares(boxes: _Boxes) -> float:
+    ends = boxes.gaps(np.stack([boxes.a, boxes.b]))
+
+    def parts(g: Floats) -> tuple[Floats, ...]:
+        phi, psi = boxes.phi(g)
+        low, high = boxes.a * phi, boxes.b * phi
+        level = _level(low, high, boxes.c)[:, None]
+        return psi, np.maximum(level - high, 0.0), np.maximum(low - level, 0.0)
+
+    def unsettled(_: Any, left: Floats, right: Floats) -> Bools:
+        (psi, up, down), (psi_r, up_r, down_r) = parts(left), parts(right)
+        rise = (up_r * boxes.b * psi).sum(-1), (up * boxes.b * psi_r).sum(-1)  # most, least
+        fall = (down * boxes.a * psi).sum(-1), (down_r * boxes.a * psi_r).sum(-1)
+        return np.asarray((rise[1] < fall[0]) & (rise[0] > fall[1]))
+
+    def squares(_: Any, g: Floats) -> Floats:
+        phi, _unused = boxes.phi(g)
+        low, high = boxes.a * phi, boxes.b * phi
+        return np.asarray((np.clip(_level(low, high, boxes.c)[:, None], low, high) ** 2).sum(-1))
+
+    return float(_candidates(unsettled, squares, np.zeros(1, dtype=int), ends[:1], ends[1:]).min())
+
+
+def _level(low: Floats, high: Floats, c: float) -> Floats:
+    """The level [m] with sum clip(level, low, high) = c: exact, by its piecewise linear sum."""
+    out = np.empty(len(low))
+    for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
+        down, up = np.sort(lows), np.sort(highs)
+        below = np.concatenate([[0.0], np.cumsum(up)])  # flows at their upper bound
+        above = np.concatenate([np.cumsum(down[::-1])[::-1], [0.0]])  # at their lower bound
+        turns = np.sort(np.concatenate([down, up]))
+        i, j = np.searchsorted(up, turns), np.searchsorted(down, turns, side="right")
+        total = below[i] + above[j] + turns * (j - i)
+        t = int(np.clip(np.searchsorted(total, c), 1, turns.size - 1))
+        rise = total[t] - total[t - 1]
+        part = min(max((c - total[t - 1]) / rise, 0.0), 1.0) if rise > 0 else 0.0
+        out[k] = turns[t - 1] + part * (turns[t] - turns[t - 1])
+    return out
+
+
+def _most_squares(boxes: _Boxes) -> float:
+    n = boxes.x.size
+    at_upper, between = _paths(boxes)  # [m, n] bool, [m]
+    after = at_upper.copy()
+    after[np.arange(len(between)), between] = True
+    gaps = [boxes.gaps(np.where(mask, boxes.b, boxes.a)) for mask in (at_upper, after)]
+    at_lower = ~after
+
+    def parts(path: Any, g: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        phi, psi = boxes.phi(g)
+        rates = np.where(at_upper[path], boxes.b, boxes.a) * phi
+        rates[np.arange(len(g)), between[path]] = 0.0
+        mine = (boxes.c - rates.sum(-1))[:, None]
+        return psi, rates, mine, np.where(at_upper[path], boxes.b, boxes.a)
+
+    def unsettled(path: Any, left: Floats, right: Floats) -> Bools:
+        (psi, rates, mine, edge), (psi_r, rates_r, mine_r, _) = (
+            parts(path, left),
+            parts(path, right),
+        )
+        # each of the terms is +-(first factor, monotone) times edge psi, positive and falling
+        grow = [np.where(at_lower[path], m - r, 0.0) for m, r in ((mine, rates), (mine_r, rates_r))]
+        shed = [np.where(at_upper[path], r - m, 0.0) for m, r in ((mine, rates), (mine_r, rates_r))]
+        most = _upper(grow[1], psi, psi_r) - _lower(shed[1], psi, psi_r)
+        least = _lower(grow[0], psi, psi_r) - _upper(shed[0], psi, psi_r)
+        return np.asarray(((edge * least).sum(-1) < 0) & ((edge * most).sum(-1) > 0))
+
+    def squares(path: Any, g: Floats) -> Floats:
+        _, rates, mine, _ = parts(path, g)
+        return np.asarray((rates**2).sum(-1) + mine[:, 0] ** 2)
+
+    rows = max(1, 500_000 // n)
+    return max(
+        float(_candidates(unsettled, squares, some, gaps[0][some], gaps[1][some]).max())
+        for some in np.array_split(np.arange(len(between)), -(-len(between) // rows))
+    )
+
+
+def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
+    """Greatest product of a number up to ``factor`` and one in [least, most], positive."""
+    return factor * np.where(factor > 0, most, least)
+
+
+def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
+    """Least product of a number from ``factor`` on and one in [least, most], positive."""
+    return factor * np.where(factor > 0, least, most)
+
+
+def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
+    """(flows at their upper edge [m, n], the flow between [m]) of every path that may matter."""
+    n = boxes.x.size
+    base = boxes.rtt + boxes.x if boxes.linux else boxes.x
+    # 1/phi = y + y^2/base falls with x and with the base, so these four orders fix that of l and u
+    order = np.lexsort((base, boxes.b, boxes.a, boxes.x))[::-1]
+    if all(np.all(np.diff(v[order]) <= 0) for v in (boxes.x, boxes.a, boxes.b, base)):
+        mask = np.zeros((n, n), dtype=bool)
+        mask[:, order] = np.tri(n, k=-1, dtype=bool)
+        return mask, order
+    if n > MOST_FLOWS:
+        raise ValueError(
+            f"least Jain index: the thresholds and over-estimates of the flows are not ordered "
+            f"alike, which takes 2^n cases; at most {MOST_FLOWS} flows, got {n}"
+        )
+    pairs = [
+        (mask, j)
+        for mask in itertools.product([False, True], repeat=n)
+        for j in range(n)
+        if not mask[j]
+    ]
+    return np.array([m for m, _ in pairs]), np.array([j for _, j in pairs])
+
+
+def _candidates(
+    unsettled: Callable[[Any, Floats, Floats], Bools],
+    value: Callable[[Any, Floats], Floats],
+    path: NDArray[np.intp],
+    left: Floats,
+    right: Floats,
+) -> Floats:
+    """Values at the ends of every interval whose derivative's sign could not be settled."""
+    values = [value(path, left), value(path, right)]
+    for _ in range(_HALVINGS):
+        rest = unsettled(path, left, right) & (right > left)
+        path, left, right = path[rest], left[rest], right[rest]
+        if len(path) == 0:
+            break
+        if len(path) > _OPEN:
+            raise RuntimeError("the Jain index is flat to rounding over too wide a range")
+        middle = 0.5 * (left + right)
+        values.append(value(path, middle))
+        path = np.concatenate([path, path])
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+    return np.concatenate(values)

@@ -1,0 +1,169 @@
+"""Who came first: flows join one after the other, each in the equilibrium of those before.
+
+A flow that joins late finds a queue and takes it for propagation: its over-estimate is the
+queueing delay then, x_i = Delta_{i-1} (``boutremans`` 3.1.2, after Bonald 1998; the flow's own
+first packets are ignored, as there).  Units: packets, seconds, packets per second.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium.bands import edges
+
+Floats = NDArray[np.float64]
+
+
+class Arrivals(NamedTuple):
+    """The state after the last arrival; ``delays[..., i]`` is Delta after arrival i + 1."""
+
+    x: Floats  # over-estimates, s [..., n]
+    delays: Floats  # s [..., n]
+    rates: Floats  # pkt/s [..., n]
+    windows: Floats | None  # packets [..., n]; None where no rtt was given
+    status: Any  # of the worst step [...], as in ``secular.Equilibrium``
+
+
+def arrive(
+    alpha: ArrayLike,
+    c: ArrayLike,
+    *,
+    beta: ArrayLike | None = None,
+    rtt: ArrayLike | None = None,
+    x: ArrayLike | None = None,
+    variant: str = "paper",
+) -> Arrivals:
+    """Exact recursion over the arrivals, in the order of the last axis.
+
+    ``alpha``, ``beta``, ``rtt`` [..., n], ``c`` [...].  Without ``beta`` every flow holds alpha
+    packets (alpha = beta) and Delta_i solves ``boutremans`` (6) for the first i flows with
+
+        x_i = Delta_{i-1},  Delta_0 = 0.
+
+    Give ``x`` to fix the over-estimates instead (0 where the base RTT is known).
+
+    With ``beta`` the equilibrium is a set, and the arrivals choose the point.  The newcomer raises
+    its window from below, so it stops at the lower edge of its band.  Meanwhile Delta only rises;
+    an earlier flow keeps its window W_j, and the backlog that it sees rises, until it meets the
+    upper edge, where the flow gives way.  So r_j = min(W_j/(d_j + Delta), upper edge), and each
+    arrival has one Delta.  Without over-estimates early flows win, since they end between the
+    edges or at the upper one and the last at the lower one; with them late flows win, since
+    Delta - x_i, which divides the backlog, is the smaller the later.  (Quasi-static: no overshoot.)
+    ``beta`` above alpha and the variant ``linux`` need ``rtt``.
+    """
+    lower, upper = (np.asarray(alpha, dtype=np.float64),) * 2
+    if beta is not None:
+        lower, upper = edges(alpha, beta, variant)
+    if rtt is None and (variant == "linux" or np.any(upper > lower)):
+        raise ValueError("arrivals need rtt where beta is above alpha or the variant is linux")
+    d = np.zeros(1) if rtt is None else np.asarray(rtt, dtype=np.float64)
+    given = np.full(1, math.nan) if x is None else np.asarray(x, dtype=np.float64)
+    c = np.asarray(c, dtype=np.float64)
+    lower, upper, d, given, _ = np.broadcast_arrays(
+        *(np.atleast_1d(a) for a in (lower, upper, d, given)), c[..., None]
+    )
+    shape, n = lower.shape[:-1], lower.shape[-1]
+    x_all, delays = np.array(given), np.empty(lower.shape)
+    if lower.size * n > 100_000:
+        secular.compile_kernel()
+    rates, windows = np.empty((*shape, 0)), np.empty((*shape, 0))
+    status, delay = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    for i in range(n):
+        if x is None:
+            x_all[..., i] = delay
+        now = slice(0, i + 1)
+        edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
+        state = _join(edge, windows, x_all[..., now], d[..., now], c, variant)
+        rates, delay = state.rates, np.asarray(state.delay)
+        status, delays[..., i] = np.maximum(status, state.status), delay
+        windows = rates * (d[..., now] + delay[..., None])
+    return Arrivals(x_all, delays, rates, None if rtt is None else windows, status[()])
+
+
+def _join(
+    edge: Floats, windows: Floats, x: Floats, d: Floats, c: Floats, variant: str
+) -> secular.Equilibrium:
+    """The equilibrium after an arrival: earlier flows keep their windows, or sit at their edge.
+
+    A kept window is a pole too, W/(Delta - (-d)).  Whichever flows are assumed at the edge, the
+    sum of rates is at least the true one (a minimum), so its root is at least the true Delta;
+    choosing anew at that root can only lower it: at most n rounds, to the exact set.
+    """
+    old = windows.shape[-1]
+    kept = np.zeros(x.shape, dtype=bool)
+    w = np.concatenate([windows, np.ones((*x.shape[:-1], 1))], axis=-1)
+    state = None
+    for _ in range(old + 2):
+        state = secular.solve(
+            np.where(kept, w, edge),
+            np.where(kept, -d, x),
+            c,
+            rtt=np.where(kept, math.inf, d) if variant == "linux" else None,
+            variant=variant,
+        )
+        delay = np.asarray(state.delay)[..., None]
+        y = delay - x
+        bend = 1.0 + y / (d + x) if variant == "linux" else 1.0
+        choice = w * (y * bend) < edge * (d + delay)
+        choice[..., old] = False
+        if np.array_equal(choice, kept):
+            break
+        kept = choice
+    assert state is not None  # noqa: S101 - the loop runs at least once
+    return state
+
+
+def bonald(n: int, alpha: float, c: float) -> tuple[Floats, Floats]:
+    """Bonald's closed form as ``boutremans`` 3.1.2 prints it: (x [n] s, rates [n] pkt/s).
+
+    x_i = (alpha/c) (i-1) S_{i-1} and rate_i = c/(n S_n - (i-1) S_{i-1}), S_i = 1 + 1/2 + ... + 1/i.
+    It does not satisfy (6): with two flows the rates add up to c/3 + c/2 = 5c/6.  ``arrive`` does.
+    """
+    i = np.arange(1, n + 1)
+    steps = i * np.cumsum(1.0 / i)  # i S_i
+    before = np.concatenate([[0.0], steps[:-1]])
+    return alpha / c * before, c / (steps[-1] - before)
+
+
+class Asymptotes(NamedTuple):
+    """Leading terms for n flows of one alpha, n large; ``total`` is the sum of the rates."""
+
+    delay: float
+    first: float  # rate of the first flow
+    last: float  # rate of the last flow
+    total: float
+
+
+EULER = 0.57721566490153286061
+BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
+
+
+def asymptotes(n: int, alpha: float, c: float, form: str = "exact") -> Asymptotes:
+    """Large-n behaviour of ``arrive`` (``form="exact"``) or ``bonald``: one alpha, variant paper.
+
+    Try Delta_n = (alpha/c) n (ln n + C).  With k = n s, Delta_n - Delta_{n-k} is
+    n (s L - (1-s) ln(1-s)), L = ln n + C, and (6) reads, after the sum over k,
+
+        sum of the rates / c = (ln n + gamma)/(L + 1) + (pi^2/6 - 1)/L^2 + O(1/L^3).
+
+    For the exact recursion this is 1, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n).
+    Bonald's n S_n has C = gamma: its delay is too long by n alpha/c, one alpha a flow, and
+    its rates miss about 1/(ln n + gamma + 1) of the capacity, which vanishes, but
+    only as the logarithm of n: 9 % at 10,000 flows.
+    """
+    log = math.log(n)
+    if form == "exact":
+        level, spacing = log + EULER - 1.0 + BEND / log, log + EULER + BEND / log
+        total = c
+    elif form == "bonald":
+        level, spacing = log + EULER, log + EULER + 1.0
+        total = c * (level / (level + 1.0) + BEND / level**2)
+    else:
+        raise ValueError(f"form {form!r}: one of exact, bonald")
+    delay = alpha / c * n * level
+    return Asymptotes(delay, alpha / delay, c / spacing, total)

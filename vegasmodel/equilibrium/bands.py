@@ -1,0 +1,251 @@
+"""alpha < beta: the set of equilibria of Vegas (``boutremans`` 4.1, (10) and (11)), exactly.
+
+The windows rest while every backlog, as its flow reckons it, lies within the flow's edges a_i, b_i:
+
+    a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
+
+``paper``: phi = 1/(Delta - x), closed [alpha, beta].  ``ns2``: the same phi; it rounds, so
+[alpha - 1/2, beta + 1/2).  ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)), and it truncates,
+so [alpha, beta + 1).  With alpha = beta the last two still leave a set.  Delta is free; write
+l_i = a_i phi_i, u_i = b_i phi_i, all falling in Delta.  Extremes are over the closure of the set.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium._jain import jain_range
+
+Floats = NDArray[np.float64]
+_ROWS = 2_000_000  # numbers in one batch of solves, to bound the memory
+
+
+def edges(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
+    """Edges of the backlog between which the window rests, packets; the upper one is excluded.
+
+    Only in ``paper`` it is included.  Raises ``ValueError`` where beta is below alpha.
+    """
+    a, b = np.broadcast_arrays(
+        np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
+    )
+    if np.any(b < a):
+        raise ValueError("beta is below alpha: the window never rests")
+    below = {"paper": 0.0, "ns2": 0.5, "linux": 0.0}
+    above = {"paper": 0.0, "ns2": 0.5, "linux": 1.0}
+    if variant not in below:
+        raise ValueError(f"variant {variant!r}: one of {', '.join(below)}")
+    return np.maximum(a - below[variant], 0.0), b + above[variant]
+
+
+def equilibria(
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    x: ArrayLike,
+    c: float,
+    rtt: ArrayLike | None = None,
+    variant: str = "paper",
+) -> Band:
+    """The set of equilibria of n flows: thresholds, over-estimates s, capacity pkt/s, rtt s.
+
+    ``rtt`` is needed for ``linux`` and for windows.  Raises ``ValueError`` on impossible input.
+    """
+    lower, upper = edges(alpha, beta, variant)
+    d = np.full(1, math.inf) if rtt is None else np.asarray(rtt, dtype=np.float64)
+    if rtt is None and variant == "linux":
+        raise ValueError('variant "linux" needs rtt: its steady state depends on it')
+    lower, upper, over, d = np.broadcast_arrays(
+        *(np.atleast_1d(v) for v in (lower, upper, np.asarray(x, dtype=np.float64), d))
+    )
+    if lower.ndim != 1:
+        raise ValueError("one set at a time: alpha, beta, x and rtt are scalars or have one axis")
+    band = Band(lower, upper, over, float(c), d, variant)
+    if not np.all(np.isfinite(band.delay_range)):
+        raise ValueError("no equilibrium: alpha, beta, c must be positive and all values finite")
+    return band
+
+
+@dataclass(frozen=True)
+class Band:
+    """The set of equilibria.  ``lower``, ``upper``: edges of the backlog, packets [n]."""
+
+    lower: Floats
+    upper: Floats
+    x: Floats
+    c: float
+    rtt: Floats  # inf where not given
+    variant: str
+
+    def _solve(self, edge: Floats) -> secular.Equilibrium:
+        return secular.solve(edge, self.x, self.c, rtt=self.rtt, variant=self.variant)
+
+    @functools.cached_property
+    def delay_range(self) -> tuple[float, float]:
+        """Least and greatest Delta, s: all flows at the lower edges, all at the upper ones.
+
+        The sums of l and of u enclose c, and both fall in Delta.
+        """
+        return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
+
+    @functools.cached_property
+    def _extremes(self) -> tuple[Floats, Floats]:
+        """Row i: all rates where flow i is least, and where it is greatest.
+
+        r_i <= min(u_i, c - sum of the others' l): the first falls in Delta, the second rises, so
+        r_i is greatest where they meet, with i at its upper and the others at their lower edge.
+        Least: the mirror image.
+        """
+        return self._one_against(self.lower, self.upper), self._one_against(self.upper, self.lower)
+
+    def _one_against(self, own: Floats, others: Floats) -> Floats:
+        n = self.x.size
+        out = np.empty((n, n))
+        rows = max(1, _ROWS // n)
+        for first in range(0, n, rows):
+            some = np.arange(first, min(n, first + rows))
+            edge = np.tile(others, (some.size, 1))
+            edge[np.arange(some.size), some] = own[some]
+            out[some] = self._solve(edge).rates
+        return out
+
+    @property
+    def rate_range(self) -> tuple[Floats, Floats]:
+        """Least and greatest rate of each flow, pkt/s ([n], [n]), each attained on the closure."""
+        least, greatest = self._extremes
+        return np.diagonal(least).copy(), np.diagonal(greatest).copy()
+
+    @functools.cached_property
+    def ratio_range(self) -> tuple[Floats, Floats]:
+        """Least and greatest r_i/r_j ([n, n], [n, n]).
+
+        Let Delta_1 be the delay where i alone is at its upper edge, Delta_2 where j alone is at its
+        lower one.  Below Delta_1 the best is (c - sum of the others' l)/l_j, which rises; above
+        Delta_2 it is u_i/(c - sum of the others' u), which falls; between them it is u_i/l_j, that
+        is (b_i/a_j) phi_i/phi_j.  For ``paper`` phi_i/phi_j is monotone, so the best is at an end;
+        for ``linux`` it may also turn where a quadratic in Delta vanishes.
+        """
+        least, greatest = self._extremes
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at_1 = np.diagonal(greatest)[:, None] / greatest  # [i, j]
+            at_2 = least.T / np.diagonal(least)[None, :]  # [i, j]: rates of row j
+        best = np.maximum(at_1, at_2)
+        if self.variant == "linux":
+            self._turns(best)
+        np.fill_diagonal(best, 1.0)
+        with np.errstate(divide="ignore"):
+            return 1.0 / best.T, best
+
+    def _turns(self, best: Floats) -> None:
+        """Raise ``best`` to u_i/l_j where d/dDelta (phi_i/phi_j) = 0 between Delta_1 and Delta_2.
+
+        1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k, s = rtt - x, p = -x rtt, so the condition is
+        (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+        """
+        s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
+        delay = [
+            np.asarray(self._solve(np.where(np.eye(s.size, dtype=bool), own, others)).delay)
+            for own, others in ((self.upper, self.lower), (self.lower, self.upper))
+        ]
+        low, high = delay[0][:, None], delay[1][None, :]  # Delta_1 of i, Delta_2 of j
+        square, cross = s[:, None] - s, np.outer(p, s) - np.outer(s, p)
+        half = p[:, None] - p
+        top = np.maximum(self.lower, np.finfo(float).tiny)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = half + np.copysign(np.sqrt(half**2 - square * cross), half)
+            for t in (-shift / square, -cross / shift):
+                wait = [(t - v) * (t + d) / z for v, d, z in zip(*self._by_axis(base), strict=True)]
+                here = self.upper[:, None] / top[None, :] * (wait[1] / wait[0])
+                np.maximum(best, here, out=best, where=(low < t) & (t < high))
+
+    def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
+        """X, rtt and base along the first axis (flow i) and along the second (flow j)."""
+        x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
+        return x, d, z
+
+    @functools.cached_property
+    def jain_range(self) -> tuple[float, float]:
+        """Least and greatest Jain index over the set, with the proofs in ``_jain.py``.
+
+        Raises ``ValueError`` for the least one where the flows' thresholds and over-estimates are
+        not ordered alike and there are more than ``_jain.MOST_FLOWS`` of them.
+        """
+        return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
+
+    def backlog(self, rates: ArrayLike, delay: float) -> Floats:
+        """The backlog that each flow reckons, r_i/phi_i(delay), packets [n]."""
+        y = delay - self.x
+        bend = 1.0 + y / (self.rtt + self.x) if self.variant == "linux" else 1.0
+        return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)
+
+    def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
+        """Whether the rates (pkt/s [n]) are an equilibrium for some Delta.
+
+        Each flow allows an interval of Delta, half open but in ``paper``; they must meet, and
+        the rates must add up to c.  ``tolerance`` is relative, for rounding.
+        """
+        r = np.asarray(rates, dtype=np.float64)
+        if r.shape != self.x.shape or not np.all(r > 0):
+            return False
+        if abs(math.fsum(r) - self.c) > tolerance * self.c:
+            return False
+        low = float(np.max(self.x + self._wait(self.lower / r)))
+        high = float(np.min(self.x + self._wait(self.upper / r)))
+        slack = tolerance * abs(high)
+        return low <= high + slack if self.variant == "paper" else low < high + slack
+
+    def _wait(self, backlog_over_rate: Floats) -> Floats:
+        """Delta - x where a flow of that backlog/rate rests: y (1 + y/base) = backlog/rate."""
+        if self.variant != "linux":
+            return backlog_over_rate
+        bend = 4.0 * backlog_over_rate / (self.rtt + self.x)
+        return np.asarray(2.0 * backlog_over_rate / (1.0 + np.sqrt(1.0 + bend)))
+
+    def windows(self, limit: int = 1_000_000) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Every equilibrium of whole packets: (windows [m, n], rates [m, n], Delta [m]).
+
+        Windows W fix Delta by sum_i W_i/(rtt_i + Delta) = c, a steady state (6) with poles at -rtt.
+        At the edges Delta_min, Delta_max, (10) bounds each window; all combinations are tried.
+        ns-2 and Linux never go below two packets.  Raises ``ValueError`` above ``limit`` of them.
+        """
+        if not np.all(np.isfinite(self.rtt)):
+            raise ValueError("windows need rtt")
+        (first, last), least = self.delay_range, 1 if self.variant == "paper" else 2
+        with np.errstate(divide="ignore"):
+            low = self._window(self.lower, last)
+            high = np.minimum(self._window(self.upper, first), self.c * (self.rtt + last))
+        slack = 1e-9  # an edge that is a whole number must not be lost to rounding
+        ranges = [
+            np.arange(max(least, math.ceil(a - slack)), math.floor(b + slack) + 1)
+            for a, b in zip(low, high, strict=True)
+        ]
+        count = math.prod(len(r) for r in ranges)
+        if count > limit:
+            raise ValueError(f"{count} combinations of windows, more than limit = {limit}")
+        grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, self.x.size)
+        if count == 0:
+            return grid, grid.astype(float), np.empty(0)
+        state = secular.solve(grid, -self.rtt, self.c)
+        y = state.delay[:, None] - self.x
+        bend = 1.0 + y / (self.rtt + self.x) if self.variant == "linux" else 1.0
+        backlog = state.rates * y * bend
+        close = 1e-12 * self.upper
+        inside = backlog >= self.lower - close
+        inside &= (
+            backlog <= self.upper + close
+            if self.variant == "paper"
+            else backlog < self.upper - close
+        )
+        good = inside.all(axis=-1) & (state.delay >= 0)
+        return grid[good], state.rates[good], state.delay[good]
+
+    def _window(self, edge: Floats, delay: float) -> Floats:
+        """(10): r (rtt + Delta) at an edge of the backlog, for one Delta."""
+        y = delay - self.x
+        bend = 1.0 + y / (self.rtt + self.x) if self.variant == "linux" else 1.0
+        held = edge * (self.rtt + delay) / (y * bend)
+        return np.where(y > 0, held, math.inf)
