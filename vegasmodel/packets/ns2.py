@@ -15,12 +15,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.packets import ns2_output, ns2_script
+from vegasmodel.packets import ns2_output, ns2_script, ns2_support
 from vegasmodel.packets.ns2_output import Output
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -30,6 +29,7 @@ __all__ = ["EngineFailed", "EngineMissing", "available", "run", "run_trace", "ve
 Floats = NDArray[np.float64]
 
 TIMEOUT = 3600.0  # seconds for one run
+MAX_RECORDED = 1_000_000  # packets of a run whose round-trip times are recorded unasked
 
 
 class EngineMissing(RuntimeError):  # noqa: N818 - the name says it
@@ -57,84 +57,67 @@ def run(
     *,
     processes: int = 2,
     interval: float | None = None,
+    rtts: bool | None = None,
     timeout: float = TIMEOUT,
 ) -> Prediction:
     """Simulate ``scenario`` ``run.runs`` times and return means over the runs.
 
-    Per flow: packets delivered for the first time per second (cumulative ACKs) between warm-up
-    and end, within the time in which the flow is active, ``throughput_se`` their standard error
-    over the runs; ACKed packets, retransmissions and the part of the sent packets that was
-    dropped.  Per link: mean number of waiting packets, utilisation.  ``extra`` holds
-    ``throughput_runs`` [runs, flows], ``version``, and of the first run ``time`` [samples],
-    ``window`` [samples, flows], ``queue`` [samples, links], sampled every ``interval`` seconds
-    (default: 240 samples).
+    Per flow: ``throughput``, packets delivered for the first time per second (by cumulative
+    ACKs) between warm-up and end, within the time in which the flow is active;
+    ``throughput_se``, its standard error over the runs; ACKed packets, retransmissions, dropped
+    over sent packets; with ``rtts`` the mean RTT in that time and, for Vegas, baseRTT at its end
+    (the smallest RTT of the flow so far).  Per link: mean number of waiting packets, utilisation.
+
+    ``rtts=None`` records round-trip times if that means at most ``MAX_RECORDED`` packets a run.
+    ``extra``: ``throughput_runs`` [runs, flows], ``version``, ``drops_links`` [links], and of the
+    first run ``time`` [samples], ``window`` [samples, flows], ``queue`` [samples, links], sampled
+    every ``interval`` seconds (default: 240 samples).
 
     ``FieldError``: ns-2 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
     """
     begun = time.perf_counter()
-    outputs = _simulate(scenario, processes, interval or scenario.run.duration / 240, timeout)
-    figures = [_measure(scenario, output) for output in outputs]
-    mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
-    throughputs = np.array([figure["throughput"] for figure in figures])
-    spread = None
-    if len(figures) > 1:
-        spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
-    first = outputs[0]
-    return Prediction(
-        model="ns2",
-        scenario=scenario,
-        throughput=mean["throughput"],
-        throughput_se=spread,
-        loss_rate=mean["loss_rate"],
-        acks=mean["acks"],
-        retransmits=mean["retransmits"],
-        queue_mean=mean["queue_mean"],
-        utilization_links=mean["utilization"],
-        seconds=time.perf_counter() - begun,
-        extra={
-            "throughput_runs": throughputs,
-            "version": version(),
-            "time": first.sample_time,
-            "window": first.window,
-            "queue": first.queue,
-        },
-    )
-
-
-def run_trace(
-    scenario: Scenario, interval: float, *, number: int = 0, timeout: float = TIMEOUT
-) -> Output:
-    """One run (seed number ``number``) in detail.
-
-    Windows and queues sampled every ``interval`` seconds, and every dropped data packet with its
-    time, link and flow.
-    """
-    return _one(scenario, number, interval, timeout)
-
-
-def _simulate(
-    scenario: Scenario, processes: int, interval: float, timeout: float
-) -> Sequence[Output]:
-    ns2_script.check(scenario)
+    ns2_support.check(scenario)
     _binary()
+    every = interval or scenario.run.duration / 240
+    recorded = _few_packets(scenario) if rtts is None else rtts
 
     def one(number: int) -> Output:
-        return _one(scenario, number, interval, timeout)
+        return run_trace(scenario, every, number=number, rtts=recorded, timeout=timeout)
 
     # Threads are enough: the work is done by the ns processes.
     with ThreadPoolExecutor(max_workers=max(1, processes)) as pool:
-        return list(pool.map(one, range(scenario.run.runs)))
+        outputs = list(pool.map(one, range(scenario.run.runs)))
+    return _prediction(scenario, outputs, time.perf_counter() - begun)
 
 
-def _one(scenario: Scenario, number: int, interval: float, timeout: float) -> Output:
-    text = ns2_script.script(scenario, number, interval)
+def run_trace(
+    scenario: Scenario,
+    interval: float,
+    *,
+    number: int = 0,
+    rtts: bool = True,
+    timeout: float = TIMEOUT,
+) -> Output:
+    """One run (with the seed of run ``number``) in detail.
+
+    Windows and queues sampled every ``interval`` seconds, every dropped data packet with its
+    time, link, flow and number, and with ``rtts`` every round-trip time.
+    """
+    made = ns2_script.script(scenario, number, interval=interval, rtts=rtts)
+    n_flows, n_links = len(scenario.members), len(scenario.links)
     with tempfile.TemporaryDirectory(prefix="vegasmodel-") as name:
         folder = Path(name)
-        _ns(text, folder, timeout)
+        _ns(made.text, folder, timeout)
         try:
-            return ns2_output.read(folder, len(scenario.members), len(scenario.links))
+            return ns2_output.read(folder, n_flows, n_links, made.origin, rtts=rtts)
         except (OSError, ValueError, IndexError) as error:
             raise EngineFailed(f"ns-2 wrote nothing usable: {_line(str(error))}") from None
+
+
+def _few_packets(scenario: Scenario) -> bool:
+    fastest = max(link.capacity for link in scenario.links) * len(scenario.links)
+    smallest = min(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
+    return fastest / smallest * scenario.run.duration <= MAX_RECORDED
 
 
 def _binary() -> str:
@@ -169,29 +152,84 @@ def _line(text: str) -> str:
     return (words[:200] + " ...") if len(words) > 200 else (words or "no message")
 
 
-def _measure(scenario: Scenario, output: Output) -> dict[str, Any]:
+def _prediction(scenario: Scenario, outputs: Sequence[Output], seconds: float) -> Prediction:
+    """Means over the runs."""
+    figures = [_measure(scenario, output) for output in outputs]
+    mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
+    throughputs = np.array([figure["throughput"] for figure in figures])
+    spread = None
+    if len(figures) > 1:
+        spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
+    first = outputs[0]
+    return Prediction(
+        model="ns2",
+        scenario=scenario,
+        throughput=mean["throughput"],
+        throughput_se=spread,
+        base_rtt=mean["base_rtt"],
+        rtt_mean=mean["rtt_mean"],
+        loss_rate=mean["loss_rate"],
+        acks=mean["acks"],
+        retransmits=mean["retransmits"],
+        queue_mean=mean["queue_mean"],
+        utilization_links=mean["utilization"],
+        seconds=seconds,
+        extra={
+            "version": version(),
+            "throughput_runs": throughputs,
+            "drops_links": mean["drops_links"],
+            "time": first.sample_time,
+            "window": first.window,
+            "queue": first.queue,
+        },
+    )
+
+
+def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     """Rates and means of one run from its counters."""
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
-    until = np.fmin(t1, output.finished)
-    active = until - t0
+    active = np.fmin(t1, output.finished) - t0
+    dropped, drops_links = _drops(scenario, output)
     with np.errstate(divide="ignore", invalid="ignore"):
         throughput = np.where(active > 0, acks / active, 0.0)
-        lost = np.where(sent > 0, _lost(output, t0, t1) / sent, np.nan)
+        loss_rate = np.where(sent > 0, dropped / sent, np.nan)
     (l0, l1), (d0, d1) = output.links.time, output.links.value
     bits = np.array([8 * scenario.packet_size * link.capacity for link in scenario.links])
+    base_rtt, rtt_mean = _rtts(scenario, output)
     return {
         "throughput": throughput,
         "acks": acks,
         "retransmits": retransmits,
-        "loss_rate": lost,
+        "loss_rate": loss_rate,
+        "base_rtt": base_rtt,
+        "rtt_mean": rtt_mean,
         "queue_mean": (d1 - d0)[:, 0] / (l1 - l0),
         "utilization": 8 * (d1 - d0)[:, 3] / (l1 - l0) / bits,
+        "drops_links": drops_links,
     }
 
 
-def _lost(output: Output, t0: Floats, t1: Floats) -> Floats:
-    """Dropped data packets per flow between its two counts."""
-    time, flow = output.drops.time, output.drops.flow
-    inside = (time >= t0[flow]) & (time <= t1[flow])
-    return np.bincount(flow[inside], minlength=len(t0)).astype(np.float64)
+def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
+    """Dropped data packets between the counts: per flow [n_flows], and per link [n_links]."""
+    (t0, t1), drops = output.flows.time, output.drops
+    inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
+    (l0, l1) = output.links.time
+    forward = (drops.time >= l0[drops.link]) & (drops.time <= l1[drops.link]) & (drops.reverse == 0)
+    per_flow = np.bincount(drops.flow[inside], minlength=len(scenario.members))
+    per_link = np.bincount(drops.link[forward], minlength=len(scenario.links))
+    return per_flow.astype(np.float64), per_link.astype(np.float64)
+
+
+def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
+    """``baseRTT`` of each Vegas flow at its end, and each flow's mean RTT; NaN: not known."""
+    base, mean = np.full((2, len(scenario.members)), np.nan)
+    for f, trips in enumerate(output.round_trips or ()):
+        t0, t1 = output.flows.time[:, f]
+        inside = (trips.time >= t0) & (trips.time <= t1)
+        if inside.any():
+            mean[f] = trips.rtt[inside].mean()
+        if scenario.members[f].flow.law == "vegas" and trips.rtt.size:
+            base[f] = trips.rtt[trips.time <= t1].min(initial=np.inf)
+    base[np.isinf(base)] = np.nan
+    return base, mean

@@ -8,12 +8,13 @@ set tcl_precision 17
 set UNLIMITED 1000000000
 
 proc begin {seed} {
-    global ns defaultRNG out dropfile
+    global ns defaultRNG out dropfile rttfile
     $defaultRNG seed $seed
     set ns [new Simulator]
     $ns rtproto Manual
     set out [open result.txt w]
     set dropfile [open drops.txt w]
+    set rttfile [open rtt.txt w]
 }
 
 proc other {direction} {
@@ -22,12 +23,12 @@ proc other {direction} {
 
 # --- links ---------------------------------------------------------------------------------
 
-proc link {i bandwidth delay} {
+proc link {i bandwidth delay forward_queue reverse_queue} {
     global ns end
     set end($i,forward) [$ns node]
     set end($i,reverse) [$ns node]
-    wire $end($i,forward) $end($i,reverse) $bandwidth $delay
-    wire $end($i,reverse) $end($i,forward) $bandwidth $delay
+    wire $end($i,forward) $end($i,reverse) $bandwidth $delay $forward_queue
+    wire $end($i,reverse) $end($i,forward) $bandwidth $delay $reverse_queue
 }
 
 # end(i,direction) is the node where that direction enters the link.
@@ -36,42 +37,80 @@ proc line {i direction} {
     return [$ns link $end($i,$direction) $end($i,[other $direction])]
 }
 
-proc wire {from to bandwidth delay} {
+proc wire {from to bandwidth delay {queue DropTail}} {
     global ns UNLIMITED
-    $ns simplex-link $from $to $bandwidth $delay DropTail
+    $ns simplex-link $from $to $bandwidth $delay $queue
     $ns queue-limit $from $to $UNLIMITED
 }
 
-proc limit {i direction packets} {
-    [[line $i $direction] queue] set limit_ $packets
+# settings: variables of the queue and their values.
+proc shape {i direction settings} {
+    set queue [[line $i $direction] queue]
+    foreach {variable value} $settings { $queue set $variable $value }
 }
 
-# Where data packets enter: before the loss model, if there is one; ACKs go past it.
-proc data_head {i direction} {
-    global entry
-    if {[info exists entry($i,$direction)]} { return $entry($i,$direction) }
-    return [[line $i $direction] head]
-}
-
-# Waiting packets over time, and each dropped packet as a line of its own.
-proc watch {i direction} {
-    global ns monitor end dropfile
-    set monitor($i,$direction) \
-        [$ns monitor-queue $end($i,$direction) $end($i,[other $direction]) ""]
+# One line in drops.txt for each packet that comes here; then it is gone.
+proc grave {i direction} {
+    global ns dropfile
     set drops [new Trace/Drop]
     $drops attach $dropfile
     $drops set src_ $i
     $drops set dst_ [expr {$direction eq "forward" ? 0 : 1}]
-    set head [[line $i $direction] set drophead_]
-    $drops target [$head target]
-    $head target $drops
+    $drops target [$ns set nullAgent_]
+    return $drops
+}
+
+# Waiting packets over time, and each dropped packet as a line of its own.
+proc watch {i direction} {
+    global ns monitor end
+    set monitor($i,$direction) \
+        [$ns monitor-queue $end($i,$direction) $end($i,[other $direction]) ""]
+    [[line $i $direction] set snoopDrop_] target [grave $i $direction]
+}
+
+# Random loss of data packets, before the queue.
+proc lossy {i direction probability} {
+    global loss
+    set loss($i,$direction) [new ErrorModel]
+    $loss($i,$direction) unit pkt
+    $loss($i,$direction) set rate_ $probability
+    $loss($i,$direction) target [[line $i $direction] head]
+    $loss($i,$direction) drop-target [grave $i $direction]
+}
+
+# Loss of the first transmission of some packets of flow f: a classifier by sequence number,
+# which is the third word of TCP's header, after two doubles.
+proc force {f i direction packets} {
+    global forced
+    set onward [data_head - $i $direction]
+    set sorter [new Classifier]
+    $sorter set offset_ [expr {[PktHdr_offset PacketHeader/TCP] + 16}]
+    $sorter set mask_ 0x7fffffff
+    $sorter set shift_ 0
+    $sorter defaulttarget $onward
+    foreach number $packets {
+        set once [new ErrorModel/List]
+        $once droplist 0
+        $once target $onward
+        $once drop-target [grave $i $direction]
+        $sorter install $number $once
+    }
+    set forced($f,$i) $sorter
+}
+
+# Where data packets of flow f enter; ACKs go straight to the link's head.
+proc data_head {f i direction} {
+    global forced loss
+    if {[info exists forced($f,$i)]} { return $forced($f,$i) }
+    if {[info exists loss($i,$direction)]} { return $loss($i,$direction) }
+    return [[line $i $direction] head]
 }
 
 # --- flows ---------------------------------------------------------------------------------
 
 # route: {link direction link direction ...} as the data meets them.
 proc stations {f route bandwidth delay} {
-    global ns source sink end
+    global ns source sink end access
     set source($f) [$ns node]
     set sink($f) [$ns node]
     set first $end([lindex $route 0],[lindex $route 1])
@@ -80,13 +119,14 @@ proc stations {f route bandwidth delay} {
         wire $from $to $bandwidth $delay
         wire $to $from $bandwidth $delay
     }
-    $source($f) add-route [$sink($f) id] [[$ns link $source($f) $first] head]
+    set access($f) $first
+    gate $f [[$ns link $source($f) $first] head]
     $sink($f) add-route [$source($f) id] [[$ns link $sink($f) $last] head]
     $last add-route [$sink($f) id] [[$ns link $last $sink($f)] head]
     $first add-route [$source($f) id] [[$ns link $first $source($f)] head]
     set at $first
     foreach {i direction} $route {
-        $at add-route [$sink($f) id] [data_head $i $direction]
+        $at add-route [$sink($f) id] [data_head $f $i $direction]
         set at $end($i,[other $direction])
     }
     for {set k [llength $route]} {$k > 0} {incr k -2} {
@@ -97,29 +137,89 @@ proc stations {f route bandwidth delay} {
     }
 }
 
-proc connection {f agent_class sink_class size ack_size window settings} {
-    global ns agent receiver source sink
-    set agent($f) [new $agent_class]
-    set receiver($f) [new $sink_class]
-    $agent($f) set fid_ $f
-    $agent($f) set packetSize_ $size
-    $agent($f) set window_ $window
-    $receiver($f) set fid_ $f
-    $receiver($f) set packetSize_ $ack_size
-    foreach {variable value} $settings { $agent($f) set $variable $value }
-    $ns attach-agent $source($f) $agent($f)
-    $ns attach-agent $sink($f) $receiver($f)
-    $ns connect $agent($f) $receiver($f)
+# settings: variables of the agent and their values.
+proc pair {f agent_class sink_class size ack_size settings} {
+    global ns source sink
+    set a [new $agent_class]
+    set k [new $sink_class]
+    $a set fid_ $f
+    $a set packetSize_ $size
+    $k set fid_ $f
+    $k set packetSize_ $ack_size
+    foreach {variable value} $settings { $a set $variable $value }
+    $ns attach-agent $source($f) $a
+    $ns attach-agent $sink($f) $k
+    $ns connect $a $k
+    return "$a $k"
+}
+
+proc connection {f args} {
+    global agent
+    set agent($f) [lindex [eval pair $f $args] 0]
+}
+
+# The first object that a packet of the source meets.
+proc gate {f object} {
+    global source sink gate
+    set gate($f) $object
+    $source($f) add-route [$sink($f) id] $object
+}
+
+# A line in rtt.txt for each data packet that leaves the source and each ACK that reaches it.
+proc tap {f} {
+    global ns source access gate rttfile
+    set sent [new Trace/Enque]
+    $sent target $gate($f)
+    gate $f $sent
+    set ttl [[$ns link $access($f) $source($f)] set ttl_]
+    set came [new Trace/Recv]
+    $came target [$ttl target]
+    $ttl target $came
+    foreach trace "$sent $came" {
+        $trace attach $rttfile
+        $trace set src_ $f
+        $trace set dst_ 0
+    }
+}
+
+# A new propagation delay for each packet that leaves the source, normal about ``mean`` and not
+# below 0; none overtakes the one before it.
+proc noisy {f mean deviation} {
+    global ns source access gate
+    set delay [[$ns link $source($f) $access($f)] link]
+    $delay set avoidReordering_ true
+    set draw [new RandomVariable/Normal]
+    $draw set avg_ $mean
+    $draw set std_ $deviation
+    set each [new Trace/Enque]
+    $each set callback_ 1
+    $each proc handle {line} [subst -nocommands {
+        set x [$draw value]
+        $delay set delay_ [expr {\$x > 0 ? \$x : 0}]
+    }]
+    $each target $gate($f)
+    gate $f $each
+}
+
+# A few packets, alone in the empty network, to let Vegas measure its baseRTT.
+proc probe {f time packets} {
+    global ns agent
+    $ns at $time "$agent($f) advance $packets"
 }
 
 # packets < 0: without end.
 proc start {f time packets} {
-    global ns agent
+    global ns
+    $ns at $time "launch $f $packets"
+}
+
+proc launch {f packets} {
+    global agent
     if {$packets < 0} {
-        $ns at $time "$agent($f) send -1"
+        $agent($f) send -1
     } else {
-        $ns at $time "$agent($f) advance $packets"
         $agent($f) proc done {} "finished $f"
+        $agent($f) advanceby $packets
     }
 }
 
@@ -133,14 +233,76 @@ proc finished {f} {
     puts $out "done $f [$ns now]"
 }
 
-# --- what is measured ----------------------------------------------------------------------
+# Many short connections between the same two stations.  An agent that is done rests for REST
+# seconds, so that no late packet finds it, and serves again.
+set REST 10.0
+
+proc crowd {f args} {
+    global maker idle busy gone
+    set maker($f) $args
+    set idle($f) {}
+    set busy($f) {}
+    set gone($f) {0 0 0}
+}
+
+proc arrive {f packets} {
+    global maker idle busy before
+    if {[llength $idle($f)]} {
+        set both [lindex $idle($f) 0]
+        set idle($f) [lrange $idle($f) 1 end]
+    } else {
+        set both [eval pair $f $maker($f)]
+    }
+    set a [lindex $both 0]
+    set before($a) "0 [$a set nrexmitpack_] [$a set ndatapack_]"
+    lappend busy($f) $a
+    $a proc done {} "depart $f {$both}"
+    $a advance $packets
+}
+
+proc depart {f both} {
+    global ns busy gone REST
+    set a [lindex $both 0]
+    set gone($f) [plus $gone($f) [since $a]]
+    set place [lsearch -exact $busy($f) $a]
+    set busy($f) [lreplace $busy($f) $place $place]
+    $a proc done {} {}
+    $ns after $REST "rest $f {$both}"
+}
+
+proc rest {f both} {
+    global idle
+    foreach one $both { $one reset }
+    lappend idle($f) $both
+}
+
+proc plus {one two} {
+    foreach x $one y $two { lappend sum [expr {$x + $y}] }
+    return $sum
+}
 
 # Cumulatively acknowledged packets, retransmissions, packets sent.
+proc counters {a} {
+    return "[expr {[$a set ack_] + 1}] [$a set nrexmitpack_] [$a set ndatapack_]"
+}
+
+proc since {a} {
+    global before
+    foreach x [counters $a] y $before($a) { lappend difference [expr {$x - $y}] }
+    return $difference
+}
+
+# --- what is measured ----------------------------------------------------------------------
+
 proc count {f label} {
-    global ns out agent
-    set a $agent($f)
-    puts $out "flow $f $label [$ns now] [expr {[$a set ack_] + 1}]\
-        [$a set nrexmitpack_] [$a set ndatapack_]"
+    global ns out agent busy gone
+    if {[info exists agent($f)]} {
+        set figures [counters $agent($f)]
+    } else {
+        set figures $gone($f)
+        foreach a $busy($f) { set figures [plus $figures [since $a]] }
+    }
+    puts $out "flow $f $label [$ns now] $figures"
 }
 
 # Integral of the waiting packets, packets that came, left and were dropped there.
@@ -156,16 +318,19 @@ proc count_link {i direction label} {
 proc sample {every flows links} {
     global ns out agent monitor
     set row "sample [$ns now]"
-    foreach f $flows { lappend row [$agent($f) set cwnd_] }
+    foreach f $flows {
+        lappend row [expr {[info exists agent($f)] ? [$agent($f) set cwnd_] : "nan"}]
+    }
     foreach i $links { lappend row [$monitor($i,forward) set pkts_] }
     puts $out $row
     $ns after $every [list sample $every $flows $links]
 }
 
 proc finish {} {
-    global out dropfile
+    global out dropfile rttfile
     puts $out "end"
     close $out
     close $dropfile
+    close $rttfile
     exit 0
 }

@@ -1,28 +1,29 @@
-"""What one run of ns-2 wrote: counts of flows and links, samples, dropped packets."""
+"""What one run of ns-2 wrote: counts of flows and links, samples, drops, round-trip times."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "Output", "read"]
+__all__ = ["Counts", "Drops", "Output", "RoundTrips", "read"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Counts:
-    """Counters at the two ends of the measured interval: ``[2, ...]``, times in seconds."""
+    """Counters at the two ends of the measured interval."""
 
-    time: Floats  # [2, n]
+    time: Floats  # [2, n] seconds
     value: Floats  # [2, n, k]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Drops:
     """Dropped data packets, one entry each, in the order of time."""
 
@@ -30,11 +31,20 @@ class Drops:
     link: Integers
     reverse: Integers  # 1: dropped on the link's way back
     flow: Integers
+    packet: Integers  # sequence number, from 0
 
 
-@dataclass
+@dataclass(frozen=True)
+class RoundTrips:
+    """One flow's round-trip times: of ACKed packets that were sent once."""
+
+    time: Floats  # when the ACK came
+    rtt: Floats
+
+
+@dataclass(frozen=True)
 class Output:
-    """What one run wrote.
+    """What one run wrote; times are the scenario's, so probes before its start are negative.
 
     Columns of ``flows``: packets acknowledged, retransmitted, sent; of ``links``: integral of the
     waiting packets, arrivals, departures, bytes departed.
@@ -42,15 +52,19 @@ class Output:
 
     flows: Counts
     links: Counts
-    finished: Floats  # [n_flows] time at which a finite flow was done; NaN if not
+    finished: Floats  # [n_flows] when a finite flow was done; NaN if not
     sample_time: Floats  # [n_samples]
     window: Floats  # [n_samples, n_flows]
     queue: Floats  # [n_samples, n_links]
     drops: Drops
+    round_trips: tuple[RoundTrips, ...] | None  # per flow; None: not recorded
 
 
-def read(folder: Path, n_flows: int, n_links: int) -> Output:
-    """Parse the files of one run.  Raises ``ValueError`` if the run did not reach its end."""
+def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool) -> Output:
+    """Parse the files of one run.  Raises ``ValueError`` if the run did not reach its end.
+
+    ``origin``: the scenario's time 0 by ns-2's clock.
+    """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
     links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 4), np.nan))
     finished = np.full(n_flows, np.nan)
@@ -60,42 +74,81 @@ def read(folder: Path, n_flows: int, n_links: int) -> Output:
         for line in lines:
             kind, *words = line.split()
             if kind == "flow":
-                _store(flows, int(words[0]), words[1], words[2:])
+                _store(flows, int(words[0]), words[1], words[2:], origin)
             elif kind == "link":
-                _store(links, int(words[0]), words[2], words[3:])
+                _store(links, int(words[0]), words[2], words[3:], origin)
             elif kind == "sample":
                 samples.append([float(word) for word in words])
             elif kind == "done":
-                finished[int(words[0])] = float(words[1])
+                finished[int(words[0])] = float(words[1]) - origin
             elif kind == "end":
                 ended = True
-    if not ended:
+    if not ended or np.isnan(flows.time).any() or np.isnan(links.time).any():
         raise ValueError("ns-2 stopped before the end of the run")
     table = np.array(samples, dtype=np.float64).reshape(len(samples), 1 + n_flows + n_links)
     return Output(
         flows=flows,
         links=links,
         finished=finished,
-        sample_time=table[:, 0],
+        sample_time=table[:, 0] - origin,
         window=table[:, 1 : 1 + n_flows],
         queue=table[:, 1 + n_flows :],
-        drops=_drops(folder / "drops.txt"),
+        drops=_drops(folder / "drops.txt", origin),
+        round_trips=_round_trips(folder / "rtt.txt", n_flows, origin) if rtts else None,
     )
 
 
-def _store(counts: Counts, i: int, label: str, words: list[str]) -> None:
+def _store(counts: Counts, i: int, label: str, words: list[str], origin: float) -> None:
     end = 0 if label == "first" else 1
-    counts.time[end, i] = float(words[0])
+    counts.time[end, i] = float(words[0]) - origin
     counts.value[end, i] = [float(word) for word in words[1:]]
 
 
-def _drops(path: Path) -> Drops:
-    """Lines of ns-2's drop trace: ``d time link direction type size flags flow ...``."""
+def _drops(path: Path, origin: float) -> Drops:
+    """Lines of ns-2's drop trace: ``d time link way type size flags flow src dst seq id``."""
     rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     rows = [row for row in rows if row[4] != "ack"]
     return Drops(
-        time=np.array([row[1] for row in rows], dtype=np.float64),
+        time=np.array([row[1] for row in rows], dtype=np.float64) - origin,
         link=np.array([row[2] for row in rows], dtype=np.int64),
         reverse=np.array([row[3] for row in rows], dtype=np.int64),
         flow=np.array([row[7] for row in rows], dtype=np.int64),
+        packet=np.array([row[10] for row in rows], dtype=np.int64),
     )
+
+
+def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
+    """From a line ``+ time flow 0 type ... seq id`` per sent packet, ``r ...`` per ACK."""
+    from pyarrow import csv
+
+    if path.stat().st_size == 0:
+        return (RoundTrips(np.empty(0), np.empty(0)),) * n_flows
+    names = ["what", "time", "flow", "seq"]
+    columns = ["what", "time", "flow", *"abcdefg", "seq", "id"]
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(column_names=columns, use_threads=False),
+        parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
+        convert_options=csv.ConvertOptions(include_columns=names),
+    )
+    what, time, flow, seq = (table[name].to_numpy() for name in names)
+    order = np.argsort(flow, kind="stable")
+    bounds = np.searchsorted(flow[order], np.arange(n_flows + 1))
+    what, time, seq = what[order] == "+", time[order] - origin, seq[order]
+    parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
+    return tuple(_match(what[p], time[p], seq[p]) for p in parts)
+
+
+def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
+    """As ns-2's Vegas: the packet that an advancing ACK names, if it was sent but once."""
+    sent, sent_at = seq[is_data], time[is_data]
+    acked, acked_at = seq[~is_data], time[~is_data]
+    best = np.maximum.accumulate(acked) if acked.size else acked
+    new = np.concatenate([best[:1] >= 0, best[1:] > best[:-1]])
+    acked, acked_at = acked[new], acked_at[new]
+    size = int(sent.max(initial=-1)) + 1
+    times_sent = np.bincount(sent, minlength=size)
+    first = np.full(size, np.nan)
+    first[sent[::-1]] = sent_at[::-1]
+    once = times_sent[acked] == 1
+    return RoundTrips(acked_at[once], (acked_at - first[acked])[once])

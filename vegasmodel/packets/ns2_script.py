@@ -8,18 +8,22 @@ none can be run.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 import numpy as np
 
+from vegasmodel.packets import ns2_support
 from vegasmodel.packets.ns2_defaults import SETS
-from vegasmodel.scenario import DropTail, Flow, Link, Member, Scenario
+from vegasmodel.scenario import Flow, Link, Member, Pareto, ParetoArrivals, Poisson, Red, Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["check", "script"]
+__all__ = ["Script", "script"]
 
-_UNLIMITED = 1_000_000_000  # packets; ns-2 keeps limits in 32 bits
+UNLIMITED = 1_000_000_000  # packets; ns-2 keeps limits in 32 bits
+MAX_ARRIVALS = 200_000  # short flows of one group
+PROBE_PACKETS = 3  # sent alone to measure baseRTT
 _AGENTS = {
     "vegas": "Agent/TCP/Vegas",
     "reno": "Agent/TCP/Reno",
@@ -29,41 +33,12 @@ _AGENTS = {
 }
 
 
-def check(scenario: Scenario) -> None:
-    """Raise ``FieldError`` for what ns-2 cannot do as the scenario defines it."""
-    for i, link in enumerate(scenario.links):
-        _check_link(link, f"link[{i}]")
-    for i, flow in enumerate(scenario.flows):
-        _check_flow(flow, f"flow[{i}]")
+@dataclass(frozen=True)
+class Script:
+    """The Tcl text, and when by ns-2's clock the scenario's time 0 is."""
 
-
-def _check_link(link: Link, where: str) -> None:
-    if not link.buffer >= 2:
-        raise FieldError(f"{where}.buffer", link.buffer, "at least 2 packets in ns-2")
-    if not isinstance(link.queue, DropTail):
-        raise FieldError(f"{where}.queue", link.queue.discipline, "droptail in ns-2")
-    if link.loss or link.drops:
-        raise FieldError(f"{where}.loss", link.loss, "no random or forced loss in ns-2")
-
-
-def _check_flow(flow: Flow, where: str) -> None:
-    if flow.law == "vegas":
-        for key in ("alpha", "beta", "gamma"):
-            if not float(getattr(flow, key)).is_integer():
-                raise FieldError(
-                    f"{where}.{key}", getattr(flow, key), "a whole number of packets in ns-2"
-                )
-        if flow.variant == "linux":
-            raise FieldError(f"{where}.variant", flow.variant, "paper or ns2: ns-2 has its own")
-    usual = 0.75 if flow.law == "vegas" else 0.5
-    if flow.decrease != usual:
-        raise FieldError(f"{where}.decrease", flow.decrease, f"{usual} in ns-2, which has it fixed")
-    if flow.over_estimate != "measured":
-        raise FieldError(f"{where}.over_estimate", flow.over_estimate, '"measured" in ns-2')
-    if flow.arrivals != "once" or isinstance(flow.size, float) is False:
-        raise FieldError(f"{where}.arrivals", "poisson or pareto", '"once" in ns-2')
-    if flow.delay_noise:
-        raise FieldError(f"{where}.delay_noise", flow.delay_noise, "0 s in ns-2")
+    text: str
+    origin: float
 
 
 @cache
@@ -71,77 +46,131 @@ def _library() -> str:
     return resources.files("vegasmodel.packets").joinpath("ns2.tcl").read_text(encoding="utf-8")
 
 
-def script(scenario: Scenario, run: int = 0, interval: float | None = None) -> str:
-    """The Tcl text that runs ``scenario`` once, with the seed of run number ``run``.
+def script(
+    scenario: Scenario, run: int = 0, *, interval: float | None = None, rtts: bool = False
+) -> Script:
+    """What runs ``scenario`` once, with the seed of run number ``run``.
 
-    ``interval``: seconds between two samples of windows and queues (none if ``None``).
+    ``interval``: seconds between two samples of windows and queues (none if ``None``);
+    ``rtts``: record when each packet was sent and each ACK came.  ``FieldError``: not in ns-2.
     """
-    check(scenario)
+    ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
-    parts = [_library()]
-    parts += [f"{s.cls} set {s.variable} {s.value}" for s in SETS[scenario.run.ns2_defaults]]
-    parts += ["Agent set ttl_ 4096", f"begin {int(rng.integers(1, 2**31 - 1))}"]
+    body = [f"{s.cls} set {s.variable} {s.value}" for s in SETS[scenario.run.ns2_defaults]]
+    body += ["Agent set ttl_ 4096", f"begin {int(rng.integers(1, 2**31 - 1))}"]
     for i, link in enumerate(scenario.links):
-        parts += _link(scenario, i, link)
+        body += _link(scenario, i, link)
     for f, member in enumerate(scenario.members):
-        parts += _flow(scenario, f, member, _jitter(scenario, rng))
-    parts += _ending(scenario, interval)
-    return "\n".join(parts) + "\n"
+        body += _stations(scenario, f, member, rtts=rtts)
+    probes, origin = _probes(scenario)
+    body += probes
+    for f, member in enumerate(scenario.members):
+        body += _life(scenario, f, member, origin, rng)
+    body += _ending(scenario, origin, interval)
+    return Script("\n".join([_library(), *body, ""]), origin)
 
 
 def _number(value: float) -> str:
     return repr(float(value))
 
 
-def _jitter(scenario: Scenario, rng: np.random.Generator) -> float:
-    return float(rng.uniform(0.0, scenario.run.start_jitter)) if scenario.run.start_jitter else 0.0
+def _at(time: float, command: str) -> str:
+    return f"$ns at {_number(time)} {{{command}}}"
+
+
+def _words(settings: dict[str, float | int | str]) -> str:
+    return "{" + " ".join(f"{key} {value}" for key, value in settings.items()) + "}"
+
+
+# --- links -------------------------------------------------------------------------------------
 
 
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
+    """A duplex link.
+
+    The way back has the same queue if data crosses it; for ACKs alone it has one without limit.
+    """
     bits = link.capacity * scenario.packet_size * 8
-    lines = [f"link {i} {_number(bits)} {_number(link.delay)}"]
-    if math.isfinite(link.buffer):
-        crossed = {"forward"} | {
-            group.direction for group in scenario.flows if link in scenario.path(group)
-        }
-        # Reverse data meets the same buffer; ACKs alone have one without limit.
-        lines += [f"limit {i} {way} {min(int(link.buffer), _UNLIMITED)}" for way in sorted(crossed)]
-    lines.append(f"watch {i} forward")
+    crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
+    ways = sorted({"forward"} | crossing)
+    kind = "RED" if isinstance(link.queue, Red) else "DropTail"
+    back = kind if "reverse" in ways else "DropTail"
+    lines = [f"link {i} {_number(bits)} {_number(link.delay)} {kind} {back}"]
+    for way in ways:
+        lines.append(f"shape {i} {way} {_words(_queue(scenario, link))}")
+        lines.append(f"watch {i} {way}")
+        if link.loss:
+            lines.append(f"lossy {i} {way} {_number(link.loss)}")
+    names = {member.name: f for f, member in enumerate(scenario.members)}
+    for name in dict.fromkeys(drop.flow for drop in link.drops):
+        packets = sorted({n for drop in link.drops if drop.flow == name for n in drop.packets})
+        f = names[name]
+        way = scenario.members[f].flow.direction
+        lines.append(f"force {f} {i} {way} {{{' '.join(map(str, packets))}}}")
     return lines
 
 
-def _flow(scenario: Scenario, f: int, member: Member, jitter: float) -> list[str]:
+def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
+    """Variables of ns-2's queue.
+
+    Measured: DropTail's limit counts the packet in transmission (a burst into limit L leaves L
+    packets), RED's does not.  The papers' buffers are such limits, so ``buffer`` is passed on.
+    """
+    limit = int(min(link.buffer, UNLIMITED))
+    if not isinstance(link.queue, Red):
+        return {"limit_": limit}
+    red = link.queue
+    return {
+        "limit_": limit,
+        "thresh_": _number(red.min_threshold),
+        "maxthresh_": _number(red.max_threshold),
+        "linterm_": _number(1 / red.max_probability),
+        "q_weight_": _number(red.weight),
+        "setbit_": str(red.ecn).lower(),
+        "gentle_": str(red.gentle).lower(),
+        "bytes_": "false",
+        "queue_in_bytes_": "false",
+        "mean_pktsize_": round(scenario.packet_size),
+    }
+
+
+# --- flows -------------------------------------------------------------------------------------
+
+
+def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
+    """Source and sink with their access links, and the pair of agents."""
     group = member.flow
-    index = {link.name: i for i, link in enumerate(scenario.links)}
     path = scenario.path(group)
+    index = {link.name: i for i, link in enumerate(scenario.links)}
     route = " ".join(f"{index[link.name]} {group.direction}" for link in path)
     bits = scenario.access_rate(group) * scenario.packet_size * 8
     rest = member.rtt - scenario.transmission(group) - 2 * sum(link.delay for link in path)
-    delay = max(rest, 0.0) / 4  # rounding may leave less than nothing
+    rest = max(rest, 0.0)  # rounding may leave less than nothing
+    leg = 0.0 if group.delay_noise else rest / 4
     sink = "Agent/TCPSink" + ("/Sack1" if group.law == "sack" else "")
-    settings: dict[str, int] = {}
-    if group.law == "vegas":
-        settings = {f"v_{k}_": int(getattr(group, k)) for k in ("alpha", "beta", "gamma")}
-    words = " ".join(f"{key} {value}" for key, value in settings.items())
-    lines = [
-        f"stations {f} {{{route}}} {_number(bits)} {_number(delay)}",
-        f"connection {f} {_AGENTS[group.law]} {sink}{'/DelAck' if group.delayed_ack else ''}"
+    agents = (
+        f"{_AGENTS[group.law]} {sink}{'/DelAck' if group.delayed_ack else ''}"
         f" {round(scenario.size_of(group))} {round(scenario.ack_size)}"
-        f" {_window(scenario, member)} {{{words}}}",
-    ]
-    begin = min(member.start + jitter, scenario.run.duration)
-    size = -1 if math.isinf(_size(group)) else math.ceil(_size(group))
-    first = min(max(scenario.run.warmup, begin), member.stop)
-    lines.append(f"$ns at {_number(first)} {{count {f} first}}")
-    lines.append(f"start {f} {_number(begin)} {size}")
-    lines.append(f"$ns at {_number(member.stop)} {{count {f} last}}")
-    if member.stop < scenario.run.duration:
-        lines.append(f"stop {f} {_number(member.stop)}")
-    return lines
+        f" {_words(_agent(scenario, member))}"
+    )
+    lines = [f"stations {f} {{{route}}} {_number(bits)} {_number(leg)}"]
+    if group.delay_noise:  # all of the propagation on the first leg, so that it ends at 0 as said
+        lines.append(f"noisy {f} {_number(rest)} {_number(group.delay_noise)}")
+    if group.arrivals != "once":
+        return [*lines, f"crowd {f} {agents}"]
+    if rtts:
+        lines.append(f"tap {f}")
+    return [*lines, f"connection {f} {agents}"]
 
 
-def _size(group: Flow) -> float:
-    return group.size if isinstance(group.size, (int, float)) else math.nan
+def _agent(scenario: Scenario, member: Member) -> dict[str, float | int | str]:
+    group = member.flow
+    settings: dict[str, float | int | str] = {"window_": _window(scenario, member)}
+    if group.law == "vegas":
+        settings |= {f"v_{key}_": int(getattr(group, key)) for key in ("alpha", "beta", "gamma")}
+    if any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group)):
+        settings["ecn_"] = 1
+    return settings
 
 
 def _window(scenario: Scenario, member: Member) -> int:
@@ -155,16 +184,80 @@ def _window(scenario: Scenario, member: Member) -> int:
     return max(20_000, min(1_000_000, math.ceil(4 * (slowest * member.rtt + buffers))))
 
 
-def _ending(scenario: Scenario, interval: float | None) -> list[str]:
-    lines = []
+def _probes(scenario: Scenario) -> tuple[list[str], float]:
+    """Flows whose baseRTT is exact send a few packets, one flow after the other, before time 0."""
+    lines, time = [], 0.0
+    for f, member in enumerate(scenario.members):
+        if member.flow.over_estimate == 0.0:
+            lines.append(f"probe {f} {_number(time)} {PROBE_PACKETS}")
+            time += (2 * PROBE_PACKETS + 2) * member.rtt + 0.5
+    return lines, time
+
+
+def _life(
+    scenario: Scenario, f: int, member: Member, origin: float, rng: np.random.Generator
+) -> list[str]:
+    """When the flow begins and ends, and when it is counted."""
+    run, group = scenario.run, member.flow
+    begin = member.start
+    if run.start_jitter:
+        begin = min(begin + float(rng.uniform(0.0, run.start_jitter)), member.stop)
+    first = min(max(run.warmup, begin), member.stop)
+    lines = [_at(origin + first, f"count {f} first")]
+    if group.arrivals != "once":
+        times = _arrivals(group, begin, member.stop, rng)
+        sizes = _sizes(group, len(times), rng)
+        pairs = zip(times, sizes, strict=True)
+        lines += [_at(origin + t, f"arrive {f} {size}") for t, size in pairs]
+    else:
+        size = int(_sizes(group, 1, rng)[0])
+        lines.append(f"start {f} {_number(origin + begin)} {size}")
+    lines.append(_at(origin + member.stop, f"count {f} last"))
+    if member.stop < run.duration and group.arrivals == "once":
+        lines.append(f"stop {f} {_number(origin + member.stop)}")
+    return lines
+
+
+def _sizes(group: Flow, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Packets of ``n`` transfers; -1 for one without end."""
+    if isinstance(group.size, Pareto):
+        shape = group.size.shape
+        least = group.size.mean * (shape - 1) / shape
+        drawn = np.ceil(least * (1 + rng.pareto(shape, n)))
+        return np.minimum(drawn, UNLIMITED).astype(np.int64)
+    return np.full(n, -1 if math.isinf(group.size) else math.ceil(group.size), dtype=np.int64)
+
+
+def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> np.ndarray:
+    """Times of the arrivals in ``[begin, stop)``."""
+    arrivals = group.arrivals
+    if not isinstance(arrivals, (Poisson, ParetoArrivals)):
+        raise TypeError("a group of flows that arrive at random is needed")
+    if arrivals.rate * (stop - begin) > MAX_ARRIVALS:
+        allowed = f"at most {MAX_ARRIVALS} arrivals in the time between start and stop"
+        raise FieldError("flow.arrivals", arrivals.rate, allowed)
+    times: list[float] = []
+    time = begin
+    while True:
+        if isinstance(arrivals, Poisson):
+            time += float(rng.exponential(1 / arrivals.rate))
+        else:  # mean 1/rate
+            least = (arrivals.shape - 1) / arrivals.shape / arrivals.rate
+            time += least * (1 + float(rng.pareto(arrivals.shape)))
+        if time >= stop:
+            return np.array(times)
+        times.append(time)
+
+
+def _ending(scenario: Scenario, origin: float, interval: float | None) -> list[str]:
     run = scenario.run
+    lines = []
     for i, _ in enumerate(scenario.links):
-        lines.append(f"$ns at {_number(run.warmup)} {{count_link {i} forward first}}")
-        lines.append(f"$ns at {_number(run.duration)} {{count_link {i} forward last}}")
+        lines.append(_at(origin + run.warmup, f"count_link {i} forward first"))
+        lines.append(_at(origin + run.duration, f"count_link {i} forward last"))
     if interval is not None:
         flows = " ".join(str(f) for f, _ in enumerate(scenario.members))
         links = " ".join(str(i) for i, _ in enumerate(scenario.links))
-        lines.append(f"$ns at 0.0 {{sample {_number(interval)} {{{flows}}} {{{links}}}}}")
+        lines.append(_at(origin, f"sample {_number(interval)} {{{flows}}} {{{links}}}"))
     # after the last counts: ns-2 runs events of one instant in the order of their making
-    lines += [f"$ns at {_number(run.duration)} finish", "$ns run"]
-    return lines
+    return [*lines, _at(origin + run.duration, "finish"), "$ns run"]

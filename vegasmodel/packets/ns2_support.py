@@ -1,0 +1,65 @@
+"""What ns-2 cannot do as a scenario defines it: said before anything runs, never ignored."""
+
+from __future__ import annotations
+
+from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
+from vegasmodel.units import FieldError
+
+__all__ = ["check"]
+
+MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
+
+
+def check(scenario: Scenario) -> None:
+    """Raise ``FieldError`` with the field, its value and what ns-2 can do."""
+    for i, link in enumerate(scenario.links):
+        _link(scenario, link, f"link[{i}]")
+    for i, flow in enumerate(scenario.flows):
+        _flow(flow, f"flow[{i}]")
+
+
+def _link(scenario: Scenario, link: Link, where: str) -> None:
+    if isinstance(link.queue, DropTail) and link.buffer < 2:
+        allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
+        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+    if isinstance(link.queue, RateDelay):
+        raise FieldError(
+            f"{where}.queue.discipline", "rd", "droptail or red: stock ns-2 has no such queue"
+        )
+    flows = {member.name: member.flow for member in scenario.members}
+    for drop in link.drops:
+        if max(drop.packets) > MAX_FORCED:
+            raise FieldError(
+                f"{where}.drops.packets", max(drop.packets), f"at most {MAX_FORCED} in ns-2"
+            )
+        if flows[drop.flow].arrivals != "once" or link not in scenario.path(flows[drop.flow]):
+            raise FieldError(
+                f"{where}.drops.flow", drop.flow, "one lasting flow that crosses this link"
+            )
+
+
+def _flow(flow: Flow, where: str) -> None:
+    if flow.law == "vegas":
+        _vegas(flow, where)
+    elif flow.decrease != 0.5:
+        raise FieldError(f"{where}.decrease", flow.decrease, "0.5: ns-2 halves the window")
+    if flow.over_estimate not in ("measured", 0.0):
+        allowed = '"measured" or "0 s": ns-2 measures its baseRTT itself'
+        raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
+    if flow.over_estimate == 0.0 and flow.arrivals != "once":
+        raise FieldError(
+            f"{where}.over_estimate", 0.0, '"measured" for flows that arrive at random'
+        )
+    if flow.max_window < 2:
+        raise FieldError(f"{where}.max_window", flow.max_window, "at least 2 packets in ns-2")
+
+
+def _vegas(flow: Flow, where: str) -> None:
+    for key in ("alpha", "beta", "gamma"):
+        value = float(getattr(flow, key))
+        if not value.is_integer():
+            raise FieldError(f"{where}.{key}", value, "a whole number of packets in ns-2")
+    if flow.variant == "linux":
+        raise FieldError(f"{where}.variant", "linux", "paper or ns2: ns-2 runs its own Vegas")
+    if flow.decrease != 0.75:
+        raise FieldError(f"{where}.decrease", flow.decrease, "0.75: ns-2's Vegas has it fixed")
