@@ -151,6 +151,32 @@ def compare(
             )
 
 
+@app.command()
+def convert(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="ns-2, ns-3, pcap, ss, CSV.")],
+    out: Annotated[Path, typer.Option(help="Trace file to write (.parquet).")],
+    format: Annotated[  # noqa: A002 - the option's name
+        str, typer.Option(help="Found by content unless it is named here.")
+    ] = "auto",
+    json: Json = False,
+) -> None:
+    """Read a packet trace of any known format into a trace file.
+
+    Example: vegasmodel convert out.tr --out out.parquet
+    """
+    from vegasmodel import console, packets
+
+    console.output_path(out, "--out", (".parquet",))
+    result = packets.read(trace, format)
+    result.write(out)
+    summary = {"flows": result.flows, "links": result.links, "bins": len(result.edges) - 1}
+    if json:
+        console.print_json({"trace": str(out), **summary})
+    else:
+        names = ", ".join(result.flows[:8]) + (" ..." if len(result.flows) > 8 else "")
+        console.paragraphs([f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."])
+
+
 app.command()(cli_forms.equilibrium)
 app.command()(cli_forms.arrivals)
 app.command()(cli_forms.rd)

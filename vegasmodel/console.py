@@ -104,7 +104,7 @@ def notes(results: Sequence[Prediction]) -> list[str]:
         for assumption in result.assumptions:
             if assumption.holds is False:
                 detail = f": {assumption.detail}" if assumption.detail else ""
-                lines.append(f"{result.model} assumes {assumption.name}{detail}.")
+                lines.append(f"{result.model}: {assumption.name} does not hold{detail}.")
     return lines
 
 
