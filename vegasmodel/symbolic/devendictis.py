@@ -1,0 +1,346 @@
+"""`devendictis` in SymPy: equations (7)-(17) and appendix A derived from their premises.
+
+Each function takes one step of the paper's argument and returns a ``Formula``: the premises, the
+expression derived from them, and the expression as printed.  ``formulas()`` lists them all.
+``completion()`` derives what the numeric model adds to the paper.
+
+Windows and buffer in packets, T in seconds, mu in pkt/s.  W_V1, W_Va, W_VN stand for W_V(1),
+W_V(a), W_V(N), and the same for W_R.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+Expr = Any  # SymPy carries no types
+
+mu, T, B, alpha, q = sp.symbols("mu T B alpha q", positive=True)
+lam = sp.Symbol("lambda", positive=True)
+a, b, N, i = sp.symbols("a b N i", positive=True)
+n = sp.Symbol("n", positive=True)  # b - a
+W_V1, W_Va, W_VN, W_R1, W_Ra, W_RN, W_Rb = sp.symbols(
+    "W_V1 W_Va W_VN W_R1 W_Ra W_RN W_Rb", positive=True
+)
+W_V, W_R, mu_vegas = sp.symbols("W_V W_R mu_V", positive=True)
+M = mu * T
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One formula of the paper: derived from ``premises``, and as ``printed``."""
+
+    number: str  # of the equation, or of the page's text it stands in
+    symbol: str  # what it gives
+    premises: tuple[Expr, ...]
+    derived: Expr
+    printed: Expr
+    note: str = ""
+
+    @property
+    def difference(self) -> Expr:
+        """Printed minus derived, simplified; zero where the paper is right."""
+        return sp.simplify(sp.factor(sp.simplify(self.printed - self.derived)))
+
+    @property
+    def latex(self) -> str:
+        """The derived formula as LaTeX."""
+        return f"{self.symbol} = {sp.latex(self.derived)}"
+
+
+def equilibrium_window() -> Formula:
+    """(7) from (4), (5) and (6): Vegas at rest with alpha packets in the queue."""
+    four = sp.Eq(mu_vegas, W_V / (W_R + W_V) * mu)
+    five = sp.Eq(W_V + W_R, M + q)
+    six = sp.Eq((W_V / T - mu_vegas) * T, alpha)
+    [solution] = sp.solve([four, five, six], [W_V, W_R, mu_vegas], dict=True)
+    return Formula("7", "W_V", (four, five, six), solution[W_V], alpha * (M + q) / q)
+
+
+def reno_at_loss() -> Formula:
+    """W_R(N): what (7) at q = B leaves of mu T + B + 1 packets."""
+    seven = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
+    full = sp.Eq(W_VN + W_RN, M + B + 1)
+    [solution] = sp.solve([seven, full], [W_VN, W_RN], dict=True)
+    printed = (M + B) * (B - alpha) / B + 1
+    return Formula("section 3", "W_R(N)", (seven, full), solution[W_RN], printed)
+
+
+def reno_packets() -> Formula:
+    """P_Reno: the sum of (10) over the cycle."""
+    ten = W_R1 + i - 1
+    printed = N * W_R1 + N * (N - 1) / 2
+    return Formula("10", "P_Reno", (ten,), sp.summation(ten, (i, 1, N)), printed)
+
+
+def _saturation() -> dict[Expr, Expr]:
+    """(11) for both sources, each one packet a mini-cycle, until (12)."""
+    vegas = sp.Eq(W_Va, W_V1 + a - 1)
+    reno = sp.Eq(W_Ra, W_R1 + a - 1)
+    full = sp.Eq(W_Va + W_Ra, M)
+    [solution] = sp.solve([vegas, reno, full], [W_Va, W_Ra, a], dict=True)
+    return dict(solution)
+
+
+def phase_1() -> tuple[Formula, ...]:
+    """W_V(a), W_R(a), a, A_V and Delta_a from (11) and (12)."""
+    at = _saturation()
+    premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
+    packets = sp.summation(W_V1 + i - 1, (i, 1, a))
+    time = sp.summation(T, (i, 1, a))
+    return (
+        Formula("12", "W_V(a)", premises, at[W_Va], (M + W_V1 - W_R1) / 2),
+        Formula("12", "W_R(a)", premises, at[W_Ra], (M + W_R1 - W_V1) / 2),
+        Formula("12", "a", premises, at[a], (M - W_R1 - W_V1) / 2 + 1),
+        Formula("section 3", "A_V", premises, packets, a * W_V1 + a * (a - 1) / 2),
+        Formula("section 3", "Delta_a", premises, time, a * T),
+    )
+
+
+def duration() -> Formula:
+    """(15) from (13) and (14): a mini-cycle lasts as long as the link needs for both windows."""
+    delta = sp.Symbol("delta", positive=True)
+    thirteen = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
+    fourteen = sp.Eq(delta, W_V / mu_vegas)
+    [solution] = sp.solve([thirteen, fourteen], [mu_vegas, delta], dict=True)
+    return Formula("15", "delta(i)", (thirteen, fourteen), solution[delta], (W_V + W_R) / mu)
+
+
+def phase_2() -> tuple[Formula, ...]:
+    """The windows, Delta_b and B_V: both sources add a packet a mini-cycle from saturation on."""
+    vegas, reno = W_Va + (i - a), W_Ra + (i - a)
+    full = sp.Eq(W_Va + W_Ra, M)
+    both = sp.expand(vegas + reno).subs(W_Ra, M - W_Va)
+    time = sp.summation(sp.expand(duration().derived.subs({W_V: vegas, W_R: reno})), (i, a + 1, b))
+    packets = sp.summation(vegas, (i, a + 1, b))
+    premises = (vegas, reno, full)
+    return (
+        Formula("section 3", "W_V(i) + W_R(i)", premises, both, M + 2 * (i - a)),
+        Formula(
+            "section 3",
+            "Delta_b",
+            premises,
+            time.subs(W_Ra, M - W_Va),
+            (T + (b - a + 1) / mu) * (b - a),
+        ),
+        Formula(
+            "section 3",
+            "B_V",
+            premises,
+            packets,
+            (b - a) * W_Va + (a + 1 + b) * (b - a) / 2,
+            "the printed sum adds i where the window grows by i - a: a (b - a) packets too many",
+        ),
+    )
+
+
+def crossing() -> tuple[Formula, ...]:
+    """(16) and its solution b: the window that grows meets (7) at q = 2 (b - a)."""
+    queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
+    target = equilibrium_window().derived.subs(q, queue)
+    sixteen = sp.Eq(W_Va + n, target)
+    [positive] = [r for r in sp.solve(sixteen, sp.Symbol("n", positive=True)) if _positive(r)]
+    printed = (-(W_Va - alpha) + sp.sqrt((W_Va - alpha) ** 2 + 2 * alpha * M)) / 2
+    window = alpha * (M + 2 * (b - a)) / (2 * (b - a))
+    return (
+        Formula("16", "W_V(b)", (sixteen,), target.subs(n, b - a), window),
+        Formula("16", "b", (sixteen,), a + positive, a + printed),
+    )
+
+
+def _positive(root: Expr) -> bool:
+    """Whether a root is positive at a sample point (the product of the two roots is negative)."""
+    point = {W_Va: 50, alpha: 3, mu: 1000, T: sp.Rational(1, 10), W_R: 60, q: 10, W_Rb: 60}
+    return bool(root.subs(point) > 0)
+
+
+def phase_3() -> tuple[Formula, ...]:
+    """(17): the window that keeps (7) while Reno adds a packet a mini-cycle."""
+    reno = W_Rb + i - b
+    queue = W_V + W_R - M
+    keeps = sp.Eq(W_V, equilibrium_window().derived.subs(q, queue))
+    R = sp.Symbol("W_R", positive=True)
+    [root] = [r for r in sp.solve(keeps, W_V) if _positive(r)]
+    C = reno - alpha - M
+    printed = (-C + sp.sqrt(C**2 + 4 * alpha * reno)) / 2
+    slope = sp.diff(root, R)
+    return (
+        Formula("17", "W_V(i)", (keeps, reno), root.subs(R, reno), printed),
+        Formula(
+            "section 3",
+            "dW_V/dW_R",
+            (keeps,),
+            slope,
+            slope_in_queue().subs(q, root + R - M),
+            "negative and above -1 for every q > 0, so the queue grows by less than a packet and "
+            "Vegas, one packet an RTT at most, can follow",
+        ),
+    )
+
+
+def slope_in_queue() -> Expr:
+    """dW_V/dW_R along (7) with the queue as parameter: W_R = mu T + q - W_V."""
+    vegas = equilibrium_window().derived
+    return sp.simplify(sp.diff(vegas, q) / sp.diff(M + q - vegas, q))
+
+
+def cycle_count() -> Formula:
+    """N from (8) and (10) at i = N; the paper uses it without printing it."""
+    eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
+    [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
+    return Formula("8, 10", "N", (eight, ten), solution[N], W_RN - W_RN / 2 + 1)
+
+
+def _small_buffer() -> dict[Expr, Expr]:
+    """Windows and N of appendix A: both grow by N - 1 packets from loss to loss."""
+    system = [
+        sp.Eq(W_VN, W_V1 + N - 1),
+        sp.Eq(W_RN, W_R1 + N - 1),
+        sp.Eq(W_V1, lam * W_VN),
+        sp.Eq(W_R1, W_RN / 2),
+        sp.Eq(W_VN + W_RN, M + B + 1),
+    ]
+    [solution] = sp.solve(system, [W_VN, W_RN, W_V1, W_R1, N], dict=True)
+    return dict(solution)
+
+
+def appendix_a() -> tuple[Formula, ...]:
+    """N, packets, a and Delta below B_th; packets, a and Delta in terms of N, as printed."""
+    at = _small_buffer()
+    # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
+    [start] = sp.solve(
+        [sp.Eq(W_V1 / lam, W_V1 + N - 1), sp.Eq(2 * W_R1, W_R1 + N - 1)], [W_V1, W_R1], dict=True
+    )
+    reno = sp.summation(W_R1 + i - 1, (i, 1, N)).subs(start)
+    vegas = sp.summation(W_V1 + i - 1, (i, 1, N)).subs(start)
+    count = _saturation()[a].subs(start)
+    both = (W_V1 + W_R1 + 2 * (i - 1)).subs(start)
+    time = a * T + sp.summation(sp.expand(both), (i, a + 1, N)) / mu
+    premises = tuple(sp.Eq(k, v) for k, v in at.items())
+    share = (N - 1) / (1 - lam)
+    return (
+        Formula("appendix A", "N", premises, at[N], (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1),
+        Formula("appendix A", "P_Reno", premises, reno, sp.Rational(3, 2) * N * (N - 1)),
+        Formula(
+            "appendix A",
+            "P_Vegas",
+            premises,
+            vegas,
+            (1 + lam) / (2 * (1 - lam)) * N * (N - 1),
+        ),
+        Formula("appendix A", "a", premises, count, (M - share) / 2 + 1),
+        Formula(
+            "appendix A",
+            "Delta",
+            premises,
+            time,
+            a * T + (share + N - a + 1) * (N - a) / mu,
+            "the windows of mini-cycle i add up to (N-1)/(1-lambda) + 2 (i-1), so the bracket is "
+            "(N-1)/(1-lambda) + N + a - 1, which equals mu T + N - a + 1: the print mixes the two",
+        ),
+    )
+
+
+def buffer_threshold() -> Formula:
+    """B_th: W_V(N) of appendix A equals (7) at q = B; printed is its limit for large mu T."""
+    equal = sp.Eq(_small_buffer()[W_VN], equilibrium_window().derived.subs(q, B))
+    D, k = sp.symbols("D k", positive=True)  # mu T, alpha (3 - 2 lambda)
+    scaled = {mu: D / T, alpha: k / (3 - 2 * lam)}
+    cleared = sp.numer(sp.factor((equal.lhs - equal.rhs).subs(scaled)))
+    [exact] = [r for r in sp.solve(cleared, B) if r.subs({D: 100, k: 4, lam: 0.75}) > 0]
+    limit = sp.limit(exact, D, sp.oo).subs(k, alpha * (3 - 2 * lam))
+    return Formula(
+        "section 3",
+        "B_th",
+        (equal, sp.Eq(B, exact.subs({D: M, k: alpha * (3 - 2 * lam)}))),
+        limit,
+        alpha * (3 - 2 * lam),
+        "an approximation in the paper too; the second premise is the exact root",
+    )
+
+
+def formulas() -> tuple[Formula, ...]:
+    """Every formula that the paper prints from (7) to the end of appendix A."""
+    return (
+        equilibrium_window(),
+        reno_at_loss(),
+        reno_packets(),
+        *phase_1(),
+        duration(),
+        *phase_2(),
+        *crossing(),
+        *phase_3(),
+        cycle_count(),
+        buffer_threshold(),
+        *appendix_a(),
+    )
+
+
+A, h, n_vegas, n_reno, V, R, t = sp.symbols("A h n_V n_R V R t", positive=True)
+X = A * M  # (7) for all Vegas sources together: V = h + X/q
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What the numeric model adds: an expression and the premises that it was derived from."""
+
+    symbol: str
+    premises: tuple[Expr, ...]
+    derived: Expr
+
+
+def loss_limited() -> Completion:
+    """Appendix A for n_vegas and n_reno sources: V at the loss."""
+    system = (
+        sp.Eq(V * (1 - lam), n_vegas * (N - 1)),
+        sp.Eq(R / 2, n_reno * (N - 1)),
+        sp.Eq(V + R, M + B + 1),
+    )
+    [solution] = sp.solve(system, [V, R, N], dict=True)
+    return Completion("V(N)", system, sp.factor(solution[V]))
+
+
+def held() -> Completion:
+    """V - h at the loss where Vegas stops at its lower edge: a quadratic, equal to zero."""
+    v = sp.Symbol("v", positive=True)  # V - h
+    edge = X / v  # the queue at which Vegas stops
+    grown = (v + h) * (1 - lam) / n_vegas  # mini-cycles from the loss to the edge, by Vegas
+    reno = (M + edge - (v + h) - (M + B + 1 - (v + h)) / 2) / n_reno  # and by Reno
+    equal = sp.Eq(grown, reno)
+    quadratic = sp.numer(sp.together(equal.lhs - equal.rhs))
+    return Completion("0", (equal,), sp.expand(quadratic / (2 * n_vegas)))
+
+
+def meeting() -> Completion:
+    """(16) for n_vegas and n_reno sources and either rule: a quadratic in n, equal to zero."""
+    grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
+    quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
+    return Completion("0", (grows,), sp.expand(quadratic))
+
+
+def catching_up() -> Completion:
+    """Mini-cycles until a Vegas that gives up one packet each is back on (17)."""
+    line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
+    [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
+    return Completion("t", (line,), sp.simplify(lag))
+
+
+def following() -> tuple[Completion, ...]:
+    """Along (17) with the queue as parameter: antiderivatives of 1, W, q W and V over i."""
+    vegas = h + X / q
+    reno = M + q - vegas
+    rate = sp.diff(reno, q) / n_reno  # di/dq
+    return tuple(
+        Completion(name, (vegas, reno), sp.integrate(sp.expand(f * rate), q))
+        for name, f in (("i", sp.Integer(1)), ("W", M + q), ("qW", q * (M + q)), ("V", vegas))
+    )
+
+
+def trapezoids() -> Expr:
+    """Zero: a sum over whole mini-cycles of a linear f is its integral and half of both ends."""
+    c, d = sp.symbols("c d")
+    f = c + d * i
+    total = sp.integrate(f, (i, a, b)) + (f.subs(i, a) + f.subs(i, b)) / 2
+    return sp.simplify(sp.summation(f, (i, a, b)) - total)
