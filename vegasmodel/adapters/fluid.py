@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vegasmodel.fluid.simulate import answer
+from vegasmodel.fluid.answers import answer
 
 __all__ = ["answer"]

@@ -1,0 +1,134 @@
+"""The rounds engine: invariants over random scenarios, and cases whose answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vegasmodel.fluid import answer, simulate
+from vegasmodel.fluid.rounds import run
+from vegasmodel.scenario import DropTail, Flow, Link, Red, Run, Scenario
+
+LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
+
+
+def flows(draw: st.DrawFn, count: int) -> tuple[Flow, ...]:
+    made = []
+    for i in range(count):
+        alpha = draw(st.integers(1, 4))
+        made.append(
+            Flow(
+                draw(st.sampled_from(LAWS)),
+                rtt=draw(st.floats(0.03, 0.3)),
+                name=f"f{i}",
+                start=draw(st.floats(0.0, 3.0)),
+                alpha=float(alpha),
+                beta=float(alpha + draw(st.integers(0, 2))),
+                variant=draw(st.sampled_from(("paper", "ns2", "linux"))),
+                max_window=draw(st.sampled_from((math.inf, 40.0))),
+            )
+        )
+    return tuple(made)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    link = Link(
+        draw(st.floats(50.0, 2000.0)),
+        buffer=float(draw(st.sampled_from((5, 12, 40, math.inf)))),
+        queue=draw(st.sampled_from((DropTail(), Red(5.0, 15.0), Red(5.0, 15.0, ecn=True)))),
+        loss=draw(st.sampled_from((0.0, 0.0, 0.01))),
+    )
+    made = flows(draw, draw(st.integers(1, 4)))
+    return Scenario((link,), made, run=Run(duration=20.0, warmup=5.0))
+
+
+@settings(deadline=None, max_examples=150, derandomize=True)
+@given(scenarios(), st.sampled_from((1, 4, 16)))
+def test_packets_are_conserved_and_nothing_is_negative(scenario: Scenario, parts: int) -> None:
+    out = run(scenario, parts=parts, samples=101)
+    assert out.status == 0
+    assert np.all(np.isfinite(out.per_flow[..., :4]))
+    assert np.all(out.per_flow[..., :4] >= -1e-9)
+    assert np.all(out.queue >= 0)
+    f, link = out.flows, out.link
+    assert link["arrived"] == pytest.approx(
+        link["served"] + link["queue"] + link["excess"] + link["lost"], rel=1e-9, abs=1e-6
+    )
+    assert f["lost"].sum() == pytest.approx(link["lost"], rel=1e-9)
+    # every packet sent is delivered, was lost, was a duplicate, or is on its way
+    assert np.all(f["delivered"] + f["lost"] <= f["sent"] + 1e-6)
+    # ACKs are counted when the stretch of sending that they release begins, not when it ends
+    ahead = f["spread"].sum() + len(f)
+    assert f["delivered"].sum() <= scenario.links[0].capacity * 20.0 + ahead
+    buffer = scenario.links[0].buffer
+    assert np.all(out.queue <= buffer + 1 + 1e-6)
+
+
+@settings(deadline=None, max_examples=30, derandomize=True)
+@given(scenarios())
+def test_the_order_of_the_flows_does_not_matter(scenario: Scenario) -> None:
+    if scenario.links[0].loss or isinstance(scenario.links[0].queue, Red):
+        return  # chance picks victims by order
+    other = Scenario(scenario.links, scenario.flows[::-1], run=scenario.run)
+    one, two = run(scenario).flows["delivered"], run(other).flows["delivered"]
+    starts = [m.start for m in scenario.members]
+    if len(set(starts)) == len(starts):
+        np.testing.assert_allclose(one, two[::-1], rtol=1e-9)
+
+
+def test_a_lone_reno_flow_keeps_a_link_with_a_full_buffer_busy() -> None:
+    """B above the bandwidth-delay product: halving never empties the queue."""
+    link = Link(500.0, buffer=60.0)
+    scenario = Scenario((link,), (Flow("reno", 0.08, variant="ns2"),))
+    assert answer(scenario).throughput == pytest.approx(500.0, rel=2e-3)
+
+
+def test_a_window_limit_sets_the_rate() -> None:
+    """max_window below the bandwidth-delay product: rate = W/T."""
+    scenario = Scenario((Link(1000.0),), (Flow("reno", 0.1, max_window=20.0),))
+    assert answer(scenario).throughput == pytest.approx(200.0, rel=1e-6)
+
+
+def test_random_loss_follows_the_square_root_law() -> None:
+    """``W = sqrt(3/(2p))`` (one ACK a packet): 10 % at p = 0.001, where timeouts are rare."""
+    scenario = Scenario(
+        (Link(1e5, loss=1e-3),), (Flow("sack", 0.1, variant="ns2"),), run=Run(4000.0, 100.0)
+    )
+    expected = math.sqrt(1.5 / 1e-3) / 0.1
+    assert answer(scenario).throughput == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("capacity", [125.0, 1.25e4, 1.25e7])
+def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
+    """Whatever the packets in it: 12.5 or a million a round trip here."""
+    link = Link(capacity, buffer=round(capacity * 0.05))
+    pair = (Flow("vegas", 0.1, variant="ns2"), Flow("reno", 0.1, variant="ns2"))
+    out = run(Scenario((link,), pair, run=Run(500.0, 50.0)), parts=8)
+    rounds = 2 * 500.0 / 0.1
+    assert out.events < 2 * 8 * rounds
+
+
+def test_features_it_lacks_are_named() -> None:
+    two = Scenario((Link(100.0, "a"), Link(100.0, "b")), (Flow("reno", 0.1),))
+    out = answer(two)
+    assert not out.applicable
+    assert "one link" in str(out.reason)
+    with pytest.raises(ValueError, match="one link"):
+        simulate(two)
+    noisy = Scenario((Link(100.0),), (Flow("reno", 0.1, delay_noise=0.01),))
+    flags = {a.name: a.holds for a in answer(noisy).assumptions}
+    assert flags["no-delay-noise"] is False
+
+
+def test_trajectories_carry_units_and_provenance() -> None:
+    scenario = Scenario((Link(100.0, buffer=10.0),), (Flow("vegas", 0.1), Flow("reno", 0.1)))
+    data = simulate(scenario, samples=11)
+    assert dict(data.sizes) == {"time": 11, "flow": 2, "link": 1}
+    assert data.window.attrs["units"] == "packets"
+    assert data.attrs["fingerprint"] == scenario.fingerprint()
+    assert np.isnan(data.base_rtt.sel(flow="reno")).all()

@@ -1,0 +1,181 @@
+"""The fluid model's two answers to a scenario: trajectories, and a ``Prediction``.
+
+The rounds engine does both: whole packets, one decision a round trip, a fluid queue in between.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vegasmodel.fluid.rounds import PARTS, Totals, run
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import RateDelay, Scenario
+
+if TYPE_CHECKING:
+    import xarray
+
+STEADY = 0.02  # coefficient of variation of a throughput over starts that asks for more runs
+FEW, MANY = 5, 20  # runs with jittered starts, as the measurements are averaged
+_STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
+
+
+def obstacle(scenario: Scenario) -> str | None:
+    """Why the engine cannot answer, or None."""
+    used = {link.name for group in scenario.flows for link in scenario.path(group)}
+    if len(used) > 1:
+        return f"one link only: {len(used)} links are crossed"
+    if any(isinstance(link.queue, RateDelay) for link in scenario.links if link.name in used):
+        return "no Rate-Delay queue"
+    for group in scenario.flows:
+        if group.direction == "reverse":
+            return f"no reverse traffic: {group.name}"
+        if group.arrivals != "once" or not isinstance(group.size, float):
+            return f"no short flows that arrive at random: {group.name}"
+        if scenario.size_of(group) != scenario.packet_size:
+            return f"one packet size for all flows: {group.name} has its own"
+    return None
+
+
+def _assumptions(scenario: Scenario, spread: float, runs: int) -> tuple[Assumption, ...]:
+    groups, link = scenario.flows, scenario.links[0]
+    noisy = [g.name for g in groups if g.delay_noise > 0]
+    late = [g.name for g in groups if g.delayed_ack]
+    slow = [g.name for g in groups if scenario.access_rate(g) < 2.0 * link.capacity]
+    return (
+        Assumption("no-delay-noise", not noisy, ", ".join(noisy)),
+        Assumption("every-packet-acknowledged", not late, ", ".join(late)),
+        Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
+        Assumption("no-forced-drops", not link.drops, "forced drops are not modelled"),
+        Assumption(
+            "insensitive-to-starts",
+            spread <= STEADY,
+            f"coefficient of variation over {runs} starts: {spread:.3f}",
+        ),
+    )
+
+
+def _starts(scenario: Scenario, k: int) -> Floats:
+    """Start times of the k-th run, jittered as a packet engine jitters them."""
+    jitter = scenario.run.start_jitter
+    rng = np.random.default_rng([scenario.run.seed, k])
+    starts = np.array([member.start for member in scenario.members])
+    return starts + rng.uniform(0.0, 1.0, starts.size) * jitter
+
+
+def _throughput(scenario: Scenario, totals: Totals) -> Floats:
+    members = scenario.members
+    begin = np.array([max(m.start, scenario.run.warmup) for m in members])
+    end = np.array([m.stop for m in members])
+    delivered = totals.flows["delivered"] - totals.flows["mark_delivered"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates: Floats = np.where(end > begin, delivered / (end - begin), np.nan)
+    return rates
+
+
+def answer(scenario: Scenario, *, parts: int = PARTS, runs: int | None = None) -> Prediction:
+    """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
+
+    Where the scenario jitters its starts, the mean over 5 runs, over 20 where any throughput's
+    coefficient of variation passes 2 %, with its standard error.  ``runs`` overrides that.
+    ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
+    gives NaN and says so in ``extra["status"]``.
+    """
+    began = time.perf_counter()
+    reason = obstacle(scenario)
+    if reason is not None:
+        return Prediction.not_applicable("fluid", scenario, reason)
+    wanted = runs or (FEW if scenario.run.start_jitter > 0 else 1)
+    outcomes: list[Totals] = []
+    rates: list[Floats] = []
+    spread = 0.0
+    while len(outcomes) < wanted:
+        k = len(outcomes)
+        outcomes.append(run(scenario, parts=parts, starts=_starts(scenario, k), seed=k + 1))
+        rates.append(_throughput(scenario, outcomes[-1]))
+        if len(rates) >= max(wanted, 2):
+            mean = np.mean(rates, axis=0)
+            deviation = np.std(rates, axis=0, ddof=1)
+            spread = float(np.nanmax(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0)))
+            if runs is None and wanted == FEW and spread > STEADY:
+                wanted = MANY
+    failed = [_STATUS[o.status] for o in outcomes if o.status]
+    several = len(rates) > 1
+    return Prediction(
+        "fluid",
+        scenario,
+        np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
+        throughput_se=np.std(rates, axis=0, ddof=1) / np.sqrt(len(rates)) if several else None,
+        assumptions=_assumptions(scenario, spread, len(rates)),
+        seconds=time.perf_counter() - began,
+        extra={"status": failed[0] if failed else "done", "runs": len(rates)},
+        **_means(scenario, outcomes),
+    )
+
+
+def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
+    flows = np.array([o.flows for o in outcomes])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rtt = flows["rtt_area"] / flows["rtt_samples"]
+        loss = (flows["lost"] - flows["mark_lost"]) / (flows["sent"] - flows["mark_sent"])
+    span = scenario.run.duration - scenario.run.warmup
+    queue = [(o.link["area"] - o.link["mark_area"]) / span for o in outcomes]
+    return {
+        "base_rtt": np.mean([o.base for o in outcomes], axis=0),
+        "rtt_mean": rtt.mean(axis=0),
+        "loss_rate": loss.mean(axis=0),
+        "acks": (flows["acks"] - flows["mark_acks"]).mean(axis=0),
+        "retransmits": (flows["retransmits"] - flows["mark_retransmits"]).mean(axis=0),
+        "queue_mean": np.array([np.mean(queue)] + [0.0] * (len(scenario.links) - 1)),
+    }
+
+
+def simulate(scenario: Scenario, *, samples: int = 2001, parts: int = PARTS) -> xarray.Dataset:
+    """Trajectories at ``samples`` instants evenly over the duration.
+
+    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second arriving at the link,
+    ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
+    least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) packets,
+    ``queue`` (time, link) packets.  Units stand in the variables' ``attrs``, where the numbers
+    come from in the dataset's.  Raises ``ValueError`` where the engine lacks a feature.
+    """
+    import xarray
+
+    import vegasmodel
+
+    reason = obstacle(scenario)
+    if reason is not None:
+        raise ValueError(f"the fluid model cannot simulate this scenario: {reason}")
+    totals = run(scenario, parts=parts, samples=samples, starts=_starts(scenario, 0))
+    flow, link = ("time", "flow"), ("time", "link")
+    window, rate, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
+    vegas = np.array([member.flow.law == "vegas" for member in scenario.members])
+    base = np.where(vegas & (base < 1e9), base, np.nan)
+    return xarray.Dataset(
+        {
+            "window": (flow, window, {"units": "packets"}),
+            "rate": (flow, rate, {"units": "packets/s"}),
+            "rtt": (flow, rtt, {"units": "s"}),
+            "base_rtt": (flow, base, {"units": "s"}),
+            "delivered": (flow, delivered, {"units": "packets"}),
+            "queue": (link, totals.queue[:, None], {"units": "packets"}),
+        },
+        coords={
+            "time": ("time", totals.times, {"units": "s"}),
+            "flow": [member.name for member in scenario.members],
+            "link": [scenario.path(scenario.flows[0])[0].name],
+        },
+        attrs={
+            "model": "fluid",
+            "engine": "rounds",
+            "parts": parts,
+            "scenario": scenario.name,
+            "fingerprint": scenario.fingerprint(),
+            "version": vegasmodel.__version__,
+            "status": _STATUS.get(totals.status, "done"),
+            "events": totals.events,
+        },
+    )

@@ -1,0 +1,226 @@
+"""How a source moves its window, in whole packets and once a round: what the protocols do.
+
+``grow`` is what ACKs of new data do, ``end_round`` Vegas's decision once a round trip, ``cut`` the
+third duplicate ACK, ``expire`` the retransmission timer.  The rules of ``ns2`` are those of its
+Agent/TCP family with the defaults of 1999-2001, those of ``linux`` the kernel's tcp_vegas.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.fluid.rounds_state import (
+    LINUX,
+    NEWRENO,
+    OPEN,
+    PAPER,
+    RECOVERY,
+    RENO,
+    SACK,
+    TAHOE,
+    VEGAS,
+    Record,
+    jit,
+)
+
+TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
+MIN_RTO = 0.2  # two ticks, and Linux's least timeout
+NEVER = 1e300
+SLACK = 1e-9  # rounding of a window that stands on a whole packet
+
+
+@jit
+def window(f: Record) -> float:
+    """Packets that the flow may have in flight: whole ones, but for the papers' law."""
+    if f.variant == PAPER and f.law == VEGAS:
+        return min(f.cwnd + f.inflated, f.max_window)
+    return min(np.floor(f.cwnd + SLACK) + f.inflated, f.max_window)
+
+
+@jit
+def scoreboard(f: Record) -> bool:
+    """The sender knows which packets are missing (SACK; Linux always has it)."""
+    return f.law == SACK or f.variant == LINUX
+
+
+@jit
+def linear(f: Record) -> bool:
+    """Congestion avoidance of the loss-based laws: +1/W per ACK."""
+    return f.law != VEGAS and f.cwnd >= f.ssthresh
+
+
+@jit
+def doubling(f: Record) -> bool:
+    """Slow start: each ACK sends one packet more."""
+    if f.law == VEGAS and f.variant != LINUX:
+        return f.growth == 1.0
+    return f.cwnd < f.ssthresh
+
+
+@jit
+def acks_to_change(f: Record) -> float:
+    """ACKs until the window passes a whole packet or slow start ends, at least 1."""
+    if doubling(f):
+        return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
+    if f.law == VEGAS:
+        if f.growth <= 0.0 or f.variant == PAPER:
+            return NEVER
+        step = np.floor(f.cwnd + SLACK) + 1.0 - f.cwnd
+        return max(1.0, np.ceil(step / f.growth - SLACK))
+    target = np.floor(f.cwnd + SLACK) + 1.0
+    square = f.cwnd * f.cwnd
+    return max(1.0, np.ceil((target * target - square) / (2.0 + 1.0 / square) - SLACK))
+
+
+@jit
+def grow(f: Record, acks: float) -> None:
+    """The window after ``acks`` ACKs of new data; the engine stops where the rule changes."""
+    if doubling(f):
+        f.cwnd += acks
+    elif f.law == VEGAS:
+        # ns-2 grows only while the flow keeps up with its window
+        if f.growth != 0.0 and f.cwnd - (f.next - f.acked) <= 2.0 + acks:
+            f.cwnd = max(f.cwnd + acks * f.growth, 2.0)
+    else:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
+        f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
+
+
+@jit
+def _decide_ns2(f: Record, diff: float, delta: float) -> None:
+    if f.cwnd < f.ssthresh:  # slow start: doubles every other round
+        f.grow_next = 1 - f.grow_next
+        if f.grow_next == 0:
+            f.growth = 0.0
+        elif delta > f.gamma:
+            f.ssthresh = 2.0
+            f.cwnd = max(f.cwnd - f.cwnd / 8.0, 2.0)
+            f.growth = 0.0
+        else:
+            f.growth = 1.0
+    elif f.variant == PAPER:  # boutremans (1): one packet a round, up or down
+        f.growth = 1.0 / f.cwnd if diff < f.alpha else (-1.0 / f.cwnd if diff > f.beta else 0.0)
+    elif delta > f.beta:
+        f.cwnd = max(f.cwnd - 1.0, 2.0)
+        f.growth = 0.0
+    else:
+        f.growth = 1.0 / f.cwnd if delta < f.alpha else 0.0
+
+
+@jit
+def _decide_linux(f: Record) -> None:
+    if f.rtt_count <= 2.0:  # too few samples: like Reno
+        if f.cwnd >= f.ssthresh:
+            f.cwnd = np.floor(f.cwnd + SLACK) + 1.0
+        return
+    whole = np.floor(f.cwnd + SLACK)
+    diff = np.floor(whole * (f.rtt_min - f.base) / f.base)
+    if f.cwnd < f.ssthresh:
+        if diff > f.gamma:
+            f.cwnd = min(whole, np.floor(whole * f.base / f.rtt_min) + 1.0)
+            f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
+    elif diff > f.beta:
+        f.cwnd = whole - 1.0
+        f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
+    elif diff < f.alpha:
+        f.cwnd = whole + 1.0
+    f.cwnd = max(f.cwnd, 2.0)
+
+
+@jit
+def end_round(f: Record, now: float) -> None:
+    """Vegas's decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
+    rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
+    length = f.next - f.round_end  # packets sent in this round
+    if f.variant == LINUX:
+        if f.phase == OPEN:
+            _decide_linux(f)
+    elif rtt > 0.0:
+        if math.isnan(f.known_base):
+            if rtt < f.base or (length <= 1.0 and f.variant != PAPER):
+                f.base = rtt
+        else:
+            f.base = f.known_base
+        diff = (f.next - f.acked) - length * f.base / rtt
+        _decide_ns2(f, diff, np.trunc(diff + 0.5))
+    f.round_end, f.round_start = f.next, now
+    f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
+
+
+@jit
+def cut(f: Record) -> bool:
+    """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
+    if f.law == VEGAS and f.variant != LINUX:
+        allowed = f.acked > f.recover or f.timed_out == 0
+    else:
+        allowed = f.acked > f.recover
+    if not allowed:
+        if f.law == RENO or f.law == NEWRENO or f.law == VEGAS:
+            f.inflated = 3.0
+        return False
+    whole = np.floor(f.cwnd + SLACK)
+    if f.law == VEGAS and f.variant != LINUX:
+        if f.acked >= f.recover:  # sent after the last cut
+            if f.variant == PAPER:
+                f.cwnd = max(f.decrease * f.cwnd, 2.0)
+            else:
+                f.cwnd = 2.0 if whole <= 3.0 else whole - np.floor((1.0 - f.decrease) * whole)
+        f.ssthresh = 2.0
+        f.growth = 0.0
+    else:
+        f.cwnd = max(np.floor(f.decrease * whole), 1.0)
+        f.ssthresh = max(f.cwnd, 2.0)
+    f.recover, f.timed_out = f.high, 0
+    if f.law == TAHOE:
+        f.cwnd, f.next = 1.0, f.acked
+        return False  # go back: the window itself sends the hole
+    f.phase = RECOVERY
+    f.inflated = 0.0 if scoreboard(f) else 3.0
+    f.pipe = f.high - f.acked - 3.0
+    f.mend = f.acked + 1.0
+    return True
+
+
+@jit
+def echo(f: Record) -> None:
+    """An ECN echo: cut without a loss, once a window of data."""
+    if f.acked > f.recover:
+        f.cwnd = max(np.floor(0.5 * np.floor(f.cwnd + SLACK)), 1.0)
+        f.ssthresh = max(f.cwnd, 2.0)
+        f.recover, f.timed_out = f.high, 0
+
+
+@jit
+def expire(f: Record) -> None:
+    """The retransmission timer: start again from the first hole, in slow start."""
+    f.ssthresh = max(np.floor(np.floor(f.cwnd + SLACK) / 2.0), 2.0)
+    f.cwnd = 2.0 if f.law == VEGAS and f.variant != LINUX else 1.0
+    if f.law == VEGAS:
+        f.growth = 0.0
+    f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
+    f.recover, f.timed_out = f.high, 1
+    f.next = f.acked
+    f.backoff = min(f.backoff * 2.0, 64.0)
+    f.timed = f.high  # Karn: what is sent again is not timed
+    f.timed_at = -1.0
+    f.timeouts += 1.0
+
+
+@jit
+def time_round(f: Record, now: float) -> None:
+    """BSD's integer estimate of RTT and variance, one sample a round; restarts the timer."""
+    if f.acked > f.timed:
+        if f.timed_at >= 0.0:
+            sample = max(int((now - f.timed_at + f.timed_at % TICK) / TICK), 1)
+            if f.srtt == 0:
+                f.srtt, f.rttvar = sample * 8, sample * 2
+            else:
+                error = sample - (f.srtt >> 3)
+                f.srtt = max(f.srtt + error, 1)
+                f.rttvar = max(f.rttvar + abs(error) - (f.rttvar >> 2), 1)
+            f.rto = max((((f.rttvar << 3) + f.srtt) >> 3) * TICK, MIN_RTO)
+            f.backoff = 1.0
+        f.timed, f.timed_at = f.next, now
+    f.deadline = now + f.backoff * f.rto

@@ -1,0 +1,110 @@
+"""How the link delays and drops: a fluid queue between events, whole packets lost at events.
+
+``queue`` is the work that an arriving packet finds, in packets: its delay is queue/capacity, and
+drop-tail takes it while that is at most the buffer (the packet in transmission is not counted by
+``buffer``, so the system holds B + 1).
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.fluid.rounds_state import RED, Record, jit
+
+ROUNDING = 1e-6  # packets
+
+
+@jit
+def advance(link: Record, now: float) -> None:
+    """Serve until ``now``: dq/dt = sum of rates - c, and not below 0."""
+    span = now - link.now
+    if span <= 0.0:
+        return
+    slope = link.rate - link.capacity
+    before = link.queue
+    after = before + slope * span
+    if after < 0.0:
+        after = 0.0
+        area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
+    else:
+        area = 0.5 * (before + after) * span
+    full = link.buffer + 1.0
+    if after > full:
+        link.excess += after - full
+        area -= 0.5 * (after - full) ** 2 / slope
+        after = full
+        link.served += link.capacity * span
+    else:
+        link.served += link.rate * span + before - after
+    link.arrived += link.rate * span
+    link.queue = after
+    link.area += area
+    link.now = now
+    if link.discipline == RED:
+        # one step of the moving average per arrival; an idle link counts as if it sent
+        steps = span * (link.rate if after > 0.0 or before > 0.0 else link.capacity)
+        seen = max(area / span - 0.5, 0.0)  # waiting packets only, whole ones: q - 1/2 on average
+        link.average += (1.0 - math.exp(-link.weight * steps)) * (seen - link.average)
+
+
+@jit
+def _early(link: Record) -> float:
+    """RED's drop probability p_b of the average queue."""
+    low, high, top = link.min_threshold, link.max_threshold, link.max_probability
+    if link.average < low:
+        return 0.0
+    if link.average < high:
+        return top * (link.average - low) / (high - low)
+    if link.gentle and link.average < 2.0 * high:
+        return top + (1.0 - top) * (link.average - high) / high
+    return 1.0
+
+
+@jit
+def chance(link: Record, packets: float) -> tuple[float, float]:
+    """How many of ``packets`` arrivals are lost by chance (random loss), and picked by RED."""
+    lost, picked = 0.0, 0.0
+    if link.loss > 0.0:
+        link.hazard += packets * -math.log1p(-min(link.loss, 1.0 - 1e-12))
+        while link.hazard >= link.next_hazard and lost < packets:
+            lost += 1.0
+            link.hazard -= link.next_hazard
+            link.next_hazard = np.random.exponential()  # noqa: NPY002
+        if lost >= packets:
+            link.hazard = 0.0
+    if link.discipline == RED:
+        p = _early(link)
+        if p == 0.0:
+            link.urge = 0.0
+        elif p >= 1.0:
+            picked = packets
+        else:  # ns-2 waits for 1/p packets, then the gap is uniform up to 2/p
+            link.urge += p * packets
+            if link.urge >= link.next_urge:
+                picked = 1.0
+                link.urge = 0.0
+                link.next_urge = 1.0 + np.random.random()  # noqa: NPY002
+    return lost, min(picked, packets - lost)
+
+
+@jit
+def overflow(link: Record, packets: float) -> float:
+    """Of ``packets`` that arrived evenly until now, those that found the buffer full: they go."""
+    total = link.queue - link.buffer + link.excess
+    if total <= ROUNDING:
+        return 0.0
+    lost = min(np.ceil(total - ROUNDING), packets)
+    link.queue = link.buffer + min(total - lost, 1.0)
+    link.excess = max(total - lost - 1.0, 0.0)
+    link.lost += lost
+    return lost
+
+
+@jit
+def burst(link: Record, packets: float, offset: float) -> float:
+    """Of ``packets`` that arrive at once, those that find room.  The j-th finds q + j - offset."""
+    room = np.floor(link.buffer - link.queue + offset + ROUNDING)
+    return min(max(room, 0.0), packets)
