@@ -1,0 +1,198 @@
+"""Laws of random loss against simulations of their premises, mpmath and their limits."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vegasmodel.equilibrium import random_loss as rl
+from vegasmodel.equilibrium.loss_rounds import LAWS
+
+CHECKED = settings(deadline=None, max_examples=25, derandomize=True)
+laws = st.sampled_from(sorted(LAWS))
+probability = st.floats(1e-4, 0.3)
+methods = st.sampled_from(["rounds", "pftk", "square-root"])
+
+
+@pytest.mark.parametrize("decrease", [0.0, 0.5, 0.75, 0.9])
+def test_random_factor_is_the_mean_root_of_the_fixed_point_in_law(decrease):
+    """V = d^2 V + E, drawn; and the product to 30 digits."""
+    rng = np.random.default_rng(7)
+    v = np.ones(200_000)
+    for _ in range(2 if decrease == 0 else math.ceil(-16 / math.log(decrease) / 2)):
+        v = decrease**2 * v + rng.exponential(size=v.size)
+    exact = mpmath.sqrt(mpmath.pi) / 2
+    if decrease:
+        d = mpmath.mpf(decrease)
+        exact *= mpmath.nprod(
+            lambda k: (1 - d ** (2 * k + 1)) / (1 - d ** (2 * k)), [1, mpmath.inf]
+        )
+    assert rl.random_factor(decrease) == pytest.approx(float(exact), rel=1e-9)
+    assert np.sqrt(v).mean() == pytest.approx(float(exact), rel=0.005)
+
+
+def test_square_root_constants():
+    assert rl.square_root(1.0, 1.0, losses="periodic") == pytest.approx(math.sqrt(1.5))
+    assert rl.square_root(1.0, 1.0) == pytest.approx(1.3098, abs=5e-5)  # Ott, Kemperman, Mathis
+    assert rl.square_root(0.0, 1.0) == math.inf
+
+
+def test_periodic_law_counts_a_sawtooth():
+    windows = np.arange(3000, 4001)
+    rate = windows.sum() / windows.size / 0.1
+    assert rl.square_root(1 / windows.sum(), 0.1, 1, 0.75, "periodic") == pytest.approx(
+        rate, rel=1e-3
+    )
+
+
+def _pftk_printed(p, rtt, timeout, b, limit):
+    """Padhye and others (1998), equation (32), for one set of numbers."""
+    window = (2 + b) / (3 * b) + math.sqrt(8 * (1 - p) / (3 * b * p) + ((2 + b) / (3 * b)) ** 2)
+
+    def q(w):
+        top = (1 - (1 - p) ** 3) * (1 + (1 - p) ** 3 * (1 - (1 - p) ** (w - 3)))
+        return min(1, top / (1 - (1 - p) ** w)) if w > 3 else 1
+
+    f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+    if window < limit:
+        top = (1 - p) / p + window + q(window) / (1 - p)
+        return top / (rtt * (b / 2 * window + 1) + q(window) * timeout * f / (1 - p))
+    top = (1 - p) / p + limit + q(limit) / (1 - p)
+    rounds = b / 8 * limit + (1 - p) / (p * limit) + 2
+    return top / (rtt * rounds + q(limit) * timeout * f / (1 - p))
+
+
+@pytest.mark.parametrize("p", [1e-4, 0.01, 0.05, 0.3])
+@pytest.mark.parametrize("b", [1, 2])
+@pytest.mark.parametrize("limit", [6.0, 33.0, 1e9])
+def test_pftk_is_the_published_one(p, b, limit):
+    assert rl.pftk(p, 0.2, 1.5, b, limit) == pytest.approx(
+        _pftk_printed(p, 0.2, 1.5, b, limit), rel=1e-12
+    )
+
+
+def test_pftk_tends_to_the_periodic_square_root_law():
+    for decrease in (0.5, 0.75):
+        ratio = rl.pftk(1e-9, 0.1, 0.3, 2, math.inf, decrease) / rl.square_root(
+            1e-9, 0.1, 2, decrease, "periodic"
+        )
+        assert ratio == pytest.approx(1.0, abs=1e-3)
+
+
+def test_chain_tends_to_the_random_square_root_law():
+    for law, decrease in (("sack", 0.5), ("vegas", 0.75)):
+        rate = rl.throughput(rl.Flow(law, 0.1), 1e-6)
+        assert rate == pytest.approx(float(rl.square_root(1e-6, 0.1, 1, decrease)), rel=0.03)
+
+
+@CHECKED
+@given(laws, methods, probability, st.floats(1.05, 3.0), st.floats(0.0, 0.2))
+def test_goodput_falls_with_loss_and_with_delay(law, method, p, more, queueing):
+    flow = rl.Flow(law, 0.05, max_window=40.0 if method != "pftk" else math.inf, timeout=0.3)
+    rate = rl.throughput(flow, p, 500.0, 20.0, queueing, method)
+    assert rate <= 500.0 * (1 + 1e-9)
+    assert rl.throughput(flow, min(1.0, p * more), 500.0, 20.0, queueing, method) <= rate * (
+        1 + 1e-9
+    )
+    assert rl.throughput(flow, p, 500.0, 20.0, queueing + 0.02, method) <= rate * (1 + 1e-9)
+
+
+@CHECKED
+@given(laws, methods, probability, st.floats(0.1, 10.0))
+def test_goodput_scales_with_time(law, method, p, factor):
+    flow = rl.Flow(law, 0.05, timeout=0.3)
+    slow = rl.Flow(law, 0.05 * factor, timeout=0.3 * factor)
+    rate = rl.throughput(flow, p, 500.0, 20.0, 0.01, method)
+    slower = rl.throughput(slow, p, 500.0 / factor, 20.0, 0.01 * factor, method)
+    assert slower * factor == pytest.approx(rate, rel=1e-6)
+
+
+def test_no_loss_and_total_loss():
+    vegas = rl.Flow("vegas", 0.05)
+    assert rl.throughput(vegas, 0.0, 500.0) == pytest.approx(500.0)
+    assert rl.throughput(rl.Flow("reno", 0.05, max_window=10), 0.0, 500.0) == pytest.approx(200.0)
+    assert rl.throughput(rl.Flow("reno", 0.05), 0.0) == math.inf
+    for law in LAWS:
+        assert rl.throughput(rl.Flow(law, 0.05), 1.0, 500.0) == 0.0
+
+
+def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
+    """alpha_i / (q - x_i), adding up to c: solved here by itself."""
+    from scipy.optimize import brentq
+
+    alpha, x, c = np.array([10.0, 20.0, 30.0]), np.array([0.0, 0.01, 0.002]), 1000.0
+    flows = [
+        rl.Flow("vegas", 0.05, alpha=a, over_estimate=e) for a, e in zip(alpha, x, strict=True)
+    ]
+    q = brentq(lambda q: (alpha / (q - x)).sum() - c, 0.0101, 10.0, xtol=1e-15)
+    found = rl.share(flows, 0.0, c)
+    assert found.status == "capacity-limited"
+    assert found.queueing == pytest.approx(q, rel=1e-9)
+    np.testing.assert_allclose(found.rates, alpha / (q - x), rtol=1e-9)
+
+
+@settings(CHECKED, max_examples=12)
+@given(
+    st.lists(st.tuples(laws, st.floats(0.01, 0.3)), min_size=1, max_size=3),
+    methods,
+    st.floats(1e-3, 0.1),
+    st.sampled_from([10.0, 100.0, math.inf]),
+    st.randoms(use_true_random=False),
+)
+def test_sharing_fits_the_link_whatever_the_order(flows, method, p, buffer, random):
+    sources = [rl.Flow(law, rtt) for law, rtt in flows]
+    found = rl.share(sources, p, 300.0, buffer, method)
+    assert found.rates.sum() <= 300.0 * (1 + 1e-6)
+    if found.status != "loss-limited" and found.status != "failed":
+        assert found.rates.sum() == pytest.approx(300.0, rel=1e-6)
+        assert 0 <= found.queueing * 300.0 <= buffer * (1 + 1e-9)
+    order = list(range(len(sources)))
+    random.shuffle(order)
+    again = rl.share([sources[i] for i in order], p, 300.0, buffer, method)
+    np.testing.assert_allclose(again.rates, found.rates[order], rtol=1e-5)
+
+
+def test_one_flow_alone_is_throughput():
+    flow = rl.Flow("newreno", 0.05)
+    found = rl.share([flow], 0.01, 625.0, 20.0)
+    assert found.rates[0] == rl.throughput(flow, 0.01, 625.0, 20.0)
+    assert found.queueing == 0.0
+
+
+# Measured with ns-2 2.35, the papers' defaults, one flow, 3000 s: goodput in pkt/s.
+MEASURED = [  # law, p, rtt, capacity, buffer, pkt/s
+    ("reno", 0.01, 0.1, 1250.0, 1000.0, 102.2),
+    ("reno", 0.1, 0.05, 625.0, 20.0, 23.78),
+    ("newreno", 0.003, 0.05, 625.0, 20.0, 412.9),
+    ("newreno", 0.06, 0.02, 187.5, 10.0, 81.5),
+    ("sack", 0.03, 0.02, 187.5, 10.0, 149.5),
+    ("sack", 0.001, 0.1, 1250.0, 1000.0, 404.0),
+    ("vegas", 0.001, 0.1, 1250.0, 1000.0, 608.2),
+    ("vegas", 0.01, 0.05, 625.0, 20.0, 326.1),
+    ("vegas", 0.01, 0.02, 187.5, 10.0, 184.9),
+]
+
+
+@pytest.mark.parametrize(("law", "p", "rtt", "capacity", "buffer", "measured"), MEASURED)
+def test_chain_against_packets(law, p, rtt, capacity, buffer, measured):
+    rate = rl.throughput(rl.Flow(law, rtt), p, capacity, buffer)
+    assert rate == pytest.approx(measured, rel=0.08)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rl.square_root(-0.1, 1.0),
+        lambda: rl.square_root(0.1, 0.0),
+        lambda: rl.pftk(0.1, 1.0, 1.0, b=0),
+        lambda: rl.pftk(0.1, 1.0, 1.0, decrease=1.0),
+        lambda: rl.throughput(rl.Flow("cubic", 0.1), 0.1),
+        lambda: rl.throughput(rl.Flow("reno", 0.1), math.nan),
+    ],
+)
+def test_misuse_is_an_error(call):
+    with pytest.raises(ValueError, match=r"^\w+: "):
+        call()

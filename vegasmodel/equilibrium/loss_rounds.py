@@ -1,0 +1,256 @@
+"""Goodput of one source under random loss, counted round by round: a Markov chain of loss events.
+
+Every packet is lost with probability p, independently.  The state is the window at which a loss
+is met; between two of them the window grows by one packet every b rounds.  What follows a loss
+is each law's own recovery (``LAWS``), with these mechanisms of ns-2's sources:
+
+* w - 1 packets follow the lost one; fewer than three that arrive make no fast retransmit, and
+  the source waits for its coarse timer;
+* Reno leaves recovery at the first partial ACK and may not retransmit fast again in the same
+  window, so a second loss means a timeout; NewReno and Vegas fill one hole a round, SACK all;
+* a lost retransmission means a timeout, but for Vegas, which sees it at the ACK of a later
+  packet.  Vegas's fine-grained timer (17/16 of a steady RTT) also spares it some of the three
+  duplicate ACKs: it runs out at the k-th, k packet times after the ACK that is missing;
+* a timeout doubles the timer until a packet sent for the first time is timed: the retransmission
+  and the two packets after it must arrive; then slow start runs to half the window;
+* loss-based sources grow by 1/window an ACK, half an ACK's worth less than one a round;
+* for Vegas the ACK that ends a recovery carries an RTT sample that holds the recovery, one
+  round of no growth; and a fast retransmit backs its coarse timer off until an RTT is timed.
+
+An approximation (rounds do not overlap; ACKs arrive evenly), for which the protocol gives every
+constant: none is fitted.  Beside ns-2 2.35 (one flow, three links, p from 0.1 to 10 %) Reno lies
+within 6 %, NewReno within 13 %, SACK within 17 %; Vegas within 6 % up to p = 1 %, 20 % at 3 %, and
+above 5 % it is too fast by a factor of 1.4 to 4: use it below 2 %.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+
+__all__ = ["LAWS", "Recovery", "Source", "goodput"]
+
+GRID = 128  # windows told apart; wider ones are counted in steps of more than one packet
+REACH = 9.6  # sqrt(-2 ln(1e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(p) have no weight
+DUPLICATES = 3  # ACKs that make a fast retransmit
+FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How a law recovers from losses."""
+
+    decrease: float = 0.5  # window factor of a fast retransmit
+    one_loss_only: bool = False  # a second loss in the window means a timeout
+    fine_timer: bool = False  # a lost retransmission is seen without a timeout
+    round_per_hole: bool = False  # each further hole takes a round
+    idle_rounds: float = 0.0  # rounds without growth after a recovery
+    slow_rounds: int = 1  # rounds for which slow start keeps its window
+    backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
+    ack_lag: float = 0.5  # ACKs beyond w that a growth by one packet takes
+
+
+LAWS = {
+    "reno": Recovery(one_loss_only=True),
+    "newreno": Recovery(round_per_hole=True),
+    "sack": Recovery(),
+    "vegas": Recovery(
+        decrease=0.75,
+        fine_timer=True,
+        round_per_hole=True,
+        idle_rounds=1.0,
+        slow_rounds=2,
+        backs_off=True,
+        ack_lag=0.0,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source as the chain sees it.
+
+    ``rtt`` is the round-trip time with all queueing but its own (s); ``capacity`` the rate at
+    which its own packets start to queue; ``hold`` the window that is never left upward (the
+    receiver's, or where Vegas rests); ``overflow`` the window at which the buffer drops a packet.
+    """
+
+    loss: float
+    rtt: float
+    timeout: float
+    capacity: float = math.inf
+    hold: float = math.inf
+    overflow: float = math.inf
+    ack_every: float = 1.0
+
+
+def goodput(source: Source, law: Recovery) -> float:
+    """Packets delivered for the first time per second; infinite where nothing limits them."""
+    if source.loss >= 1.0:
+        return 0.0
+    top = max(2.0, min(source.hold, source.overflow, _reach(source)))
+    if math.isinf(top):
+        return source.capacity
+    if source.loss == 0.0 and source.hold <= source.overflow:
+        return top / max(source.rtt, top / source.capacity)
+    return _Chain(source, law, top).rate()
+
+
+def _reach(source: Source) -> float:
+    return REACH / math.sqrt(source.ack_every * source.loss) if source.loss > 0 else math.inf
+
+
+class _Chain:
+    """Windows ``w`` on a grid, and the chain of loss events on it.
+
+    ``phase`` arrays: from a start at each window, probability of the next loss at each window,
+    packets and seconds until then.
+    """
+
+    def __init__(self, source: Source, law: Recovery, top: float) -> None:
+        self.source, self.law = source, law
+        self.step = max(1.0, top / GRID)
+        below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
+        self.w: Floats = np.append(below, top)  # the top itself: no jump where it moves
+        self.keep = math.log1p(-source.loss)  # ln of the probability that a packet arrives
+
+    def rate(self) -> float:
+        """Renewal reward: packets over seconds, both per loss event."""
+        w, p, law = self.w, self.source.loss, self.law
+        growth = self._growth()
+        timeout_phase = self._slow_start(growth)
+        to, packets_f, seconds_f = self._start(growth, law.decrease * w, 2.0)
+        slow, packets_t, seconds_t = self._start(timeout_phase, w / 2.0, 3.0)
+        fast = self._fast_retransmit()
+        holes = 1.0 + law.round_per_hole * p * (w - 1)
+        kept = law.decrease * w
+        packets_f = packets_f + holes * np.maximum(kept - 1, 0) + law.idle_rounds * kept
+        seconds_f = seconds_f + (holes + law.idle_rounds) * self._rtt(kept)
+        packets_t = packets_t + DUPLICATES - 1
+        seconds_t = seconds_t + self._silence() + 2 * self.source.rtt
+        weight = _stationary(fast[:, None] * to + (1 - fast)[:, None] * slow)
+        packets = w - 1 + fast * packets_f + (1 - fast) * packets_t
+        seconds = self._rtt(w) + fast * seconds_f + (1 - fast) * seconds_t
+        return float(weight @ packets / (weight @ seconds))
+
+    def _rtt(self, window: Floats) -> Floats:
+        """A window beyond rtt times capacity queues behind itself."""
+        return np.maximum(self.source.rtt, window / self.source.capacity)
+
+    def _silence(self) -> Floats:
+        """Mean time from the last ACK to the end of a timeout, at each window.
+
+        The timeout repeats, with double the time (six times at most), until three packets arrive.
+        """
+        p = -math.expm1(DUPLICATES * self.keep)
+        doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+        silence = np.full_like(self.w, self.source.timeout * doubled / (1 - p))
+        if self.law.backs_off:  # this loss, and one for each window before that let none be timed
+            hit = -np.expm1(self.keep * self.w)
+            silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5
+        return silence
+
+    def _sent(self, packets: Floats) -> Floats:
+        """Mean number of packets until the first loss, of at most ``packets``."""
+        p = self.source.loss
+        return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
+
+    def _growth(self) -> tuple[Floats, Floats, Floats]:
+        """Linear growth from each window (rows) to the loss at each window (columns)."""
+        w, source = self.w, self.source
+        width = np.append(np.diff(w), 1.0)
+        middle = w + np.maximum(width - 1, 0) / 2  # of the whole windows in a step
+        packets = source.ack_every * width * (middle + self.law.ack_lag)
+        before = np.concatenate([[0.0], np.cumsum(packets)[:-1]])
+        alive = np.triu(np.exp(np.minimum(self.keep * (before[None, :] - before[:, None]), 0.0)))
+        lost = -np.expm1(self.keep * packets)
+        lost[-1] = 1.0  # the top: dropped by the buffer, or held until a packet is lost
+        sent = self._sent(packets)
+        if source.overflow > min(source.hold, _reach(source)):
+            sent[-1] = 1.0 / source.loss
+        return alive * lost, alive @ sent, alive @ (sent / middle * self._rtt(middle))
+
+    def _slow_start(self, growth: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+        """Slow start from 4 packets to each window (rows) as threshold, then linear growth."""
+        w = self.w
+        alive, packets, seconds = np.ones_like(w), np.zeros_like(w), np.zeros_like(w)
+        lost = np.zeros((w.size, w.size))
+        window = 4.0
+        while window < w[-1]:
+            on = window < w
+            burst = np.where(on, window * self.law.slow_rounds, 0.0)
+            sent = alive * self._sent(burst)
+            packets += sent
+            seconds += sent / window * self._rtt(np.full_like(w, window))
+            place = min(max(round(window / self.step), 1), w.size) - 1
+            lost[:, place] += alive * -np.expm1(self.keep * burst)
+            alive = alive * np.exp(self.keep * burst)
+            window *= 2
+        to, packets_g, seconds_g = growth
+        return (
+            lost + alive[:, None] * to,
+            packets + alive * packets_g,
+            seconds + alive * seconds_g,
+        )
+
+    def _start(
+        self, phase: tuple[Floats, Floats, Floats], window: Floats, least: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """A phase started between two windows of the grid: linear between theirs."""
+        window = np.clip(window, least, self.w[-1])
+        low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
+        part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
+        to, packets, seconds = phase
+        return (
+            (1 - part)[:, None] * to[low] + part[:, None] * to[low + 1],
+            (1 - part) * packets[low] + part * packets[low + 1],
+            (1 - part) * seconds[low] + part * seconds[low + 1],
+        )
+
+    def _fast_retransmit(self) -> Floats:
+        """Probability that a loss at window w is repaired without a timeout.
+
+        Windows between whole ones are whole ones at times: linear between these.
+        """
+        low = np.floor(self.w)
+        part = self.w - low
+        return np.asarray((1 - part) * self._repaired(low) + part * self._repaired(low + 1))
+
+    def _repaired(self, window: Floats) -> Floats:
+        p, after = self.source.loss, window - 1
+        arrive = 1 - p
+        if self.law.one_loss_only:  # all w - 1 others arrive, and the retransmission
+            return np.where(after >= DUPLICATES, arrive ** (after + 1), 0.0)
+        if self.law.fine_timer:  # others enough arrive, and of retransmission and new ones, one
+            new = np.maximum(np.floor(self.law.decrease * window) - 1, 0.0)
+            slack = self.source.capacity * self.source.rtt * FINE_SLACK  # in packet times
+            needed = math.ceil(min(max(slack, 1.0), DUPLICATES))
+            seen: Floats = (1 - _fewer(needed, after, p, arrive)) * (1 - p ** (1 + new))
+            return seen
+        # three others arrive, and every retransmission: of others lost with p, arrive again
+        again = p * arrive
+        whole: Floats = (again + arrive) ** after
+        return arrive * (whole - _fewer(DUPLICATES, after, again, arrive))
+
+
+def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
+    """Sum over j < needed of C(n, j) arrive^j lost^(n - j), for whole n >= 0."""
+    total, binomial = np.zeros_like(n), np.ones_like(n)
+    for j in range(needed):
+        power = np.where(n >= j, lost ** np.maximum(n - j, 0.0), 0.0)
+        total += binomial * arrive**j * power
+        binomial = binomial * np.maximum(n - j, 0.0) / (j + 1)
+    return total
+
+
+def _stationary(matrix: Floats) -> Floats:
+    """Stationary distribution of a stochastic matrix (rows add up to 1)."""
+    system = np.eye(len(matrix)) - matrix.T
+    system[-1] = 1.0
+    right = np.zeros(len(matrix))
+    right[-1] = 1.0
+    return np.asarray(np.linalg.solve(system, right), dtype=np.float64)

@@ -1,0 +1,285 @@
+"""Throughput under random loss: square-root law, PFTK, Vegas, and flows that share a lossy link.
+
+Every packet is lost with probability ``p``, independently, before it reaches the link.  Times in
+seconds, windows in packets, rates in pkt/s.  All laws are approximations; what each leaves out
+stands with it.  The derivations are in ``symbolic.random_loss``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vegasmodel.equilibrium import loss_rounds
+from vegasmodel.equilibrium.loss_rounds import LAWS, Source
+from vegasmodel.metrics import Floats
+
+__all__ = [
+    "Flow",
+    "Share",
+    "coarse_timeout",
+    "hold_window",
+    "pftk",
+    "random_factor",
+    "share",
+    "square_root",
+    "throughput",
+]
+
+Method = Literal["rounds", "pftk", "square-root"]
+TICK = 0.1  # s, of ns-2's coarse timer (tcpTick_) in the papers
+
+
+def square_root(
+    p: ArrayLike,
+    rtt: ArrayLike,
+    b: ArrayLike = 1.0,
+    decrease: ArrayLike = 0.5,
+    losses: Literal["periodic", "random"] = "random",
+) -> Floats:
+    """AIMD without timeouts, pkt/s: ``K(d) / (rtt sqrt(b p))``; arguments broadcast.
+
+    ``b`` packets per ACK, window factor d = ``decrease`` at a loss.  With losses 1/p packets
+    apart K = sqrt((1 + d) / (2 (1 - d))), 1.2247 for d = 1/2.  With independent ones
+    K = 1 / (sqrt(2) (1 - d) m(d)), m from ``random_factor``: 1.3098.  Infinite for p = 0.
+
+    Raises ``ValueError`` outside 0 <= p <= 1, 0 <= d < 1, b > 0, rtt > 0.
+    """
+    p, rtt, b, d = _checked(p, rtt, b, decrease)
+    if losses == "periodic":
+        constant = np.sqrt((1 + d) / (2 * (1 - d)))
+    else:
+        constant = 1 / (math.sqrt(2) * (1 - d) * random_factor(d))
+    with np.errstate(divide="ignore"):
+        return np.asarray(constant / (rtt * np.sqrt(b * p)))
+
+
+def random_factor(decrease: ArrayLike) -> Floats:
+    """Mean window at a loss, times sqrt(b p / 2), under independent losses.
+
+    ``m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k))``: E sqrt(V) for the fixed point
+    in law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1 - d^2s).
+    """
+    d = np.asarray(decrease, dtype=np.float64)
+    largest = float(d.max(initial=0.0))
+    terms = 1 if largest == 0 else 2 + math.ceil(-20.0 / math.log(largest))
+    k = np.arange(1, terms + 1)
+    ratio = (1 - d[..., None] ** (2 * k + 1)) / (1 - d[..., None] ** (2 * k))
+    return np.asarray(math.sqrt(math.pi) / 2 * ratio.prod(-1))
+
+
+def pftk(
+    p: ArrayLike,
+    rtt: ArrayLike,
+    timeout: ArrayLike,
+    b: ArrayLike = 1.0,
+    max_window: ArrayLike = math.inf,
+    decrease: ArrayLike = 0.5,
+) -> Floats:
+    """Sending rate of the full PFTK model (timeouts, limited window), pkt/s; arguments broadcast.
+
+    Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d:
+    theirs is d = 1/2.  Its premise is drop-tail's (all packets of a round after a lost one are
+    lost too), which overstates timeouts of SACK and understates none.  The published limited
+    form does not meet the other one where the window limit begins to act.  Infinite for p = 0
+    without a limit.  Raises ``ValueError`` as ``square_root``.
+    """
+    p, rtt, b, d = _checked(p, rtt, b, decrease)
+    T_0 = np.asarray(timeout, dtype=np.float64)
+    W_max = np.asarray(max_window, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = (1 - p) / p
+        half = (b * (1 - d) + 1) / (2 * b * (1 - d**2))
+        W = half + np.sqrt(half**2 + 2 * odds / (b * (1 - d**2)))  # their (13)
+        limited = W_max < W
+        X = np.where(  # rounds between losses: their (15), and section II-C
+            limited, b * (1 - d) ** 2 / 2 * W_max + odds / W_max + 1, b * (1 - d) * W
+        )
+        W = np.where(limited, W_max, W)
+        Q = _pftk_timeouts(p, W)
+        f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+        rate = (odds + W + Q / (1 - p)) / (rtt * (X + 1) + Q * T_0 * f / (1 - p))
+    return np.where(p == 0, W_max / rtt, np.where(p == 1, 0.0, rate))
+
+
+def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
+    """Probability that a loss at window W means a timeout: their (24); 1 below 3 packets."""
+    keep = 1 - p
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        Q = (1 - keep**3) * (1 + keep**3 * (1 - keep ** (W - 3))) / (1 - keep**W)
+    return np.where(W <= 3, 1.0, np.minimum(1.0, Q))
+
+
+def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
+    """Retransmission timeout of the coarse timer of ns-2's old defaults, seconds.
+
+    RTTs are counted in whole ticks, 1 at least, and the integer arithmetic of the variance
+    sticks at half a tick (3/4 once the count varies, rtt >= tick): srtt + 4 var is 3 ticks, or
+    rtt + 3 ticks.
+    """
+    rtt = np.asarray(rtt, dtype=np.float64)
+    return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
+
+
+def hold_window(
+    rtt: ArrayLike,
+    queueing: ArrayLike,
+    alpha: ArrayLike = 1.0,
+    over_estimate: ArrayLike = 0.0,
+    capacity: ArrayLike = math.inf,
+) -> Floats:
+    """Window at which Vegas stops growing: W (RTT - baseRTT) / RTT = alpha.
+
+    RTT is ``rtt + queueing``, or W / capacity where the window alone fills the link, so W is the
+    lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``.
+    """
+    T, q, a, x, c = (
+        np.asarray(v, dtype=np.float64) for v in (rtt, queueing, alpha, over_estimate, capacity)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shared = np.where(q > x, a * (T + q) / (q - x), np.inf)
+    return np.minimum(shared, c * (T + x) + a)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One source.  ``ack_every`` is 2 with delayed ACKs; ``alpha`` and ``over_estimate`` are
+    Vegas's.  None stands for ``coarse_timeout`` and for the law's own window factor.
+    """
+
+    law: str
+    rtt: float
+    alpha: float = 1.0
+    over_estimate: float = 0.0
+    decrease: float | None = None
+    max_window: float = math.inf
+    ack_every: float = 1.0
+    timeout: float | None = None
+
+
+def throughput(
+    flow: Flow,
+    p: float,
+    capacity: float = math.inf,
+    buffer: float = math.inf,
+    queueing: float = 0.0,
+    method: Method = "rounds",
+) -> float:
+    """Goodput of one flow on a lossy link, pkt/s.
+
+    ``queueing`` is the delay (s) that other flows' packets cause.  ``rounds`` is the chain of
+    ``loss_rounds``, in which a window beyond capacity times RTT queues behind itself and one
+    beyond the buffer is cut; ``pftk`` and ``square-root`` are those laws with Vegas's window
+    held (Samios and Vernon's approach, derived anew), cut off at the capacity.
+    """
+    law = LAWS.get(flow.law)
+    if law is None:
+        raise ValueError(f"law: {flow.law!r}; one of {', '.join(LAWS)}")
+    _checked(p, flow.rtt, flow.ack_every, 0.5)
+    if flow.decrease is not None:
+        law = dataclasses.replace(law, decrease=flow.decrease)
+    R = flow.rtt + queueing
+    T_0 = float(coarse_timeout(R)) if flow.timeout is None else flow.timeout
+    hold = flow.max_window
+    if flow.law == "vegas":
+        own = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
+        hold = min(hold, float(own))
+    if method == "rounds":
+        overflow = capacity * flow.rtt + buffer + 1  # one more is in transmission
+        return loss_rounds.goodput(Source(p, R, T_0, capacity, hold, overflow, flow.ack_every), law)
+    if method == "pftk":
+        rate = pftk(p, R, T_0, flow.ack_every, hold, law.decrease)
+    else:
+        rate = np.minimum(square_root(p, R, flow.ack_every, law.decrease), hold / R)
+    return min(float(rate), capacity)
+
+
+@dataclass(frozen=True)
+class Share:
+    """Flows on one lossy link.
+
+    ``status``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the
+    mean queue settles below the buffer) or ``buffer-limited`` (it stays full, and ``loss`` is
+    more than the random one); ``failed`` if the residual (pkt/s over capacity) is not small.
+    """
+
+    rates: Floats
+    queueing: float
+    loss: float
+    residual: float
+    status: str
+
+
+def share(
+    flows: Sequence[Flow],
+    p: float,
+    capacity: float,
+    buffer: float = math.inf,
+    method: Method = "rounds",
+) -> Share:
+    """Rates of flows that share a lossy link: fixed point of the mean queueing delay q.
+
+    Each flow sees RTT = rtt + q; q is the least delay at which the rates fit the link.  They
+    fall as q grows, so q is unique.  Where even a full buffer leaves them too large, all flows
+    see the further loss probability at which they fit.  One flow alone queues behind itself
+    within a round (``throughput``), and q is 0.  Mean field: no flow sees another's bursts.
+    """
+    kinds = list(dict.fromkeys(flows))
+    count = np.array([list(flows).count(kind) for kind in kinds], dtype=np.float64)
+
+    def rates(queueing: float, loss: float) -> Floats:
+        return np.array(
+            [throughput(kind, loss, capacity, buffer, queueing, method) for kind in kinds]
+        )
+
+    def excess(queueing: float, loss: float) -> float:
+        return float(count @ rates(queueing, loss) / capacity - 1)
+
+    full = buffer / capacity
+    queueing, loss, status = 0.0, p, "capacity-limited"
+    if excess(0.0, p) <= 1e-12:
+        status = "loss-limited"
+    elif math.isfinite(full) and excess(full, p) > 0:
+        queueing, status = full, "buffer-limited"
+        loss = _root(lambda x: excess(full, p + x), 1e-6, 1.0 - p) + p
+    else:
+        queueing = _root(lambda q: excess(q, p), full if math.isfinite(full) else 0.01, math.inf)
+    found = dict(zip(kinds, rates(queueing, loss), strict=True))
+    residual = excess(queueing, loss)
+    if status != "loss-limited" and not abs(residual) < 1e-6:
+        status = "failed"
+    return Share(np.array([found[flow] for flow in flows]), queueing, loss, residual, status)
+
+
+def _root(falling: Callable[[float], float], guess: float, high: float) -> float:
+    """Root of a falling function that is positive at 0; its bracket grows from ``guess``."""
+    from scipy.optimize import brentq
+
+    low, top = 0.0, min(guess, high)
+    while falling(top) > 0 and top < min(high, 1e9):
+        low, top = top, min(4 * top, high)
+    if falling(top) > 0:
+        return top
+    return float(brentq(falling, low, top, xtol=1e-14, rtol=1e-12))
+
+
+def _checked(
+    p: ArrayLike, rtt: ArrayLike, b: ArrayLike, decrease: ArrayLike
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The arguments as float64; misuse is an error that names the argument."""
+    loss, time, every, factor = (np.asarray(v, dtype=np.float64) for v in (p, rtt, b, decrease))
+    for name, good, allowed in (
+        ("p", (loss >= 0) & (loss <= 1), "from 0 to 1"),
+        ("rtt", time > 0, "more than 0"),
+        ("b", every > 0, "more than 0"),
+        ("decrease", (factor >= 0) & (factor < 1), "at least 0 and less than 1"),
+    ):
+        if not np.all(good):
+            raise ValueError(f"{name}: {allowed}")
+    return loss, time, every, factor
