@@ -142,7 +142,8 @@ def _ns(text: str, folder: Path, timeout: float) -> str:
     except subprocess.TimeoutExpired:
         raise EngineFailed(f"ns-2 took more than {timeout:g} s and was stopped") from None
     if done.returncode != 0:
-        raise EngineFailed(f"ns-2 failed: {_line(done.stderr.decode('ascii', 'replace'))}")
+        said = done.stderr or done.stdout  # errors of scheduled commands go to standard output
+        raise EngineFailed(f"ns-2 failed: {_line(said.decode('ascii', 'replace'))}")
     return done.stdout.decode("ascii", "replace")
 
 

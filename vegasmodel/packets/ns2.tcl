@@ -235,7 +235,7 @@ proc finished {f} {
 
 # Many short connections between the same two stations.  An agent that is done rests for REST
 # seconds, so that no late packet finds it, and serves again.
-set REST 10.0
+set REST 5.0
 
 proc crowd {f args} {
     global maker idle busy gone
@@ -281,9 +281,10 @@ proc plus {one two} {
     return $sum
 }
 
-# Cumulatively acknowledged packets, retransmissions, packets sent.
+# Cumulatively acknowledged packets of data (a SYN is none), retransmissions, packets sent.
 proc counters {a} {
-    return "[expr {[$a set ack_] + 1}] [$a set nrexmitpack_] [$a set ndatapack_]"
+    set acked [expr {[$a set ack_] + 1 - [$a set syn_]}]
+    return "[expr {$acked > 0 ? $acked : 0}] [$a set nrexmitpack_] [$a set ndatapack_]"
 }
 
 proc since {a} {
@@ -319,7 +320,11 @@ proc sample {every flows links} {
     global ns out agent monitor
     set row "sample [$ns now]"
     foreach f $flows {
-        lappend row [expr {[info exists agent($f)] ? [$agent($f) set cwnd_] : "nan"}]
+        if {[info exists agent($f)]} {
+            lappend row [$agent($f) set cwnd_]
+        } else {
+            lappend row nan
+        }
     }
     foreach i $links { lappend row [$monitor($i,forward) set pkts_] }
     puts $out $row

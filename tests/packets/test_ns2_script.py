@@ -1,0 +1,90 @@
+"""Scripts for ns-2: what enters them, what is refused.  No ns-2 is needed."""
+
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.packets import ns2, ns2_script, ns2_support
+from vegasmodel.packets.ns2_defaults import SETS
+from vegasmodel.units import FieldError
+
+LINK = '[[link]]\nname = "l"\ncapacity = "1080 pkt/s"\n'
+FLOW = '[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\n'
+RUN = '[run]\nduration = "10 s"\nwarmup = "2 s"\n'
+
+EVIL = [
+    "[exec touch x]",
+    "$env(HOME)",
+    "a; exec touch x",
+    '"',
+    "{",
+    "}",
+    "\\",
+    "`touch x`",
+    "$(touch x)",
+    "../../x",
+    "%s %n",
+    "é[exit]",
+]
+
+
+def scenario(link: str = "", flow: str = "", run: str = "") -> vm.Scenario:
+    return vm.Scenario.from_toml(LINK + link + FLOW + flow + RUN + run)
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_no_name_reaches_the_script(name: str) -> None:
+    quoted = f"'''{name}'''"
+    text = f"name = {quoted}\n[[link]]\nname = {quoted}\ncapacity = '1080 pkt/s'\n"
+    text += f"drops = [{{ flow = {quoted}, packets = [3] }}]\n"
+    text += f"{FLOW}name = {quoted}\npath = [{quoted}]\n{RUN}"
+    plain = vm.Scenario.from_toml(text.replace(quoted, "'plain'"))
+    assert ns2_script.script(vm.Scenario.from_toml(text)).text == ns2_script.script(plain).text
+
+
+def test_the_same_seed_gives_the_same_script() -> None:
+    s = scenario(flow="count = 3\n", run='start_jitter = "1 s"\n')
+    assert ns2_script.script(s, 1) == ns2_script.script(s, 1)
+    assert ns2_script.script(s, 1) != ns2_script.script(s, 2)
+
+
+def test_default_sets() -> None:
+    names = {setting.variable for setting in SETS["papers"]}
+    assert len(names) == len(SETS["papers"]) == 17
+    assert all(setting.why for setting in SETS["papers"])
+    old, stock = scenario(), scenario(run='ns2_defaults = "2.35"\n')
+    assert "Agent/TCP set useHeaders_ false" in ns2_script.script(old).text
+    assert "useHeaders_" not in ns2_script.script(stock).text
+
+
+REFUSED = {
+    "alpha": {"flow": "alpha = 1.5\nbeta = 3\n"},
+    "beta": {"flow": "beta = 3.5\n"},
+    "gamma": {"flow": "gamma = 0.5\n"},
+    "variant": {"flow": 'variant = "linux"\ndecrease = 0.75\n'},
+    "decrease": {"flow": "decrease = 0.5\n"},
+    "over_estimate": {"flow": 'over_estimate = "5 ms"\n'},
+    "max_window": {"flow": "max_window = 1\n"},
+    "buffer": {"link": 'buffer = "1 pkt"\n'},
+    "queue.discipline": {"link": 'queue = { discipline = "rd" }\n'},
+    "drops.packets": {"link": 'drops = [{ flow = "vegas", packets = [2000000] }]\n'},
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_what_ns2_cannot_do_is_refused_by_name(field: str) -> None:
+    with pytest.raises(FieldError, match="ns-2") as caught:
+        ns2_support.check(scenario(**REFUSED[field]))
+    assert caught.value.field.endswith(field)
+
+
+def test_other_laws_have_their_own_decrease() -> None:
+    s = vm.Scenario.from_toml(LINK + '[[flow]]\nlaw = "reno"\nrtt = "80 ms"\ndecrease = 0.7\n')
+    with pytest.raises(FieldError, match="decrease"):
+        ns2_support.check(s)
+
+
+def test_missing_engine_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert not ns2.available()
+    with pytest.raises(ns2.EngineMissing, match="apt-get install ns2"):
+        ns2.run(scenario())
