@@ -1,0 +1,211 @@
+"""The fluid in continuous time: windows, rates, round-trip times and the queue of one link.
+
+``run`` integrates the self-clocked model of ``windows.py``: no feedback delay, Vegas as
+``boutremans`` (1) with Filippov's sliding on its thresholds, Reno by one packet a round trip,
+losses where the queue reaches the buffer.  ``variant`` sets where the thresholds lie; what the
+packet implementations do besides, once a round trip on whole packets, is the rounds engine's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import DropTail
+
+if TYPE_CHECKING:
+    from vegasmodel.fluid.windows import Flows, State
+    from vegasmodel.fluid.windows_march import Tally
+    from vegasmodel.scenario import Flow, Scenario
+
+LOSERS = ("growing", "all", "loss-based")
+STATUS = (
+    "done",
+    "overflow",
+    "overflow that no window can yield to",
+    "neither an overflow nor rest in the time allowed",
+)
+BOOLEAN = ("vegas", "linux", "measured")
+STEP = 0.5  # over the shortest round trip
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousRun:
+    """Trajectories on a grid of times, and averages over the active part of warmup .. duration."""
+
+    time: Floats  # [t] s
+    window: Floats  # [t, flow] packets, 0 while inactive
+    rate: Floats  # [t, flow] pkt/s
+    rtt: Floats  # [t, flow] s
+    queue: Floats  # [t, link] packets that wait
+    throughput: Floats  # [flow] pkt/s
+    base_rtt: Floats  # [flow] s; NaN if not Vegas
+    rtt_mean: Floats  # [flow] s, mean over the packets
+    queue_mean: Floats  # [link] packets
+    losses: Floats  # [flow] overflows in which the flow lost, after warmup
+    status: str  # "done", or why the integration ended early (the averages are then NaN)
+
+
+def unsupported(scenario: Scenario) -> str | None:
+    """Why this model cannot answer the scenario; None if it can."""
+    reasons = {
+        "more than one link": len(scenario.links) > 1,
+        "a queue other than drop-tail": not isinstance(scenario.links[0].queue, DropTail),
+        "random loss": scenario.links[0].loss > 0,
+        "forced drops": bool(scenario.links[0].drops),
+    }
+    for flow in scenario.flows:
+        reasons |= {
+            "reverse traffic": reasons.get("reverse traffic") or flow.direction == "reverse",
+            "flows of finite size": reasons.get("flows of finite size")
+            or flow.size != math.inf
+            or flow.arrivals != "once",
+            "noise on the delay": reasons.get("noise on the delay") or flow.delay_noise > 0,
+            "packets of different sizes": reasons.get("packets of different sizes")
+            or scenario.size_of(flow) != scenario.packet_size,
+        }
+    found = [reason for reason, present in reasons.items() if present]
+    return f"the continuous fluid has no {', no '.join(found)}" if found else None
+
+
+def thresholds(flow: Flow) -> tuple[float, float]:
+    """Backlogs below which the window grows and above which it shrinks; infinite if loss-based.
+
+    ``boutremans`` (1) for ``paper``.  ns-2 rounds Diff to the nearest integer, so its window rests
+    in [alpha - 0.5, beta + 0.5); Linux rounds it down: [alpha, beta + 1).
+    """
+    if flow.law != "vegas":
+        return math.inf, math.inf
+    below, above = {"paper": (0.0, 0.0), "ns2": (0.5, 0.5), "linux": (0.0, 1.0)}[flow.variant]
+    return flow.alpha - below, flow.beta + above
+
+
+def flows_of(scenario: Scenario) -> Flows:
+    """The scenario's flows as arrays, groups expanded."""
+    from vegasmodel.fluid.windows import Flows
+
+    rows = []
+    for member in scenario.members:
+        flow = member.flow
+        vegas = flow.law == "vegas"
+        lower, upper = thresholds(flow)
+        # Vegas doubles every other round trip (devendictis 2), in Linux every one
+        rounds = 2.0 if vegas and flow.variant != "linux" else 1.0
+        per_round = 1.5 if flow.delayed_ack and not vegas else 2.0
+        fixed = vegas and not isinstance(flow.over_estimate, str)
+        rows.append(
+            (
+                member.rtt,
+                vegas,
+                vegas and flow.variant == "linux",
+                lower,
+                upper,
+                flow.gamma if vegas else math.inf,
+                math.log(per_round) / rounds,
+                0.5 if flow.delayed_ack and not vegas else 1.0,
+                flow.decrease,
+                1.0 if flow.variant == "paper" else 2.0,
+                flow.max_window,
+                vegas and not fixed,
+                flow.over_estimate if fixed else 0.0,
+                member.start,
+                member.stop,
+            )
+        )
+    kinds = [np.bool_ if name in BOOLEAN else np.float64 for name in Flows._fields]
+    columns: list[Any] = [
+        np.array(column, dtype=kind)
+        for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)
+    ]
+    return Flows(*columns)
+
+
+def fresh(flows: Flows) -> tuple[State, Tally, Floats]:
+    """State before the first start, an empty tally, and the windows to start with."""
+    from vegasmodel.fluid.windows import State
+
+    n = flows.rtt.size
+    state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(2))
+    return state, empty_tally(n), np.minimum(flows.floor, flows.cap)
+
+
+def empty_tally(n: int) -> Tally:
+    """Integrals at zero, for n flows."""
+    from vegasmodel.fluid.windows_march import Tally
+
+    return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
+
+
+def limits(scenario: Scenario) -> tuple[float, float]:
+    """Capacity, pkt/s, and the queueing delay at which the buffer overflows, s.
+
+    ``devendictis`` 3: a packet is lost at W_V + W_R = mu T + B + 1.
+    """
+    link = scenario.links[0]
+    return link.capacity, (link.buffer + 1.0) / link.capacity
+
+
+def run(
+    scenario: Scenario,
+    sample: float | None = None,
+    *,
+    losers: str = "growing",
+    step: float = STEP,
+) -> ContinuousRun:
+    """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
+
+    ``losers`` says who loses in an overflow: those whose window grows at that moment, ``all``
+    (``devendictis``, hypothesis 5), or every loss-based source and no Vegas.  ``step`` is over the
+    shortest round trip; the error falls with its square.  Raises ``ValueError`` where the model
+    has no equation for the scenario (``unsupported`` says why).
+    """
+    from vegasmodel.fluid import windows_march
+
+    reason = unsupported(scenario)
+    if reason is not None:
+        raise ValueError(reason)
+    if losers not in LOSERS:
+        raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
+    duration, warmup = scenario.run.duration, scenario.run.warmup
+    spacing = duration / 1000 if sample is None else sample
+    if not 0 < spacing < math.inf or not 0 < step <= 1:
+        raise ValueError("sample is a positive time, step in (0, 1]")
+    c, s_max = limits(scenario)
+    flows = flows_of(scenario)
+    n = flows.rtt.size
+    state, before, first = fresh(flows)
+    after = empty_tally(n)
+    time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
+    record = np.full((time.size, n + 1), np.nan)
+    record[0] = 0.0
+    code = windows_march.DONE
+    for end, tally in ((warmup, before), (duration, after)):
+        if code == windows_march.DONE:
+            code = windows_march.march(
+                flows, state, first, c, s_max, LOSERS.index(losers), end, step, False, tally,
+                time, record,
+            )  # fmt: skip
+    with np.errstate(invalid="ignore", divide="ignore"):
+        throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered
+    if code != windows_march.DONE:
+        throughput, rtt_mean = np.full(n, np.nan), np.full(n, np.nan)
+    rtt = flows.rtt + record[:, n:]
+    return ContinuousRun(
+        time=time,
+        window=record[:, :n],
+        rate=record[:, :n] / rtt,
+        rtt=rtt,
+        queue=c * record[:, n:],
+        throughput=throughput,
+        base_rtt=np.where(flows.vegas, flows.rtt + state.over, np.nan),
+        rtt_mean=rtt_mean,
+        queue_mean=after.queue[:1] / after.queue[1]
+        if code == windows_march.DONE
+        else np.array([np.nan]),
+        losses=after.losses.astype(np.float64),
+        status=STATUS[code],
+    )

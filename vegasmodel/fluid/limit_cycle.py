@@ -1,0 +1,314 @@
+"""The periodic steady state itself: the return map of the overflow, and its fixed point.
+
+Sources that only a loss turns back run in cycles from one overflow of the buffer to the next
+(``devendictis`` figure 2).  The state just after an overflow is the vector of windows; the map
+that carries it to the state after the next overflow is the return map P on that section.  Its
+fixed point is the limit cycle, the eigenvalues of DP there are the Floquet multipliers (one of
+them is zero for the direction across the section, and is left out).  Where no buffer overflows
+the motion ends in a fixed point; its multipliers are those of the map over one round trip.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vegasmodel.fluid.continuous import (
+    LOSERS,
+    STATUS,
+    empty_tally,
+    flows_of,
+    fresh,
+    limits,
+    unsupported,
+)
+from vegasmodel.metrics import Floats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vegasmodel.fluid.windows import State
+    from vegasmodel.fluid.windows_march import Tally
+    from vegasmodel.scenario import Scenario
+
+STEP = 0.5  # over the shortest round trip
+CLOSE = 1e-9  # packets: a return to within this closes the cycle
+NUDGE = 1e-4  # packets: for finite differences of the map
+LONGEST = 8  # overflows in a cycle
+PATIENCE = 64  # overflows before Newton's method, and cycles averaged where nothing repeats
+
+
+@dataclass(frozen=True, eq=False)
+class LimitCycle:
+    """The steady state of a scenario whose flows have all started."""
+
+    kind: str  # "fixed point" | "periodic" | "neither found"
+    period: float  # s; 0 at a fixed point, NaN where neither is found
+    overflows: int  # in one period
+    throughput: Floats  # [flow] pkt/s, mean over the period
+    spread: Floats  # [flow] standard error of that mean over blocks; 0 where the motion repeats
+    window: Floats  # [flow] packets, mean over time
+    rtt_mean: Floats  # [flow] s, mean over the packets
+    base_rtt: Floats  # [flow] s; NaN if not Vegas
+    queue_mean: float  # packets
+    losses: Floats  # [flow] losses in one period
+    multipliers: np.ndarray  # Floquet multipliers, largest first; empty where neither is found
+    residual: float  # packets by which the state after a period differs from the one before
+    status: str  # "done", or why there is no answer (the averages are then NaN)
+
+
+class _Motion:
+    """A scenario's flows on their link, and the maps of its motion."""
+
+    def __init__(self, scenario: Scenario, losers: str, step: float) -> None:
+        from vegasmodel.fluid import windows, windows_march
+
+        self._State, self._march = windows.State, windows_march.march
+        self._losers, self._step = LOSERS.index(losers), step
+        self.c, self.s_max = limits(scenario)
+        self.all_started = max(member.start for member in scenario.members)
+        flows = flows_of(scenario)
+        # the steady state is that of the flows present at the end, for as long as it takes
+        stays = flows.stop >= scenario.run.duration
+        self.flows = flows._replace(stop=np.where(stays, np.inf, flows.stop))
+        if not stays.all():
+            self.all_started = max(self.all_started, float(flows.stop[~stays].max()))
+        self.state, self.tally, self._first = fresh(self.flows)
+        self.n = flows.rtt.size
+        self._nowhere = np.empty((0, self.n + 1))
+
+    def go(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
+        """Move the state to ``end`` or to just after the next overflow."""
+        code: int = self._march(
+            self.flows, state, self._first, self.c, self.s_max, self._losers, end, self._step,
+            until_loss, tally, np.empty(0), self._nowhere,
+        )  # fmt: skip
+        return code
+
+    def copy(self, state: State, window: Floats | None = None) -> State:
+        """A state to experiment with, at ``window`` if given."""
+        copied = self._State(*(part.copy() for part in state))
+        if window is not None:
+            copied.window[:] = window
+        return copied
+
+    def slowest(self, state: State) -> float:
+        """The longest round trip now, seconds."""
+        return float(self.flows.rtt.max() + state.clock[1])
+
+
+def limit_cycle(
+    scenario: Scenario, *, losers: str = "growing", step: float = STEP, longest: float = 1e4
+) -> LimitCycle:
+    """Find the steady state of a scenario on one drop-tail link, without averaging a long run.
+
+    ``losers`` and ``step`` are those of ``continuous.run``.  ``longest`` bounds the wait for an
+    overflow or for rest, in round trips.  Raises ``ValueError`` where the model has no equation
+    for the scenario.
+    """
+    reason = unsupported(scenario)
+    if reason is not None:
+        raise ValueError(reason)
+    if losers not in LOSERS:
+        raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
+    if not 0 < step <= 1:
+        raise ValueError("step lies in (0, 1]")
+    motion = _Motion(scenario, losers, step)
+    state, tally = motion.state, motion.tally
+    code = motion.go(state, motion.all_started, until_loss=False, tally=tally)
+    if code == 0:
+        code = _rest_or_loss(motion, state, longest)
+    if code == 0:
+        return _fixed_point(motion, state)
+    if code == 1:
+        return _cycle(motion, state, longest)
+    return _failure(motion, STATUS[code])
+
+
+def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
+    """Move on until an overflow (1), or until the windows rest (0), or neither in time (3)."""
+    trips = 16.0
+    while trips <= longest:
+        old = state.window.copy()
+        end = state.clock[0] + trips * motion.slowest(state)
+        code = motion.go(state, end, until_loss=True, tally=motion.tally)
+        if code != 0:
+            return code
+        if np.abs(state.window - old).max() <= CLOSE * max(1.0, old.max()):
+            return 0
+        trips *= 1.25
+    return 3
+
+
+def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
+    """Averages at rest, and the eigenvalues of the map over one round trip."""
+    trip = motion.slowest(state)
+
+    def after_trip(window: Floats) -> Floats:
+        moved = motion.copy(state, window)
+        motion.go(moved, moved.clock[0] + trip, until_loss=False, tally=empty_tally(motion.n))
+        return moved.window
+
+    on = state.window > 0
+    tally = empty_tally(motion.n)
+    jacobian = _jacobian(after_trip, state.window, on)
+    residual = float(np.abs(after_trip(state.window) - state.window).max())
+    moved = motion.copy(state)
+    motion.go(moved, moved.clock[0] + trip, until_loss=False, tally=tally)
+    return _answer(motion, "fixed point", 0.0, 0, tally, state, _eigenvalues(jacobian), residual)
+
+
+def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
+    """Iterate the return map until it repeats, help it by Newton's method, or average."""
+    seen: list[Floats] = [state.window.copy()]
+
+    def onward(state: State, tally: Tally) -> int:
+        end = state.clock[0] + longest * motion.slowest(state)
+        return motion.go(state, end, until_loss=True, tally=tally)
+
+    for count in range(1, 2 * PATIENCE):
+        code = onward(state, motion.tally)
+        if code == 0:
+            code = _rest_or_loss(motion, state, longest)
+            return _fixed_point(motion, state) if code == 0 else _failure(motion, STATUS[3])
+        if code != 1:
+            return _failure(motion, STATUS[code])
+        seen.append(state.window.copy())
+        for k in range(1, min(LONGEST, count) + 1):
+            if np.abs(seen[-1] - seen[-1 - k]).max() <= CLOSE * max(1.0, seen[-1].max()):
+                return _periodic(motion, state, k, onward)
+        if count == PATIENCE:
+            for k in range(1, LONGEST + 1):
+                found = _newton(motion, state, k, onward)
+                if found is not None:
+                    return _periodic(motion, found, k, onward)
+    return _average(motion, state, onward)
+
+
+def _map(
+    motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
+) -> Callable[[Floats], Floats]:
+    """The k-th iterate of the return map near ``state``; NaN where no overflow follows."""
+
+    def image(window: Floats) -> Floats:
+        moved, tally = motion.copy(state, window), empty_tally(motion.n)
+        if any(onward(moved, tally) != 1 for _ in range(k)):
+            return np.full(motion.n, np.nan)
+        return moved.window
+
+    return image
+
+
+def _periodic(
+    motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
+) -> LimitCycle:
+    """Averages over k overflows from a state of the cycle, and its multipliers."""
+    image, on = _map(motion, state, k, onward), state.window > 0
+    eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
+    residual = float(np.abs(image(state.window) - state.window).max())
+    tally, moved = empty_tally(motion.n), motion.copy(state)
+    for _ in range(k):
+        onward(moved, tally)
+    period = float(moved.clock[0] - state.clock[0])
+    return _answer(motion, "periodic", period, k, tally, moved, eigenvalues, residual)
+
+
+def _newton(
+    motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
+) -> State | None:
+    """A stable fixed point of the k-th iterate near ``state``, by Newton's method."""
+    image, on, window = _map(motion, state, k, onward), state.window > 0, state.window.copy()
+    identity = np.eye(int(on.sum()))
+    for _ in range(12):
+        moved = image(window)
+        step = (moved - window)[on]
+        if not np.all(np.isfinite(step)):
+            return None
+        jacobian = _jacobian(image, window, on)
+        if np.abs(step).max() <= CLOSE * max(1.0, window.max()):
+            stable = np.abs(_eigenvalues(jacobian)).max() < 1.0
+            return motion.copy(state, window) if stable else None
+        try:
+            window[on] += np.linalg.solve(identity - jacobian, step)
+        except np.linalg.LinAlgError:
+            return None
+        window[on] = np.maximum(window[on], motion.flows.floor[on])
+    return None
+
+
+def _average(motion: _Motion, state: State, onward: Callable[[State, Tally], int]) -> LimitCycle:
+    """Nothing repeats: the mean over many overflows, and its standard error over blocks."""
+    start, means, total = motion.copy(state), [], empty_tally(motion.n)
+    for _ in range(16):
+        block = empty_tally(motion.n)
+        if any(onward(state, block) != 1 for _ in range(PATIENCE)):
+            return _failure(motion, "the overflows end after many of them")
+        means.append(block.delivered / block.active)
+        for sum_, part in zip(total, block, strict=True):
+            sum_ += part
+    spread = np.std(means, axis=0, ddof=1) / math.sqrt(len(means))
+    residual = float(np.abs(state.window - start.window).max())
+    return _answer(
+        motion, "neither found", math.nan, 0, total, state, np.empty(0), residual, spread
+    )
+
+
+def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
+    """Derivative of a map of the active windows, by central differences."""
+    active = np.flatnonzero(on)
+    jacobian: Floats = np.empty((active.size, active.size))
+    for column, i in enumerate(active):
+        nudge = np.zeros_like(window)
+        nudge[i] = NUDGE * max(1.0, window[i])
+        jacobian[:, column] = (image(window + nudge) - image(window - nudge))[on] / (2 * nudge[i])
+    return jacobian
+
+
+def _eigenvalues(matrix: Floats) -> np.ndarray:
+    """Eigenvalues, largest modulus first; NaN where the matrix is not finite."""
+    if not np.all(np.isfinite(matrix)):
+        return np.full(len(matrix), np.nan)
+    values = np.linalg.eigvals(matrix)
+    return np.asarray(values[np.argsort(-np.abs(values))])
+
+
+def _answer(
+    motion: _Motion,
+    kind: str,
+    period: float,
+    overflows: int,
+    tally: Tally,
+    state: State,
+    multipliers: np.ndarray,
+    residual: float,
+    spread: Floats | None = None,
+) -> LimitCycle:
+    flows, duration = motion.flows, tally.queue[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rtt_mean = tally.window / tally.delivered
+    return LimitCycle(
+        kind=kind,
+        period=period,
+        overflows=overflows,
+        throughput=tally.delivered / duration,
+        spread=np.zeros(motion.n) if spread is None else spread,
+        window=tally.window / duration,
+        rtt_mean=rtt_mean,
+        base_rtt=np.where(flows.vegas, flows.rtt + state.over, np.nan),
+        queue_mean=float(tally.queue[0] / duration),
+        losses=tally.losses.astype(np.float64),
+        multipliers=multipliers,
+        residual=residual,
+        status=STATUS[0],
+    )
+
+
+def _failure(motion: _Motion, status: str) -> LimitCycle:
+    nothing = np.full(motion.n, np.nan)
+    return LimitCycle(
+        "neither found", math.nan, 0, nothing, nothing, nothing, nothing, nothing, math.nan,
+        nothing, np.empty(0), math.nan, status,
+    )  # fmt: skip

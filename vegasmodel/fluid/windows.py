@@ -1,0 +1,212 @@
+"""Windows over one self-clocked link: the fluid without feedback delay, integrated by exact events.
+
+Symbols as in ``boutremans`` 3.1: propagation ``d_i`` (here ``T_i``, as in ``devendictis``),
+capacity ``c``, queueing delay ``s`` (the papers' Delta outside the steady state), over-estimate
+``x_i``.  The queue follows the windows at once, because ACKs clock the sources:
+
+    sum_i W_i / (T_i + s) = c,   or s = 0 where that sum is below c already             (W1)
+
+(``devendictis`` (5) for equal ``T``), and windows move by at most one packet a round trip:
+
+    dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
+
+with ``m = 1`` for Reno, and for Vegas ``boutremans`` (1): 1 below the lower threshold, -1 above
+the upper one, 0 between, and *every value between those of the two sides* on a threshold.  That
+is Filippov's solution of the discontinuous law: where the law chatters about a threshold, the
+window slides along it.  In terms of the window the thresholds are ``W = threshold(e, s)``.
+
+One step of length h solves (W1) and (W2) together, implicitly, by the trapezoidal rule for
+``1/(T + s)``.  Given the new s each window is known in closed form (it grows, shrinks, rests or
+has reached its threshold), so a step is one scalar monotone equation, for any number of flows.
+Sliding is exact, the steady state of Vegas is exact, the rest is of second order in h: the
+instants at which a motion changes (a window reaches its threshold, the queue begins) are located
+and stepped upon, so that the state after a time depends smoothly on the state before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numba
+import numpy as np
+
+from vegasmodel.metrics import Floats
+
+UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
+TIGHT = 1e-14  # relative tolerance of the equations of a step
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def jit(function: _Function) -> _Function:
+    """Compile when first called, and keep the result on disk."""
+    return cast("_Function", numba.njit(cache=True, error_model="numpy")(function))
+
+
+class Flows(NamedTuple):
+    """One array [flow] per property; times in seconds, windows in packets."""
+
+    rtt: Floats  # T_i, empty network
+    vegas: np.ndarray  # bool: a Vegas source; else loss-based
+    linux: np.ndarray  # bool: Diff over baseRTT instead of RTT
+    lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
+    upper: Floats  # window shrinks while Diff is above, infinite if loss-based
+    gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
+    surge: Floats  # slow start: d ln W a round trip; 0: no slow start
+    climb: Floats  # packets a round trip by which a growing window grows
+    decrease: Floats  # factor on the window at a loss
+    floor: Floats  # smallest window
+    cap: Floats  # largest window
+    measured: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
+    over: Floats  # the fixed x_i
+    start: Floats
+    stop: Floats
+
+
+class State(NamedTuple):
+    """What moves; arrays are changed in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
+
+    window: Floats  # [flow], 0 while a flow is inactive
+    over: Floats  # [flow] x_i, infinite before the start
+    slow: np.ndarray  # [flow] bool: in slow start
+    clock: Floats  # [2]
+
+
+@jit
+def threshold(e: float, rtt: float, over: float, s: float, linux: bool) -> tuple[float, float]:
+    """Window at which Diff = e, and its slope in s.
+
+    ``boutremans`` (4): W = e (T + s)/(s - x); Linux divides by baseRTT: W = e (T + x)/(s - x).
+    """
+    gap = s - over
+    if gap <= 0.0 or e == np.inf:
+        return np.inf, 0.0
+    base = rtt + over
+    return e * (base if linux else rtt + s) / gap, -e * base / (gap * gap)
+
+
+@jit
+def ahead(
+    p: Flows, i: int, W: float, x: float, slow: bool, s: float, s1: float, h: float
+) -> tuple[float, float, float, int]:
+    """Window of flow i at the end of a step from s to s1, its slopes in s1 and h, and its motion.
+
+    The implicit form of (W2): W1 = W + m g with m in Sgn(W1, s1) and
+    g = h/2 (1/(T + s) + 1/(T + s1)) round trips.
+    """
+    rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
+    pace = 0.5 * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
+    bend = -0.5 * h / ((rtt + s1) * (rtt + s1))  # dg/ds1
+    if slow:
+        up = W * np.exp(p.surge[i] * h * pace)
+        by_s, by_h = up * p.surge[i] * bend, up * p.surge[i] * pace
+        low, low_by_s = threshold(p.gamma[i], rtt, x, s1, p.linux[i])
+        if min(low, cap) <= W:
+            return W, 0.0, 0.0, REST
+    else:
+        climb = p.climb[i]
+        up, by_s, by_h = W + climb * h * pace, climb * bend, climb * pace
+        low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.linux[i])
+    one = p.lower[i] == p.upper[i]
+    if min(low, cap) > W:
+        if up < min(low, cap):
+            return up, by_s, by_h, UP
+        return (low, low_by_s, 0.0, BOTH if one else LOW) if low <= cap else (cap, 0.0, 0.0, REST)
+    high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.linux[i])
+    if high >= W or floor >= W:
+        return W, 0.0, 0.0, BOTH if one and cap > W > floor else REST
+    down = W - h * pace
+    if high >= max(down, floor):
+        return high, high_by_s, 0.0, BOTH if one else HIGH
+    return (down, -bend, -pace, DOWN) if down > floor else (floor, 0.0, 0.0, REST)
+
+
+@jit
+def violation(
+    p: Flows, i: int, W: float, x: float, slow: bool, s: float, s1: float, h: float, move: int
+) -> float:
+    """Packets by which flow i cannot have kept its motion in the step; negative if it can."""
+    rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
+    g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
+    low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.linux[i])
+    high, _ = threshold(p.upper[i], rtt, x, s1, p.linux[i])
+    up = W * np.exp(p.surge[i] * g) if slow else W + p.climb[i] * g
+    down = W - g
+    passed: float = max(low - W if cap > W else -np.inf, W - high if floor < W else -np.inf)
+    if move == UP:
+        passed = up - min(low, cap)
+    elif move == DOWN:
+        passed = max(high, floor) - down
+    elif move == LOW:
+        passed = max(low - min(up, cap), W - low)
+    elif move == HIGH:
+        passed = max(max(down, floor) - high, high - W)
+    elif move == BOTH:
+        passed = max(low - min(up, cap), max(down, floor) - high)
+    return passed
+
+
+@jit
+def excess(
+    p: Flows, y: State, on: np.ndarray, s: float, s1: float, h: float, c: float
+) -> tuple[float, float, float]:
+    """(W1) at the end of a step: sum W1/(T + s1) - c, and its slopes in s1 and h."""
+    total, by_s, by_h = -c, 0.0, 0.0
+    for i in range(on.size):
+        if on[i]:
+            W, ds, dh, _ = ahead(p, i, y.window[i], y.over[i], y.slow[i], s, s1, h)
+            rtt = p.rtt[i] + s1
+            total += W / rtt
+            by_s += ds / rtt - W / (rtt * rtt)
+            by_h += dh / rtt
+    return total, by_s, by_h
+
+
+@jit
+def delay_after(
+    p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
+) -> float:
+    """Queueing delay at the end of a step of length h; anything above ``s_max`` means overflow.
+
+    Newton's method, kept in a bracket: the excess falls in s1, with kinks.
+    """
+    low, high, guess = 0.0, np.inf, s
+    if excess(p, y, on, s, 0.0, h, c)[0] <= 0.0:
+        return 0.0
+    for _ in range(100):
+        f, slope, _ = excess(p, y, on, s, guess, h, c)
+        if f > 0.0:
+            low = guess
+            if guess > s_max:
+                return guess
+        else:
+            high = guess
+        new = guess - f / slope
+        if abs(new - guess) <= TIGHT * guess:
+            return max(new, 0.0)
+        if not low < new < high:
+            new = 0.5 * (low + high) if high < np.inf else 2.0 * low + 1.0 / c
+        guess = new
+    return guess
+
+
+@jit
+def time_to(
+    p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
+) -> float:
+    """The part of the step h after which the delay is ``s_max``: the same equation, h unknown."""
+    low, high, guess = 0.0, h, 0.5 * h
+    for _ in range(100):
+        f, _, slope = excess(p, y, on, s, s_max, guess, c)
+        if f > 0.0:
+            high = guess
+        else:
+            low = guess
+        new = guess - f / slope if slope != 0.0 else low
+        if abs(new - guess) <= TIGHT * h:
+            return min(max(new, 0.0), h)
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        guess = new
+    return guess

@@ -1,0 +1,265 @@
+"""Marching the windows of ``windows.py`` through time, from event to event.
+
+Events are stepped upon: a flow starts or stops, a window reaches or leaves a threshold, the queue
+begins or ends, the buffer overflows.  Between them steps are a part of the shortest round trip.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vegasmodel.fluid.windows import (
+    REST,
+    UP,
+    Flows,
+    State,
+    ahead,
+    delay_after,
+    excess,
+    jit,
+    time_to,
+    violation,
+)
+from vegasmodel.metrics import Floats
+
+GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
+DONE, OVERFLOW, STUCK = 0, 1, 2  # why a march ended
+FINE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
+SLACK = 1e-11  # of a window: what it may pass a threshold by without an event
+
+
+class Tally(NamedTuple):
+    """Integrals since the last reset."""
+
+    delivered: Floats  # [flow] packets
+    window: Floats  # [flow] integral of W dt
+    active: Floats  # [flow] seconds
+    losses: np.ndarray  # [flow] events
+    queue: Floats  # [2] integrals of c s dt and of dt
+
+
+@jit
+def settle(p: Flows, y: State, on: np.ndarray, c: float) -> None:
+    """The delay that goes with the windows as they are: (W1) after a jump."""
+    y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
+
+
+@jit
+def lose(
+    p: Flows, y: State, on: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
+) -> bool:
+    """Cut the windows of those who lose; false if no window could be cut.
+
+    A source whose window stands or falls sends one packet per ACK, so it finds the place that
+    its last packet left; the extra packet that does not fit is sent by one that grows.
+    """
+    cut = False
+    for i in range(on.size):
+        hit = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.vegas[i]))
+        if on[i] and hit:
+            new = max(y.window[i] * p.decrease[i], p.floor[i])
+            cut = cut or new < y.window[i]
+            y.window[i] = new
+            y.slow[i] = False
+            lost[i] += 1
+    return cut
+
+
+@jit
+def admit(p: Flows, y: State, on: np.ndarray, first: Floats) -> float:
+    """Start and stop flows that are due; the time of the next start or stop."""
+    t, due = y.clock[0], np.inf
+    for i in range(on.size):
+        active = p.start[i] <= t < p.stop[i]
+        if active and not on[i]:
+            y.window[i] = first[i]
+            y.slow[i] = p.surge[i] > 0.0
+            y.over[i] = y.clock[1] if p.measured[i] else p.over[i]
+        elif on[i] and not active:
+            y.window[i] = 0.0
+        on[i] = active
+        if p.start[i] > t:
+            due = min(due, p.start[i])
+        elif p.stop[i] > t:
+            due = min(due, p.stop[i])
+    return due
+
+
+@jit
+def tally_step(
+    p: Flows, y: State, on: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
+) -> None:
+    """Add one step's integrals by the trapezoidal rule, which keeps sum r = c exact."""
+    s = y.clock[1]
+    for i in range(on.size):
+        if on[i]:
+            rate = y.window[i] / (p.rtt[i] + s) + new[i] / (p.rtt[i] + s1)
+            out.delivered[i] += 0.5 * h * rate
+            out.window[i] += 0.5 * h * (y.window[i] + new[i])
+            out.active[i] += h
+    out.queue[0] += 0.5 * h * c * (s + s1)
+    out.queue[1] += h
+
+
+@jit
+def attempt(
+    p: Flows, y: State, on: np.ndarray, h: float, c: float, s_max: float, new: Floats,
+    moves: np.ndarray,
+) -> tuple[float, float]:  # fmt: skip
+    """One step of at most h, cut where the buffer is full: its length and the new delay.
+
+    ``new`` receives the windows, ``moves`` their motions and at the end whether a queue stands.
+    """
+    s = y.clock[1]
+    s1 = delay_after(p, y, on, s, h, c, s_max)
+    if s1 > s_max:
+        s1, h = s_max, time_to(p, y, on, s, h, c, s_max)
+    for i in range(on.size):
+        new[i], moves[i] = 0.0, REST
+        if on[i]:
+            new[i], _, _, moves[i] = ahead(p, i, y.window[i], y.over[i], y.slow[i], s, s1, h)
+    moves[on.size] = UP if s1 > 0.0 else REST
+    return h, s1
+
+
+@jit
+def changed(
+    p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
+) -> float:
+    """How far a step of length h to s1 passes a change of motion, over the windows.
+
+    Positive: some motion of the last step has ended within this one.
+    """
+    s, n = y.clock[1], on.size
+    spare = excess(p, y, on, s, 0.0, h, c)[0] / c
+    worst = spare if last[n] == REST else -spare
+    for i in range(n):
+        if on[i]:
+            W = y.window[i]
+            v = violation(p, i, W, y.over[i], y.slow[i], s, s1, h, last[i])
+            worst = max(worst, v / W)
+    return worst - SLACK
+
+
+@jit
+def time_to_change(
+    p: Flows, y: State, on: np.ndarray, h: float, f_high: float, c: float, s_max: float,
+    last: np.ndarray,
+) -> float:  # fmt: skip
+    """The part of h after which a motion changes: a root of ``changed``, Illinois method."""
+    low, high = 0.0, h
+    f_low, side = changed(p, y, on, 0.0, y.clock[1], c, last), 0
+    if not f_low < 0.0:
+        return 0.0
+    for _ in range(60):
+        middle = (
+            (low * f_high - high * f_low) / (f_high - f_low)
+            if f_low > -np.inf
+            else 0.5 * (low + high)
+        )
+        if not low < middle < high:
+            break
+        s1 = delay_after(p, y, on, y.clock[1], middle, c, s_max)
+        f = changed(p, y, on, middle, min(s1, s_max), c, last)
+        if f > 0.0:
+            high, f_high = middle, f
+            if side == 1:
+                f_low *= 0.5
+            side = 1
+        else:
+            low, f_low = middle, f
+            if side == -1:
+                f_high *= 0.5
+            side = -1
+            if f > -0.01 * SLACK:
+                break
+        if high - low <= FINE * h:
+            break
+    return low
+
+
+@jit
+def note(
+    y: State, new: Floats, s1: float, h: float, later: float, k: int, grid: Floats, record: Floats
+) -> int:
+    """Write down the grid times within a step; the number of the next one."""
+    t, s, n = y.clock[0], y.clock[1], new.size
+    while k < grid.size and grid[k] <= later:
+        part = (grid[k] - t) / h if h > 0.0 else 1.0
+        for i in range(n):
+            record[k, i] = y.window[i] + part * (new[i] - y.window[i])
+        record[k, n] = s + part * (s1 - s)
+        k += 1
+    return k
+
+
+@jit
+def accept(
+    p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
+) -> None:
+    """Make the end of a step the state."""
+    for i in range(on.size):
+        if on[i]:
+            y.slow[i] = y.slow[i] and moves[i] == UP
+            y.window[i] = new[i]
+            if p.measured[i]:
+                y.over[i] = min(y.over[i], s1)
+    y.clock[0], y.clock[1] = later, s1
+
+
+@jit
+def march(
+    p: Flows, y: State, first: Floats, c: float, s_max: float, losers: int, end: float,
+    fraction: float, stop_at_loss: bool, out: Tally, grid: Floats, record: Floats,
+) -> int:  # fmt: skip
+    """Integrate up to ``end``, or to the first overflow; DONE, OVERFLOW or STUCK.
+
+    ``fraction`` is the step over the shortest round trip.  ``record[k]`` receives the windows and
+    the delay at ``grid[k]``, linear within a step.
+    """
+    n = y.window.size
+    on, new = y.window > 0.0, np.empty(n)
+    moves, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    k = np.searchsorted(grid, y.clock[0])
+    due = admit(p, y, on, first)
+    settle(p, y, on, c)
+    jumped = True  # then a short step shows how all moves on
+    while y.clock[0] < end:
+        t, s = y.clock[0], y.clock[1]
+        shortest = np.inf
+        for i in range(n):
+            if on[i]:
+                shortest = min(shortest, p.rtt[i] + s)
+        whole = fraction * shortest if shortest < np.inf else np.inf
+        left = min(due, end) - t
+        wanted = min(FINE * whole if jumped else whole, left)
+        h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
+        over = -1.0 if jumped else changed(p, y, on, h, s1, c, last)
+        if over > 0.0:
+            wanted = time_to_change(p, y, on, h, over, c, s_max, last)
+            # at an event itself: a short step, whatever it brings
+            wanted = wanted if wanted > FINE * whole else min(FINE * whole, left)
+            h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
+        jumped = False
+        full = h < wanted or s1 >= s_max
+        later = t + left if h == left else t + h
+        k = note(y, new, s1, h, later, k, grid, record)
+        tally_step(p, y, on, new, s1, h, c, out)
+        accept(p, y, on, new, moves, s1, later)
+        last[:] = moves
+        if full:
+            if not lose(p, y, on, moves, losers, out.losses):
+                return STUCK
+            settle(p, y, on, c)
+            if y.clock[1] >= s_max:
+                return STUCK
+            jumped = True
+            if stop_at_loss:
+                return OVERFLOW
+        if later >= due:
+            due = admit(p, y, on, first)
+            settle(p, y, on, c)
+            jumped = True
+    return DONE
