@@ -21,6 +21,19 @@ _SCALAR = (
 _CHUNKED = ("survey_all", "start_all", "rough_all", "precise_all", "spread_all")
 _CASE = ("find_gap", "solve_case")
 
+# One signature each, so one compilation: inputs may be read-only
+_F8, _FLAG = numba.float64, numba.boolean
+_IN = [numba.types.Array(_F8, k, "C", readonly=True) for k in (1, 2)]
+_OUT = [numba.types.Array(_F8, k, "C") for k in (1, 2)]
+_SIGNATURES = {
+    "solve_batch": numba.void(
+        _IN[1], _IN[1], _IN[1], _FLAG, _IN[0], _OUT[1], _OUT[1], numba.int64[:, ::1]
+    ),
+    "solve_case": numba.types.Tuple((_F8, _F8, _F8, numba.int64, numba.int64))(
+        _IN[0], _IN[0], _IN[0], _FLAG, _F8, numba.int64, _OUT[0], _OUT[1]
+    ),
+}
+
 
 def _compile(
     scope: dict[str, Any], names: tuple[str, ...], suffix: str = "", *, threads: bool = False
@@ -33,17 +46,17 @@ def _compile(
     for name in names:
         copy = FunctionType(getattr(kernel, name).__code__, scope, name + suffix)
         copy.__qualname__, copy.__module__ = name + suffix, kernel.__name__
-        scope[name] = numba.njit(copy, cache=True, parallel=threads, error_model="numpy")
+        jit = numba.njit(_SIGNATURES.get(name), cache=True, parallel=threads, error_model="numpy")
+        scope[name] = jit(copy)
     return scope
 
 
 @functools.cache
-def batch() -> Callable[..., None]:
-    """``solve_batch``, the cases shared among threads."""
+def batch(threads: bool) -> Callable[..., None]:
+    """``solve_batch``; with threads the cases are shared among them, which costs milliseconds."""
     scope = _compile(dict(vars(kernel)), (*_SCALAR, *_CHUNKED, *_CASE))
-    return cast(
-        "Callable[..., None]", _compile(scope, ("solve_batch",), threads=True)["solve_batch"]
-    )
+    scope = _compile(scope, ("solve_batch",), "_threads" if threads else "", threads=threads)
+    return cast("Callable[..., None]", scope["solve_batch"])
 
 
 @functools.cache

@@ -78,7 +78,9 @@ def arrive(
             x_all[..., i] = delay
         now = slice(0, i + 1)
         edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
-        state = _join(edge, windows, x_all[..., now], d[..., now], c, variant)
+        # with alpha = beta there is only the edge; the newcomer stops at its lower one
+        loose = (upper > lower)[..., now] & (np.arange(i + 1) < i)
+        state = _join(edge, windows, x_all[..., now], d[..., now], c, variant, loose)
         rates, delay = state.rates, np.asarray(state.delay)
         status, delays[..., i] = np.maximum(status, state.status), delay
         windows = rates * (d[..., now] + delay[..., None])
@@ -86,7 +88,13 @@ def arrive(
 
 
 def _join(
-    edge: Floats, windows: Floats, x: Floats, d: Floats, c: Floats, variant: str
+    edge: Floats,
+    windows: Floats,
+    x: Floats,
+    d: Floats,
+    c: Floats,
+    variant: str,
+    loose: NDArray[np.bool_],
 ) -> secular.Equilibrium:
     """The equilibrium after an arrival: earlier flows keep their windows, or sit at their edge.
 
@@ -109,8 +117,7 @@ def _join(
         delay = np.asarray(state.delay)[..., None]
         y = delay - x
         bend = 1.0 + y / (d + x) if variant == "linux" else 1.0
-        choice = w * (y * bend) < edge * (d + delay)
-        choice[..., old] = False
+        choice = (w * (y * bend) < edge * (d + delay)) & loose
         if np.array_equal(choice, kept):
             break
         kept = choice

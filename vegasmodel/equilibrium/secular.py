@@ -25,7 +25,7 @@ OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
 VARIANTS = ("paper", "ns2", "linux")
 
 _INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
-_THREADED = 300_000  # flows of one case, from which on its sums are shared among threads
+_THREADED = 300_000  # flows, in all or in one case: from there on threads share the work
 
 
 class Equilibrium(NamedTuple):
@@ -97,7 +97,7 @@ def compile_kernel() -> None:
 
     Worth its second (several, the first time on a machine) before thousands of small calls.
     """
-    _compiled().batch()
+    _compiled().batch(threads=False)
 
 
 def is_jax(value: Any) -> bool:
@@ -110,12 +110,12 @@ def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, An
     """[..., n], [..., n], [..., n] and [...] of one shape; without rtt, x stands in for it."""
     alpha, x, c = (np.asarray(a, dtype=np.float64) for a in (alpha, x, c))
     rtt = x if rtt is None else np.asarray(rtt, dtype=np.float64)
-    alpha, x, rtt, c = np.broadcast_arrays(
-        np.atleast_1d(alpha), np.atleast_1d(x), np.atleast_1d(rtt), c[..., None]
-    )
+    shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))
+    alpha, x, rtt = (np.broadcast_to(a, shape) for a in (alpha, x, rtt))
+    c = np.broadcast_to(c, shape[:-1])
     if alpha.shape[-1] == 0:
         raise ValueError("alpha and x hold no flow: their last axis must not be empty")
-    return alpha, x, rtt, c[..., 0]
+    return alpha, x, rtt, c
 
 
 def _jax() -> Any:
@@ -147,7 +147,9 @@ def _run(
             )
             out[k] = row
     elif n < _THREADED:
-        _compiled().batch()(alpha, x, rtt, linux, c, out, floats, integers)
+        _compiled().batch(threads=m > 1 and m * n > _THREADED)(
+            alpha, x, rtt, linux, c, out, floats, integers
+        )
     else:
         one, work = _compiled().case(), np.empty((chunks, 4))
         for k in range(m):
