@@ -1,0 +1,38 @@
+"""The five papers as executable records: each equation, table, figure and claim is one.
+
+``run`` answers from stored runs of ns-2 in seconds; ``run(live=True)`` simulates again.
+One package a paper, named by its key; scenario files lie beside the records that use them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+
+from paper_checks.checks import Check, Record, judge
+from paper_checks.runs import Runs
+
+__all__ = ["PAPERS", "Check", "records", "run"]
+
+PAPERS = ("tsang", "boutremans", "evaluation", "devendictis", "podlesny")
+
+
+def records(paper: str) -> tuple[Record, ...]:
+    """The records of one paper.  Raises ``ValueError`` for an unknown key."""
+    if paper not in PAPERS:
+        raise ValueError(f"paper {paper!r}: one of {', '.join(PAPERS)}")
+    module = importlib.import_module(f"paper_checks.{paper}")
+    found: tuple[Record, ...] = module.RECORDS
+    return found
+
+
+def run(keys: Iterable[str] | None = None, live: bool = False) -> list[Check]:
+    """Run the checks of the papers ``keys`` (default: all five), in the order of ``PAPERS``.
+
+    ``live``: run ns-2 again instead of reading its stored results.  Raises ``ValueError`` for an
+    unknown key, and with ``live`` ``vegasmodel.packets.ns2.EngineMissing``.
+    """
+    wanted = PAPERS if keys is None else tuple(keys)
+    runs = Runs(live=live)
+    todo = [(paper, record) for paper in wanted for record in records(paper)]
+    return [judge(paper, record, runs) for paper, record in todo]

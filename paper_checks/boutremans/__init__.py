@@ -1,0 +1,3 @@
+"""Records of ``boutremans``."""
+
+RECORDS = ()

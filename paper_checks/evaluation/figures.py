@@ -1,0 +1,429 @@
+"""Figures of ``evaluation`` (their described content; the pictures are missing) and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from paper_checks.checks import Found, Record, rounding
+from paper_checks.evaluation.scenes import pair, single, trio
+from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_3, delays, exactly, ratio
+from paper_checks.runs import Floats, Runs
+from paper_checks.spread import SOURCE, simulated
+from vegasmodel.scenario import Red, Scenario
+
+MBIT = 8000 / 1e6  # Mbit/s of one packet a second
+RUN = "ns-2 2.35, the run as described."
+NO_PICTURE = "The picture is missing from our text; its described content is checked."
+AXIS = (4.0, 7.0, 10.0, 15.0, 50.0)  # buffers of the charts in 3.3.2
+DELAY_AXIS = (10.0, 15.0, 20.0, 30.0, 50.0)  # and in 3.2.3
+
+
+def _mbit(i: int) -> Callable[[Floats], float]:
+    return lambda rates: float(rates[i]) * MBIT
+
+
+def _holds(
+    scenario: Scenario, claim: Callable[[Floats], bool], names: str
+) -> Callable[[Runs], Found]:
+    """Whether a claim on the throughputs of one run holds; the note says what they were."""
+
+    def compute(runs: Runs) -> Found:
+        rates = runs(scenario).throughput[0]
+        shares = ", ".join(f"{rate * MBIT:.3f}" for rate in rates)
+        return Found(bool(claim(rates)), detail=f"{names}: {shares} Mbit/s.")
+
+    return compute
+
+
+# --- figure 1: four drops in one window ------------------------------------------------------
+
+DROPPED = (60, 61, 62, 63)
+
+
+def figure_1() -> list[Record]:
+    """Least window after four losses: Reno starts anew, Vegas and SACK do not."""
+
+    def least(law: str) -> Callable[[Runs], float]:
+        return lambda runs: float(runs(single(law, drops=DROPPED)).window[1, 0])
+
+    def keeps(runs: Runs) -> Found:
+        windows = {
+            law: runs(single(law, drops=DROPPED)).window[0, 0] for law in ("sack", "reno", "vegas")
+        }
+        text = ", ".join(f"{law} {window:.1f}" for law, window in windows.items())
+        return Found(max(windows, key=lambda k: windows[k]), detail=f"Mean windows: {text}.")
+
+    note = f"{RUN} Packets 60 to 63 are dropped; window sampled every 8 ms. {NO_PICTURE}"
+    return [
+        Record(
+            "figure 1, Reno falls back to slow start",
+            "figure",
+            True,
+            lambda runs: Found(least("reno")(runs) <= 1, detail=f"Least {least('reno')(runs):g}."),
+            note=note,
+        ),
+        Record(
+            "figure 1, Vegas never does",
+            "figure",
+            True,
+            lambda runs: Found(least("vegas")(runs) > 2, detail=f"Least {least('vegas')(runs):g}."),
+            note=f"{note} Vegas's window after a timeout is 2.",
+        ),
+        Record("figure 1, largest window afterwards", "figure", "sack", keeps, note=note),
+    ]
+
+
+# --- figures 2 to 4: two sources of one law --------------------------------------------------
+
+
+def figures_2_to_4() -> list[Record]:
+    """Bandwidths in Mbit/s after 15 s."""
+
+    def scene(law: str, X: float) -> Scenario:
+        return pair(law, law, X=X, starts=(0.0, 0.5))
+
+    found = []
+    for number, law in ((2, "reno"), (3, "vegas"), (4, "sack")):
+        found.append(
+            Record(
+                f"figure {number}a, {law}, X = 1 ms, ratio of the bandwidths",
+                "figure",
+                1.0,
+                simulated(scene(law, 1e-3), ratio, 1.0, 0.1),
+                note=f"Fair, 'almost half and half'. {SOURCE} {NO_PICTURE}",
+            )
+        )
+    return [
+        *found,
+        Record(
+            "figure 2b, reno, X = 22 ms, ratio",
+            "figure",
+            2.0,
+            simulated(scene("reno", 22e-3), ratio, 2.0, 1.0),
+            note=f"'Almost twice' (table 3 says 2.2). {SOURCE} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 3b, vegas, X = 22 ms, shorter connection",
+            "figure",
+            0.8,
+            simulated(scene("vegas", 22e-3), _mbit(0), 0.8, 0.1),
+            note=f"Mbit/s. {SOURCE} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 3b, vegas, X = 22 ms, longer connection",
+            "figure",
+            0.7,
+            simulated(scene("vegas", 22e-3), _mbit(1), 0.7, 0.1),
+            note=f"Mbit/s. {SOURCE} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 4b, sack, X = 22 ms, the shorter connection gains",
+            "figure",
+            True,
+            _holds(scene("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
+            note=f"'Very noticeable', read as a ratio above 1.5. {RUN} {NO_PICTURE}",
+        ),
+    ]
+
+
+# --- figure 5 and section 3.2.3 --------------------------------------------------------------
+
+
+def figure_5() -> Record:
+    """A chart of table 3: bars follow the table."""
+
+    def compute(runs: Runs) -> Found:
+        rows = list(TABLE_3)
+        values = {}
+        for law in ("reno", "sack", "vegas"):
+            throughputs = [runs(delays(law, X * 1e-3)).throughput[0] for X in rows]
+            values[law] = [ratio(r) for r in throughputs]
+        text = "; ".join(f"{k} {', '.join(f'{v:.3g}' for v in values[k])}" for k in values)
+        rising = all(np.all(np.diff(values[law]) > 0) for law in ("reno", "sack"))
+        return Found(bool(rising and max(values["vegas"]) < 3), detail=f"Ratios by ns-2: {text}.")
+
+    return Record(
+        "figure 5, Reno's and SACK's bias grows with X, Vegas's stays below 3",
+        "figure",
+        True,
+        compute,
+        note=f"A chart of table 3. {RUN} {NO_PICTURE}",
+    )
+
+
+def buffers_and_delay() -> list[Record]:
+    """Section 3.2.3: the charts of ACK1/ACK2 over the buffer at X = 58 ms."""
+
+    def ratios(runs: Runs, law: str, red: bool) -> list[float]:
+        found = []
+        for B in DELAY_AXIS:
+            queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
+            scene = pair(law, law, X=58e-3, buffer=B, starts=(0.0, 0.5), warmup=0.0, queue=queue)
+            found.append(ratio(runs(scene).throughput[0]))
+        return found
+
+    def falls(law: str, red: bool) -> Callable[[Runs], Found]:
+        def compute(runs: Runs) -> Found:
+            values = ratios(runs, law, red)
+            text = ", ".join(f"{v:.3g}" for v in values)
+            return Found(bool(values[-1] < values[0]), detail=f"At 10, 15, 20, 30, 50: {text}.")
+
+        return compute
+
+    def near_one(law: str) -> Callable[[Runs], float]:
+        return lambda runs: ratios(runs, law, False)[-1]
+
+    def sooner(runs: Runs) -> Found:
+        pairs = {law: (ratios(runs, law, False), ratios(runs, law, True)) for law in LOSSY}
+        better = [r < d for tail, red in pairs.values() for d, r in zip(tail, red, strict=True)]
+        return Found(all(better), detail=f"RED is fairer in {sum(better)} of {len(better)} cases.")
+
+    found = []
+    for law in LOSSY:
+        for red in (False, True):
+            section = "3.2.3.2, RED" if red else "3.2.3.1, DropTail"
+            found.append(
+                Record(
+                    f"section {section}, {law}: the ratio falls as the buffer grows",
+                    "claim",
+                    True,
+                    falls(law, red),
+                    note=RUN,
+                )
+            )
+        found.append(
+            Record(
+                f"section 3.2.3.1, DropTail, {law}: close to 1 at buffer 50",
+                "claim",
+                1.0,
+                near_one(law),
+                tolerance=rounding(1.0),
+                note=f"{RUN} 'Close to 1' is read as rounding to 1.",
+            )
+        )
+    found.append(
+        Record(
+            "section 3.2.3.2, RED needs less buffer than DropTail to be fair",
+            "claim",
+            True,
+            sooner,
+            note=f"{RUN} Read as a smaller ratio at every buffer of the chart.",
+        )
+    )
+    return found
+
+
+LOSSY = ("reno", "sack")
+
+# --- figures 6 to 8 and section 3.3 ----------------------------------------------------------
+
+
+def competition() -> list[Record]:
+    """Different laws at one link, by the buffer."""
+
+    def crossing(law: str) -> Callable[[Runs], Found]:
+        def compute(runs: Runs) -> Found:
+            gaps = []
+            for B in AXIS:
+                first, second = runs(pair(law, "vegas", buffer=B)).throughput[0]
+                gaps.append(first - second)
+            text = ", ".join(f"{g / CAPACITY:+.2f}" for g in gaps)
+            k = next((i for i in range(1, len(gaps)) if gaps[i - 1] < 0 <= gaps[i]), None)
+            detail = f"Difference in shares of the link at 4, 7, 10, 15, 50: {text}."
+            if k is None:
+                return Found(None, detail=f"The lines do not cross. {detail}")
+            part = -gaps[k - 1] / (gaps[k] - gaps[k - 1])
+            return Found(AXIS[k - 1] + part * (AXIS[k] - AXIS[k - 1]), detail=detail)
+
+        return compute
+
+    def wins(law: str, B: float, red: bool, vegas: bool) -> Record:
+        queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
+        section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
+        winner = "Vegas" if vegas else law
+        return Record(
+            f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
+            "claim",
+            True,
+            _holds(
+                pair(law, "vegas", buffer=B, queue=queue),
+                (lambda r: r[1] > r[0]) if vegas else (lambda r: r[0] > r[1]),
+                f"{law}, Vegas",
+            ),
+            note=RUN,
+        )
+
+    return [
+        Record(
+            "figure 6a, Reno and SACK, ratio",
+            "figure",
+            1.0,
+            simulated(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1),
+            note=f"Half and half, 0.75 Mbit/s each. {SOURCE} {NO_PICTURE}",
+        ),
+        *(
+            Record(
+                f"figure 6{letter}, Vegas gets less than {law}",
+                "figure",
+                True,
+                _holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas"),
+                note=f"{RUN} {NO_PICTURE}",
+            )
+            for letter, law in (("b", "reno"), ("c", "sack"))
+        ),
+        *(
+            Record(
+                f"section 3.3.2.1, {law}-Vegas cross at buffer",
+                "claim",
+                printed,
+                crossing(law),
+                tolerance=1.0,
+                note=f"{RUN} Straight lines between the chart's buffers. Tolerance 1: 'about'.",
+            )
+            for law, printed in (("reno", 8), ("sack", 10))
+        ),
+        *(
+            wins(law, B, red, vegas)
+            for red in (False, True)
+            for law in LOSSY
+            for B, vegas in ((4.0, True), (50.0, False))
+        ),
+        Record(
+            "section 3.3.2.2, maxthresh does not matter much",
+            "claim",
+            True,
+            exactly(Found(max(_SPAN) < 2, detail=f"Largest over least printed ratio: {_SPAN}.")),
+            note="From tables 4a and 4b: taken to hold while the ratios stay within a factor of 2.",
+        ),
+        *_figure_7(),
+        *_figure_8(),
+    ]
+
+
+_SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
+
+
+def _figure_7() -> list[Record]:
+    default = pair("reno", "vegas", buffer=15.0)
+    modified = pair("reno", "vegas", buffer=15.0, thresholds=(3.0, 6.0))
+    return [
+        Record(
+            "figure 7, alpha 1, beta 3: Vegas gets less",
+            "figure",
+            True,
+            _holds(default, lambda r: r[1] < r[0], "Reno, Vegas"),
+            note=f"Section 3.3.3, buffer 15. {RUN} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 7, alpha 3, beta 6: Reno over Vegas",
+            "figure",
+            1.0,
+            simulated(modified, ratio, 1.0, 0.1),
+            note=f"Section 3.3.3, buffer 15: 'not biased'. {SOURCE} {NO_PICTURE}",
+        ),
+    ]
+
+
+def _figure_8() -> list[Record]:
+    names = "Reno, SACK, Vegas"
+    return [
+        Record(
+            "figure 8, buffer 15: Vegas gets more than Reno and SACK",
+            "figure",
+            True,
+            _holds(trio(15.0), lambda r: r[2] > max(r[0], r[1]), names),
+            note=f"{RUN} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 8, buffer 30: Vegas gets less than Reno and SACK",
+            "figure",
+            True,
+            _holds(trio(30.0), lambda r: r[2] < min(r[0], r[1]), names),
+            note=f"{RUN} {NO_PICTURE}",
+        ),
+        *(
+            Record(
+                f"figure 8, buffer {B:g}: Reno over SACK",
+                "figure",
+                1.0,
+                simulated(trio(B), ratio, 1.0, 0.1),
+                note=f"'About the same share'. {SOURCE} {NO_PICTURE}",
+            )
+            for B in (15.0, 30.0)
+        ),
+    ]
+
+
+# --- section 2.4 and claims that cite others -------------------------------------------------
+
+
+def vegas_alone(runs: Runs) -> Found:
+    """Packets that one Vegas source keeps at the link."""
+    found = runs(single("vegas"))
+    return Found(1.0 <= found.queue <= 3.0, detail=f"{found.queue:.2f} packets wait on average.")
+
+
+def claims() -> list[Record]:
+    """What is said outside tables and figures."""
+    with_vegas = [t[2][i] for t in TABLE_2.values() for i in (0, 1) if 0.0 in t[2] and t[2][i]]
+    without = [x for t in TABLE_2.values() if 0.0 not in t[2] for x in t[2]]
+    return [
+        Record(
+            "section 2.4, Diff",
+            "equation",
+            2.0,
+            exactly((12 / 0.1 - 12 / 0.12) * 0.1),
+            tolerance=1e-12,
+            note="Diff = (CWND/BaseRTT - CWND/RTT) BaseRTT = CWND (1 - BaseRTT/RTT), here for "
+            "CWND 12, 0.1 s and 0.12 s: the backlog by Little's law.",
+        ),
+        Record(
+            "section 2.4, window rule",
+            "equation",
+            True,
+            vegas_alone,
+            note="One Vegas source alone keeps between alpha = 1 and beta = 3 packets waiting. "
+            f"{RUN} Topology 1.",
+        ),
+        Record(
+            "section 3.1.1, 37 to 71 % more than Reno",
+            "claim",
+            [37, 71],
+            blocked="Quoted from another paper, whose network is not described here.",
+        ),
+        Record(
+            "section 3.1.3, retransmit ratio beside Vegas about 2 %",
+            "claim",
+            2,
+            exactly(float(np.mean(with_vegas))),
+            tolerance=rounding(1.0),
+            note="Mean of table 2's printed ratios. Tolerance: rounding.",
+        ),
+        Record(
+            "section 3.1.3, retransmit ratio of Reno beside SACK about 3.5 %",
+            "claim",
+            3.5,
+            exactly(float(np.mean(without))),
+            tolerance=rounding(0.1),
+            note="Mean of table 2's printed ratios. Tolerance: rounding.",
+        ),
+        Record(
+            "section 3.1.3, Vegas never loses a packet",
+            "claim",
+            0,
+            lambda runs: float(runs(pair("reno", "vegas", warmup=14.0)).retransmits[1]),
+            note=f"Retransmissions of Vegas beside Reno, buffer 10. {RUN}",
+        ),
+    ]
+
+
+RECORDS = (
+    *claims(),
+    *figure_1(),
+    *figures_2_to_4(),
+    figure_5(),
+    *buffers_and_delay(),
+    *competition(),
+)

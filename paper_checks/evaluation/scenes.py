@@ -1,0 +1,112 @@
+"""Scenarios of ``evaluation``: variations of two scenario files."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+
+from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Scenario, load
+
+__all__ = ["BASE_RTT", "PROPAGATION", "pair", "single", "stored", "trio"]
+
+FOLDER = Path(__file__).parent
+PROPAGATION = 6e-3  # s, there and back with X = 1 ms
+SHORT = 1e-3  # s, one way over any link but the varied one
+BASE_RTT = 13.2106666666666666e-3  # s, with the transmission times
+
+
+@cache
+def stored(name: str) -> Scenario:
+    """A scenario file of this folder, by its name."""
+    return load(FOLDER / f"{name}.toml")
+
+
+def pair(
+    first: str,
+    second: str,
+    *,
+    buffer: float = 10.0,
+    X: float = SHORT,
+    starts: tuple[float, float] = (0.0, 0.0),
+    warmup: float = 15.0,
+    queue: DropTail | Red | None = None,
+    thresholds: tuple[float, float] = (1.0, 3.0),
+) -> Scenario:
+    """Two sources of laws ``first`` and ``second``; the second's last link takes ``X`` seconds."""
+    base = stored("pair")
+    link = dataclasses.replace(base.links[0], buffer=buffer, queue=queue or DropTail())
+    flows = (
+        _flow(base.flows[0], first, starts[0], BASE_RTT, thresholds),
+        _flow(base.flows[1], second, starts[1], BASE_RTT, thresholds),
+    )
+    run = dataclasses.replace(base.run, warmup=warmup)
+    name = f"evaluation-{first}-{second}"
+    scenario = dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
+    return scenario if X == SHORT else _placed(scenario, X)
+
+
+def _placed(scenario: Scenario, X: float) -> Scenario:
+    """Topology 3 link by link, since with unlike delays the phase of the packets decides.
+
+    Each access link stands as a link of its own, and the sources' own access takes no time.
+    """
+    access = scenario.access_rate(scenario.flows[0])
+    shared = scenario.links[0]
+    links = [dataclasses.replace(shared, name="R1-R2")]
+    flows = []
+    for i, (flow, last) in enumerate(zip(scenario.flows, (SHORT, X), strict=True), 1):
+        links += [
+            Link(name=f"S{i}-R1", capacity=access, delay=SHORT),
+            Link(name=f"R2-S{i + 2}", capacity=access, delay=last),
+        ]
+        path = (f"S{i}-R1", "R1-R2", f"R2-S{i + 2}")
+        flow = dataclasses.replace(flow, path=path, access=1e9)
+        transmission = (1 + scenario.ack_size / scenario.packet_size) * (
+            1 / shared.capacity + 2 / access + 2 / 1e9
+        )
+        rtt = 2 * (2 * SHORT + last) + transmission
+        flows.append(dataclasses.replace(flow, rtt=rtt))
+    return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows))
+
+
+def trio(buffer: float) -> Scenario:
+    """Section 3.4: Reno, SACK and Vegas together."""
+    base = pair("reno", "sack", buffer=buffer)
+    vegas = dataclasses.replace(
+        _flow(base.flows[0], "vegas", 0.0, BASE_RTT, (1.0, 3.0)), name="third"
+    )
+    return dataclasses.replace(base, name="evaluation-trio", flows=(*base.flows, vegas))
+
+
+def single(law: str, *, loss: float = 0.0, runs: int = 1, drops: tuple[int, ...] = ()) -> Scenario:
+    """Topology 1: one source, random loss or forced drops of data packets."""
+    base = stored("single")
+    forced = (Drop(flow=law, packets=drops),) if drops else ()
+    buffer = base.links[0].buffer if not drops else 50.0
+    link = dataclasses.replace(base.links[0], loss=loss, drops=forced, buffer=buffer)
+    flow = dataclasses.replace(
+        _flow(base.flows[0], law, 0.0, base.members[0].rtt, (1.0, 3.0)), name=law
+    )
+    run = dataclasses.replace(base.run, runs=runs)
+    if drops:
+        run = dataclasses.replace(base.run, duration=2.0, warmup=0.5)
+    return dataclasses.replace(
+        base, name=f"evaluation-{law}", links=(link,), flows=(flow,), run=run
+    )
+
+
+def _flow(base: Flow, law: str, start: float, rtt: float, thresholds: tuple[float, float]) -> Flow:
+    alpha, beta = thresholds if law == "vegas" else (1.0, 3.0)
+    vegas = law == "vegas"
+    return dataclasses.replace(
+        base,
+        law=law,
+        start=start,
+        rtt=rtt,
+        alpha=alpha,
+        beta=beta,
+        decrease=0.75 if vegas else 0.5,
+        service="delay" if vegas else "rate",
+        variant="ns2",
+    )

@@ -1,0 +1,152 @@
+"""Runs of ns-2 for the records: read from ``reference.json``, or simulated.
+
+The file is made by ``python -m paper_checks.record``.  A run is found by the scenario's
+fingerprint, so a stored result never answers for another scenario.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.metrics import jain
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+__all__ = ["FILE", "Measured", "NoRun", "Runs"]
+
+FILE = Path(__file__).with_name("reference.json")
+
+Floats = NDArray[np.float64]
+
+
+class NoRun(LookupError):  # noqa: N818 - the name says it
+    """There is no result of ns-2 for a scenario; the text says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What ns-2 measured.  Arrays [runs, flows], or [flows] as means over the runs."""
+
+    throughput: Floats  # [runs, flows] pkt/s
+    acks: Floats  # [flows]
+    retransmits: Floats  # [flows]
+    loss_rate: Floats  # [flows]
+    utilization: float  # of the slowest link
+    queue: float  # mean number of packets waiting at the slowest link
+    base_rtt: Floats | None  # [flows] seconds
+    window: Floats  # [3, flows] mean, least and largest after warm-up, packets, first run
+    rate: Floats  # [3, flows] the same of window over RTT, pkt/s, first run
+
+    @property
+    def mean(self) -> Floats:
+        """Throughput per flow, mean over the runs."""
+        return np.asarray(self.throughput.mean(axis=0))
+
+    @property
+    def jain(self) -> Floats:
+        """Jain's index of each run."""
+        return np.array([jain(row) for row in self.throughput])
+
+
+class Runs:
+    """Results of ns-2: stored ones; with ``live`` simulated anew; with ``keep`` stored after."""
+
+    def __init__(self, live: bool = False, keep: bool = False) -> None:
+        self.live = live
+        self.keep = keep
+        self.stored: dict[str, Any] = {}
+        self.used: dict[str, Any] = {}
+        if FILE.exists() and not live:
+            self.stored = json.loads(FILE.read_text(encoding="utf-8"))["runs"]
+
+    def __call__(self, scenario: Scenario) -> Measured:
+        """The measurement of ``scenario``.  Raises ``NoRun``."""
+        key = scenario.fingerprint()
+        if key not in self.used:
+            if key in self.stored:
+                self.used[key] = self.stored[key]
+            elif self.live or self.keep:
+                self.used[key] = _simulate(scenario)
+            else:
+                raise NoRun("no stored run: use --live")
+        return _measured(self.used[key])
+
+    def save(self) -> None:
+        """Write what was used, and nothing else, so that stale runs go."""
+        entries = ",\n".join(f'"{key}": {json.dumps(self.used[key])}' for key in sorted(self.used))
+        FILE.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
+
+
+def _simulate(scenario: Scenario) -> dict[str, Any]:
+    from vegasmodel.packets import ns2
+
+    try:
+        found = ns2.run(scenario)
+    except FieldError as error:
+        raise NoRun(f"the ns-2 driver cannot run this: {error}") from None
+    assert found.acks is not None  # noqa: S101 - what an engine always gives
+    assert found.retransmits is not None and found.loss_rate is not None  # noqa: S101, PT018
+    assert found.utilization is not None  # noqa: S101
+    slowest = _slowest(scenario)
+    window, rate = _swing(scenario, found.extra)
+    return {
+        "name": scenario.name,
+        "engine": f"ns-2 {found.extra['version']}",
+        "seed": scenario.run.seed,
+        "throughput": _digits(found.extra["throughput_runs"]),
+        "acks": _digits(found.acks),
+        "retransmits": _digits(found.retransmits),
+        "loss_rate": _digits(found.loss_rate),
+        "utilization": _digits(found.utilization)[slowest],
+        "queue": None if found.queue_mean is None else _digits(found.queue_mean)[slowest],
+        "base_rtt": None if found.base_rtt is None else _digits(found.base_rtt),
+        "window": _digits(window),
+        "rate": _digits(rate),
+    }
+
+
+def _slowest(scenario: Scenario) -> int:
+    return int(np.argmin([link.capacity for link in scenario.links]))
+
+
+def _swing(scenario: Scenario, extra: dict[str, Any]) -> tuple[Floats, Floats]:
+    """Mean, least and largest window and rate of each flow, from the samples after warm-up.
+
+    The rate is the papers' actual rate, window over RTT, with the RTT that a packet sent at the
+    sample's instant will see: the flow's own and the wait behind the packets in the queue.
+    """
+    late = np.asarray(extra["time"]) >= scenario.run.warmup
+    windows = np.asarray(extra["window"])[late]
+    slowest = _slowest(scenario)
+    wait = np.asarray(extra["queue"])[late, slowest] / scenario.links[slowest].capacity
+    rtts = np.array([member.rtt for member in scenario.members])
+    rates = windows / (rtts + wait[:, None])
+
+    def three(x: Floats) -> Floats:
+        return np.array([x.mean(axis=0), x.min(axis=0), x.max(axis=0)])
+
+    return three(windows), three(rates)
+
+
+def _digits(values: Any) -> Any:
+    """Nine digits: enough for counts of millions, and a file that can be read."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim:
+        return [_digits(entry) for entry in array]
+    return None if np.isnan(array) else float(f"{float(array):.9g}")
+
+
+def _measured(entry: dict[str, Any]) -> Measured:
+    arrays: dict[str, Any] = {}
+    for field in dataclasses.fields(Measured):
+        value = entry[field.name]
+        scalar = value is None or isinstance(value, float)
+        arrays[field.name] = value if scalar else np.array(value, dtype=np.float64)
+    return Measured(**arrays)

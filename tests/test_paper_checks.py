@@ -1,0 +1,145 @@
+"""The paper checks are complete, honest, and answer from stored runs."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import paper_checks
+from paper_checks.checks import Check, Found, Record, distance, judge
+from paper_checks.runs import NoRun, Runs
+from paper_checks.summary import VERDICTS, markdown, summary
+
+# What the papers number or name, typed from the papers.
+NAMED = {
+    "evaluation": [
+        *(f"table {n}" for n in ("1", "2", "3", "4a", "4b")),
+        *(f"figure {n}" for n in ("1", "2a", "2b", "3a", "3b", "4a", "4b", "5", "6a", "6b", "6c")),
+        *(f"figure {n}" for n in (7, 8)),
+        *(f"section {n}" for n in ("2.4", "3.1.1", "3.1.3", "3.2.2", "3.2.3", "3.2.3.1")),
+        *(f"section {n}" for n in ("3.2.3.2", "3.3.2.1", "3.3.2.2")),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def checks() -> list[Check]:
+    return paper_checks.run()
+
+
+def plain(value: Any) -> list[Any]:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [x for entry in value for x in plain(entry)]
+    return [value]
+
+
+@pytest.mark.parametrize("paper", NAMED)
+def test_everything_named_has_a_record(checks: list[Check], paper: str) -> None:
+    items = [check.item for check in checks if check.paper == paper]
+    missing = [
+        name
+        for name in NAMED[paper]
+        if not any(re.match(rf"{re.escape(name)}(?![\w.])", item) for item in items)
+    ]
+    assert not missing
+
+
+def test_items_are_unique(checks: list[Check]) -> None:
+    names = [(check.paper, check.item) for check in checks]
+    assert len(set(names)) == len(names)
+
+
+def test_records_are_valid(checks: list[Check]) -> None:
+    for check in checks:
+        assert check.paper in paper_checks.PAPERS
+        assert check.kind in ("equation", "table", "figure", "claim")
+        assert check.verdict in VERDICTS
+        assert check.item
+        assert check.note, check.item
+        assert "  " not in check.note, check.item
+        assert (check.computed is None and check.tolerance is None) or check.verdict != "blocked"
+
+
+def test_verdicts_follow_from_the_numbers(checks: list[Check]) -> None:
+    """Not by the code that made them: entry by entry."""
+    for check in checks:
+        if check.verdict == "blocked":
+            continue
+        computed, printed = plain(check.computed), plain(check.printed)
+        assert check.tolerance is not None
+        assert check.tolerance >= 0
+        numbers = all(isinstance(v, (int, float)) for v in [*computed, *printed])
+        if numbers and len(computed) == len(printed):
+            gap = max(abs(c - p) for c, p in zip(computed, printed, strict=True))
+            assert (gap <= check.tolerance) == (check.verdict == "reproduced"), check.item
+        else:
+            assert (computed == printed) == (check.verdict == "reproduced"), check.item
+
+
+def test_tolerances_of_numbers_are_small(checks: list[Check]) -> None:
+    """A tolerance above a quarter of the print could not fail where it should."""
+    for check in checks:
+        if check.verdict == "reproduced" and isinstance(check.printed, float):
+            assert check.tolerance is not None
+            assert check.tolerance <= 0.26 * abs(check.printed) + 0.05, check.item
+
+
+def test_stored_runs_suffice(checks: list[Check]) -> None:
+    assert not [check.item for check in checks if "no stored run" in check.note]
+
+
+def test_errata_say_what_is_right() -> None:
+    for paper in paper_checks.PAPERS:
+        for record in paper_checks.records(paper):
+            assert record.blocked == "" or len(record.blocked) > 20, record.item
+            assert record.erratum == "" or len(record.erratum) > 20, record.item
+
+
+def test_unknown_paper() -> None:
+    with pytest.raises(ValueError, match="tsang"):
+        paper_checks.run(["tsnag"])
+
+
+@pytest.mark.parametrize(
+    ("computed", "printed", "gap"),
+    [
+        (1.0, 1.25, 0.25),
+        ([1.0, 2.0], [1.0, 2.5], 0.5),
+        ([1.0], [1.0, 2.0], math.inf),
+        ("a", "a", 0.0),
+        ("a", "b", math.inf),
+        (math.nan, 1.0, math.inf),
+        (None, 1.0, math.inf),
+        (True, True, 0.0),
+        (False, True, 1.0),
+    ],
+)
+def test_distance(computed: Any, printed: Any, gap: float) -> None:
+    assert distance(computed, printed) == gap
+
+
+def test_verdicts() -> None:
+    def verdict(record: Record) -> str:
+        return judge("tsang", record, Runs()).verdict
+
+    def missing(runs: Runs) -> float:
+        raise NoRun("no stored run: use --live")
+
+    assert verdict(Record("i", "claim", 1.0, lambda runs: 1.1, tolerance=0.2)) == "reproduced"
+    assert verdict(Record("i", "claim", 1.0, lambda runs: 1.3, tolerance=0.2)) == "discrepant"
+    assert verdict(Record("i", "claim", 1.0, lambda runs: Found(1.3, 0.4))) == "reproduced"
+    assert verdict(Record("i", "claim", 1.0, lambda runs: math.nan)) == "discrepant"
+    assert verdict(Record("i", "claim", 1.0, lambda runs: 1.3, erratum="it is 1.3")) == "erratum"
+    assert verdict(Record("i", "claim", 1.0, blocked="the picture is missing")) == "blocked"
+    assert verdict(Record("i", "claim", 1.0, missing)) == "blocked"
+    with pytest.raises(ValueError, match="blocked"):
+        Record("i", "claim", 1.0)
+
+
+def test_summary_counts(checks: list[Check]) -> None:
+    counts = summary(checks)
+    assert sum(sum(row.values()) for row in counts.values()) == len(checks)
+    table = markdown(counts)
+    assert f"| {len(checks)} |" in table.splitlines()[-1]
