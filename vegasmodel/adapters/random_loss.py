@@ -1,0 +1,76 @@
+"""Adapter of throughput under random loss: rounds between losses, flows sharing one lossy link."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.adapters.common import left_out, one_link, plain_queue
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Flow, Scenario
+
+NAME = "random-loss"
+
+
+def answer(scenario: Scenario) -> Prediction:
+    """Rates at the mean queueing delay at which all flows fit the link."""
+    reason = one_link(scenario)
+    if reason is None and scenario.links[0].loss == 0:
+        reason = "the link loses no packets at random"
+    if reason is None and scenario.links[0].loss == 1:
+        reason = "the link loses every packet"
+    if reason is not None:
+        return Prediction.not_applicable(NAME, scenario, reason)
+    from vegasmodel.equilibrium import random_loss  # only for a link that needs it
+
+    link = scenario.links[0]
+    flows = [
+        random_loss.Flow(
+            law=m.flow.law,
+            rtt=m.rtt,
+            alpha=m.flow.alpha,
+            over_estimate=_over_estimate(m.flow),
+            decrease=m.flow.decrease,
+            max_window=m.flow.max_window,
+            ack_every=2.0 if m.flow.delayed_ack else 1.0,
+        )
+        for m in scenario.members
+    ]
+    share = random_loss.share(flows, link.loss, link.capacity, link.buffer)
+    if share.status == "failed":
+        return Prediction.not_applicable(NAME, scenario, "no delay was found at which all fit")
+    rtt = np.array([m.rtt for m in scenario.members])
+    return Prediction(
+        NAME,
+        scenario,
+        share.rates,
+        rtt_mean=rtt + share.queueing,
+        loss_rate=np.full(rtt.size, share.loss),
+        assumptions=(*_hypotheses(scenario, share.status), plain_queue(link), *_rest(scenario)),
+    )
+
+
+def _over_estimate(flow: Flow) -> float:
+    """A lossy link's queue empties now and then: a measured baseRTT is the true one."""
+    return 0.0 if flow.over_estimate == "measured" else float(flow.over_estimate)
+
+
+def _hypotheses(scenario: Scenario, status: str) -> list[Assumption]:
+    fits = status != "buffer-limited"
+    return [
+        Assumption(
+            "losses-are-random-only",
+            fits,
+            "" if fits else "the buffer overflows too; its losses are taken as random ones",
+        ),
+        Assumption(
+            "mean-field",
+            len(scenario.members) == 1,
+            "" if len(scenario.members) == 1 else "each flow sees the others' mean queue only",
+        ),
+    ]
+
+
+def _rest(scenario: Scenario) -> list[Assumption]:
+    """The laws know receiver windows and delayed ACKs."""
+    known = ("window-not-limited", "one-ack-a-packet")
+    return [a for a in left_out(scenario, random_loss=True) if a.name not in known]
