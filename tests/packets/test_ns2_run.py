@@ -111,6 +111,42 @@ def test_ecn_marks_instead_of_dropping() -> None:
     assert marked.throughput[0] > dropped.throughput[0]
 
 
+RATE_DELAY = """
+packet_size = "1000 B"
+[[link]]
+capacity = "10 Mbit/s"
+buffer = "100 pkt"
+queue = { discipline = "rd", k = %g, delay_buffer = 0.4 }
+[[flow]]
+law = "vegas"
+count = 5
+rtt = "50 ms"
+[[flow]]
+law = "newreno"
+count = 5
+rtt = "50 ms"
+[[flow]]
+name = "late"
+law = "newreno"
+count = 15
+rtt = "50 ms"
+start = "10 s"
+[run]
+duration = "30 s"
+warmup = "15 s"
+start_jitter = "1 s"
+"""
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_rate_delay_shares_follow_the_flows(k: float) -> None:
+    groups = ns2.run(vm.Scenario.from_toml(RATE_DELAY % k)).groups
+    # podlesny (6), (7) with n_R = 20, n_D = 5: C k/(n_D + k n_R) and C/(n_D + k n_R) a flow
+    assert groups["vegas"] == pytest.approx(1250 / (5 + 20 * k), rel=0.03)
+    both = (5 * groups["newreno"] + 15 * groups["late"]) / 20
+    assert both == pytest.approx(1250 * k / (5 + 20 * k), rel=0.03)
+
+
 def test_base_rtt_measured_beforehand() -> None:
     text = '[[link]]\ncapacity = "250 pkt/s"\n' + VEGAS.replace("80", "200")
     text += 'alpha = 3\nbeta = 3\ncount = 3\nstart = { first = "0 s", every = "15 s" }\n%s'

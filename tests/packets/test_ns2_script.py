@@ -65,7 +65,7 @@ REFUSED = {
     "over_estimate": {"flow": 'over_estimate = "5 ms"\n'},
     "max_window": {"flow": "max_window = 1\n"},
     "buffer": {"link": 'buffer = "1 pkt"\n'},
-    "queue.discipline": {"link": 'queue = { discipline = "rd" }\n'},
+    "link[0].buffer": {"link": 'buffer = "12 pkt"\nqueue = { discipline = "rd" }\n'},
     "drops.packets": {"link": 'drops = [{ flow = "vegas", packets = [2000000] }]\n'},
 }
 
@@ -75,6 +75,11 @@ def test_what_ns2_cannot_do_is_refused_by_name(field: str) -> None:
     with pytest.raises(FieldError, match="ns-2") as caught:
         ns2_support.check(scenario(**REFUSED[field]))
     assert caught.value.field.endswith(field)
+
+
+def test_rate_delay_buffers_add_up() -> None:
+    link = scenario('buffer = "125 pkt"\nqueue = { discipline = "rd" }\n').links[0]
+    assert ns2_support.rate_delay_limits(link) == (113, 12)
 
 
 def test_other_laws_have_their_own_decrease() -> None:

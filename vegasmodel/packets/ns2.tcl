@@ -49,6 +49,38 @@ proc shape {i direction settings} {
     foreach {variable value} $settings { $queue set $variable $value }
 }
 
+# Rate-Delay services by class-based queueing: two DropTail queues served by weighted round robin,
+# each with its share of the link and what the other leaves.  round: bytes of one round.
+proc classes {i direction round rate_limit delay_limit} {
+    global class
+    set link [line $i $direction]
+    [$link queue] set maxpkt_ $round
+    [$link queue] algorithm formal
+    set all [new CBQClass]
+    $all setparams none 0 1.0 auto 3 2 0
+    $link insert $all
+    foreach service {rate delay} limit "$rate_limit $delay_limit" {
+        set class($i,$direction,$service) [new CBQClass]
+        set queue [new Queue/DropTail]
+        $queue set limit_ $limit
+        $class($i,$direction,$service) install-queue $queue
+        $class($i,$direction,$service) setparams $all true 0.5 auto 1 1 0
+        $link insert $class($i,$direction,$service)
+    }
+}
+
+# Flows of one class, their ACKs too.
+proc belong {i direction service flows} {
+    global class
+    foreach f $flows { [line $i $direction] bind $class($i,$direction,$service) $f }
+}
+
+proc share {i direction rate} {
+    global class
+    $class($i,$direction,rate) newallot $rate
+    $class($i,$direction,delay) newallot [expr {1.0 - $rate}]
+}
+
 # One line in drops.txt for each packet that comes here; then it is gone.
 proc grave {i direction} {
     global ns dropfile

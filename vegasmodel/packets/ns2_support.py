@@ -5,9 +5,18 @@ from __future__ import annotations
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["check"]
+__all__ = ["check", "rate_delay_limits"]
 
+UNLIMITED = 1_000_000_000  # packets; ns-2 keeps limits in 32 bits
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
+
+
+def rate_delay_limits(link: Link) -> tuple[int, int]:
+    """Buffers of class R and class D under Rate-Delay services, packets."""
+    part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
+    total = min(link.buffer, UNLIMITED)
+    delay = round(part * total)
+    return int(total) - delay, delay
 
 
 def check(scenario: Scenario) -> None:
@@ -22,10 +31,9 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
     if isinstance(link.queue, DropTail) and link.buffer < 2:
         allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
-    if isinstance(link.queue, RateDelay):
-        raise FieldError(
-            f"{where}.queue.discipline", "rd", "droptail or red: stock ns-2 has no such queue"
-        )
+    if isinstance(link.queue, RateDelay) and min(rate_delay_limits(link)) < 2:
+        allowed = "at least 2 packets for either class in ns-2; see queue.delay_buffer"
+        raise FieldError(f"{where}.buffer", link.buffer, allowed)
     flows = {member.name: member.flow for member in scenario.members}
     for drop in link.drops:
         if max(drop.packets) > MAX_FORCED:

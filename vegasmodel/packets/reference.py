@@ -1,0 +1,173 @@
+"""Stored ns-2 runs: ``compare`` works where ns-2 is not installed.
+
+One JSON file a scenario under ``reference/``, named by ``Scenario.fingerprint``.  It holds the
+scenario as its file says it, ns-2's version, the figures, and a SHA-256 over all of that.
+
+    python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
+    python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import hashlib
+import json
+import math
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+__all__ = ["check", "lookup", "make", "stored"]
+
+FOLDER = Path(__file__).parent / "reference"
+SCHEMA = 1
+_FIGURES = (
+    "throughput",
+    "throughput_se",
+    "base_rtt",
+    "rtt_mean",
+    "loss_rate",
+    "acks",
+    "retransmits",
+    "queue_mean",
+    "utilization_links",
+)
+
+
+def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
+    """The stored run of this very scenario (its name aside), or ``None``.
+
+    ``extra["stored"]`` is the file's name.  Raises ``ValueError`` for a damaged file.
+    """
+    path = folder / f"{scenario.fingerprint()}.json"
+    if not path.is_file():
+        return None
+    record = _read(path)
+    figures: dict[str, Any] = {
+        key: None if values is None else np.array(values, dtype=np.float64)  # null becomes NaN
+        for key, values in record["figures"].items()
+    }
+    extra = {"stored": path.name, "version": record["version"]}
+    return Prediction(
+        model=record["engine"],
+        scenario=scenario,
+        seconds=record["seconds"],
+        extra=extra,
+        **figures,
+    )
+
+
+def make(table: dict[str, Any], folder: Path = FOLDER) -> Path:
+    """Run ns-2 on a scenario (a scenario file's keys and values) and store what it measured."""
+    from vegasmodel.packets import ns2
+
+    scenario = Scenario.from_dict(table)
+    measured = ns2.run(scenario)
+    record = {
+        "schema": SCHEMA,
+        "engine": "ns2",
+        "version": measured.extra["version"],
+        "scenario": _plain(table),
+        "seconds": round(measured.seconds, 2),
+        "figures": {key: _plain(getattr(measured, key)) for key in _FIGURES},
+    }
+    record["sha256"] = _digest(record)
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{scenario.fingerprint()}.json"
+    path.write_text(_write(record), encoding="ascii")
+    return path
+
+
+def stored(folder: Path = FOLDER) -> list[Scenario]:
+    """The scenarios of all stored runs."""
+    return [Scenario.from_dict(_read(path)["scenario"]) for path in sorted(folder.glob("*.json"))]
+
+
+def check(scenario: Scenario, folder: Path = FOLDER) -> float:
+    """Run ns-2 again: the largest relative difference of a throughput from the stored one."""
+    from vegasmodel.packets import ns2
+
+    old = lookup(scenario, folder)
+    new = ns2.run(scenario)
+    if old is None or old.throughput is None or new.throughput is None:
+        raise FieldError("scenario", scenario.name, "one with a stored run")
+    return float(np.max(np.abs(new.throughput - old.throughput)) / np.max(old.throughput))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
+    if record.get("schema") != SCHEMA or record.get("sha256") != _digest(record):
+        raise ValueError(f"{path.name}: not a stored run, or damaged; make it again")
+    return record
+
+
+def _digest(record: dict[str, Any]) -> str:
+    rest = {key: value for key, value in record.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: lists, NaN as null; an infinite value of a scenario as its word."""
+    if isinstance(value, np.ndarray):
+        return [float(x) if math.isfinite(x) else None for x in value]
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return "inf" if value == math.inf else value
+
+
+def _write(record: dict[str, Any]) -> str:
+    """One line a key, so that a difference between two versions can be read."""
+    lines = [f'  "{key}": {json.dumps(record[key], allow_nan=False)}' for key in record]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
+    """``link.0.buffer=5,10``: the table once for each value of that key."""
+    if each is None:
+        yield table
+        return
+    place, _, values = each.partition("=")
+    *way, last = place.split(".")
+    for text in values.split(","):
+        variant = copy.deepcopy(table)
+        node: Any = variant
+        for step in way:
+            node = node[int(step) if isinstance(node, list) else step]
+        node[last] = text
+        yield variant
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """``make`` or ``check``; exit status 1 where a fresh run differs by more than 1 %."""
+    parser = argparse.ArgumentParser(prog="python -m vegasmodel.packets.reference")
+    commands = parser.add_subparsers(dest="command", required=True)
+    maker = commands.add_parser("make", help="run scenario files and store the results")
+    maker.add_argument("files", nargs="+", type=Path)
+    maker.add_argument("--each", help="key=value,value: one run for each, as link.0.buffer=5,10")
+    commands.add_parser("check", help="run all stored scenarios again and compare")
+    options = parser.parse_args(arguments)
+    if options.command == "make":
+        for file in options.files:
+            for table in _variants(tomllib.loads(file.read_text(encoding="utf-8")), options.each):
+                sys.stdout.write(f"{make(table).name}  {table.get('name', file.stem)}\n")
+        return 0
+    worst = 0.0
+    for scenario in stored():
+        worst = max(worst, difference := check(scenario))
+        sys.stdout.write(f"{scenario.fingerprint()}  {scenario.name}: {100 * difference:.3g} %\n")
+    return int(worst > 0.01)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
