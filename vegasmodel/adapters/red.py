@@ -1,0 +1,83 @@
+"""Adapter of the RED fixed point: Vegas and loss-based flows under a marking or dropping curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.adapters.common import column, left_out, one_link, rtts
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Red, Scenario
+
+NAME = "red"
+
+
+def answer(scenario: Scenario) -> Prediction:
+    """The one mean queue at which the flows' rates add up to the capacity."""
+    queue = scenario.links[0].queue
+    reason = one_link(scenario)
+    if reason is None and any(g.law == "tahoe" for g in scenario.flows):
+        reason = "the equations do not have the law tahoe"
+    if not isinstance(queue, Red):
+        reason = "the link does not drop or mark early (queue discipline red)"
+    if reason is not None or not isinstance(queue, Red):
+        return Prediction.not_applicable(NAME, scenario, reason or "")
+    from vegasmodel.equilibrium import red  # only for a link that needs it
+
+    link = scenario.links[0]
+    curve = red.Curve(
+        queue.min_threshold,
+        queue.max_threshold,
+        queue.max_probability,
+        gentle=queue.gentle,
+        ecn=queue.ecn,
+        buffer=link.buffer,
+    )
+    vegas = np.array([m.flow.law == "vegas" for m in scenario.members])
+    given = [m.flow.over_estimate for m in scenario.members]
+    flows = red.Flows(
+        vegas=vegas,
+        rtt=rtts(scenario),
+        alpha=column(scenario, lambda f: (f.alpha + f.beta) / 2),
+        over_estimate=np.array([0.0 if x == "measured" else float(x) for x in given]),
+        decrease=column(scenario, lambda f: f.decrease),
+        max_window=column(scenario, lambda f: f.max_window),
+        ack_every=column(scenario, lambda f: 2.0 if f.delayed_ack else 1.0),
+    )
+    roots = red.equilibria(flows, curve, link.capacity)
+    if not roots:
+        return Prediction.not_applicable(
+            NAME, scenario, "no equilibrium: even a marked share of 1 leaves more than the capacity"
+        )
+    root = roots[0]
+    delay = root.queue / link.capacity
+    return Prediction(
+        NAME,
+        scenario,
+        root.rates,
+        rtt_mean=rtts(scenario) + delay,
+        loss_rate=np.full(vegas.size, 0.0 if queue.ecn else root.loss),
+        queue_mean=np.array([root.queue]),
+        assumptions=(*_hypotheses(scenario, root.kind), *_rest(scenario)),
+    )
+
+
+def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
+    smooth = kind not in ("at-threshold", "at-buffer")
+    one = all(g.alpha == g.beta for g in scenario.flows if g.law == "vegas")
+    linux = any(g.variant == "linux" for g in scenario.flows if g.law == "vegas")
+    return [
+        Assumption(
+            "steady-queue", smooth, "" if smooth else f"the queue oscillates about a jump ({kind})"
+        ),
+        Assumption("alpha-equals-beta", one, "" if one else "the middle of the band is taken"),
+        Assumption(
+            "paper-equation",
+            not linux,
+            "Linux divides by baseRTT; the equations here divide by RTT" if linux else "",
+        ),
+    ]
+
+
+def _rest(scenario: Scenario) -> list[Assumption]:
+    known = ("window-not-limited", "one-ack-a-packet")
+    return [a for a in left_out(scenario) if a.name not in known]
