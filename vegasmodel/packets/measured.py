@@ -149,7 +149,8 @@ def _mean(
     weight = np.where(weight.sum(axis=0) > 0, weight, np.where(known, weights, 0.0))
     total = weight.sum(axis=0)
     top = (weight * np.where(known, chosen, 0.0)).sum(axis=0)
-    return np.divide(top, total, out=np.full(total.shape, math.nan), where=total > 0)
+    mean: Floats = np.divide(top, total, out=np.full(total.shape, math.nan), where=total > 0)
+    return mean
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:

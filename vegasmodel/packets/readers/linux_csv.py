@@ -52,7 +52,7 @@ def read(source: Source) -> Trace:
         "rtt": "the kernel's smoothed RTT",
         "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
     }
-    return snapshots.trace("linux", about, {})
+    return snapshots.trace("linux", about)
 
 
 def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:

@@ -76,9 +76,7 @@ class Snapshots:
                 joined.append((time, samples))
         return joined
 
-    def trace(
-        self, engine: str, provenance: Mapping[str, str], packet_size: Mapping[str, float]
-    ) -> Trace:
+    def trace(self, engine: str, provenance: Mapping[str, str]) -> Trace:
         """The grid: times of the snapshots; counters become differences and rates."""
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
@@ -95,7 +93,6 @@ class Snapshots:
                     grids[key][k, index[name]] = value
         seen = np.array([[name in row for name in names] for _, row in rows])
         variables = _variables(grids, times, seen)
-        variables["packet_size"] = np.array([packet_size.get(n, math.nan) for n in names])
         return make(engine, times[1:], names, variables, begin=times[0], provenance=provenance)
 
 

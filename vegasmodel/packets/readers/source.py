@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import NoReturn
 
 from vegasmodel.packets.trace import TraceError
 
@@ -22,7 +22,7 @@ class Source:
             mode = self.path.stat().st_mode
             if not stat.S_ISREG(mode):
                 raise TraceError(path, "", "no regular file", "a regular file")
-            self.file: BinaryIO = self.path.open("rb")
+            self.file = self.path.open("rb")
         except OSError as error:
             raise TraceError(path, "", error.strerror or "", "a readable file") from None
         except (ValueError, TypeError):

@@ -1,0 +1,133 @@
+"""Sums per flow and link over bins of time, in bounded memory however long the trace.
+
+The bins start 0.1 ms wide; when time runs past the last one, neighbours are merged and the width
+doubles.  With many flows there are fewer bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from vegasmodel.packets.trace import Floats, Trace, make
+
+# rows of ``Bins.flow``, ``[row, flow, bin]``; the last is a minimum, the others are sums
+DELIVERED, SENT, AGAIN, LOST, ACKS, RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(10)
+# rows of ``Bins.link``, ``[row, link, bin]``; the last is a maximum
+WAITED, SERVED, QUEUE_MAX = range(3)
+
+MAX_BINS = 4096
+MAX_CELLS = 2**19  # flows (or links) times bins
+FIRST_WIDTH = 1e-4  # seconds
+
+
+class Bins:
+    """``flow`` and ``link`` hold the sums; bin i covers ``begin + [i, i + 1) width``."""
+
+    def __init__(self, begin: float = 0.0) -> None:
+        self.begin, self.width, self.count = begin, FIRST_WIDTH, MAX_BINS
+        self.flow: Floats = _empty(10, 16, MAX_BINS)
+        self.link: Floats = _empty(3, 16, MAX_BINS)
+        self.flow[RTT_MIN] = np.inf
+
+    @property
+    def end(self) -> float:
+        """Where the last bin ends."""
+        return self.begin + self.count * self.width
+
+    def reach(self, time: float) -> None:
+        """Widen the bins until ``time`` falls into one."""
+        while time >= self.end:
+            self._merge(self.count)
+
+    def grow_flows(self) -> None:
+        """Room for twice as many flows."""
+        more = _empty(10, self.flow.shape[1], self.count)
+        more[RTT_MIN] = np.inf
+        self.flow = np.concatenate([self.flow, more], axis=1)
+        self._shrink()
+
+    def grow_links(self) -> None:
+        """Room for twice as many links."""
+        more = _empty(3, self.link.shape[1], self.count)
+        self.link = np.concatenate([self.link, more], axis=1)
+        self._shrink()
+
+    def _shrink(self) -> None:
+        while max(self.flow.shape[1], self.link.shape[1]) * self.count > MAX_CELLS:
+            self._merge(self.count // 2)
+
+    def _merge(self, count: int) -> None:
+        """Join neighbours; ``count`` bins from now on, the later ones empty."""
+        half = self.count // 2
+        flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
+        flow[RTT_MIN] = np.inf
+        flow[:RTT_MIN, :, :half] = self.flow[:RTT_MIN, :, ::2] + self.flow[:RTT_MIN, :, 1::2]
+        np.minimum(
+            self.flow[RTT_MIN, :, ::2], self.flow[RTT_MIN, :, 1::2], out=flow[RTT_MIN, :, :half]
+        )
+        link[:QUEUE_MAX, :, :half] = self.link[:QUEUE_MAX, :, ::2] + self.link[:QUEUE_MAX, :, 1::2]
+        np.maximum(
+            self.link[QUEUE_MAX, :, ::2],
+            self.link[QUEUE_MAX, :, 1::2],
+            out=link[QUEUE_MAX, :, :half],
+        )
+        self.flow, self.link, self.count, self.width = flow, link, count, 2 * self.width
+
+    def index(self, time: float) -> int:
+        """Bin of a time that ``reach`` has seen."""
+        return min(int((time - self.begin) / self.width), self.count - 1)
+
+    def trace(
+        self,
+        engine: str,
+        last: float,
+        flows: list[str],
+        chosen: list[int],
+        variables: Mapping[str, Floats],
+        provenance: Mapping[str, str],
+        *,
+        links: list[str] | None = None,
+        known: tuple[str, ...] = (),
+    ) -> Trace:
+        """The trace of the ``chosen`` flows up to time ``last``.
+
+        ``known``: the counters that this source gives (an absent one is unknown, not zero).
+        ``variables``: whatever is not computed from the sums.
+        """
+        used = self.index(last) + 1
+        ends = self.begin + self.width * np.arange(1, used + 1)
+        start = self.begin + self.width * (used - 1)
+        ends[-1] = last if last > start else ends[-1]
+        lengths = np.diff(ends, prepend=self.begin)[:, None]
+        flow = self.flow[:, chosen, :used].swapaxes(1, 2)
+        rtt, window = _mean(flow, RTT_SUM), _mean(flow, WINDOW_SUM)
+        rtt_min = np.where(np.isinf(flow[RTT_MIN]), np.nan, flow[RTT_MIN])
+        entries: dict[str, Floats] = {
+            "throughput": flow[DELIVERED] / lengths,
+            "rtt": rtt,
+            "rtt_min": rtt_min,
+            "window": window,
+        }
+        rows = {"sent": SENT, "retransmits": AGAIN, "loss": LOST, "acks": ACKS}
+        entries |= {name: flow[row] for name, row in rows.items() if name in known}
+        if links:
+            link = self.link[:, : len(links), :used].swapaxes(1, 2)
+            entries["queue"] = link[WAITED] / lengths
+            entries["queue_max"] = link[QUEUE_MAX]
+            entries["served"] = link[SERVED] / lengths
+        entries |= variables
+        return make(
+            engine, ends, flows, entries, begin=self.begin, links=links, provenance=provenance
+        )
+
+
+def _empty(rows: int, items: int, bins: int) -> Floats:
+    return np.zeros((rows, items, bins))
+
+
+def _mean(flow: Floats, row: int) -> Floats:
+    total, count = flow[row], flow[row + 1]
+    mean: Floats = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return mean

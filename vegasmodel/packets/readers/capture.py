@@ -1,0 +1,129 @@
+"""Frames of pcap and pcapng files, one at a time, in bounded memory.
+
+dpkt's reader takes a block's length on trust (a negative one reads the whole file), keeps one
+interface a file and unpacks every option; so the file's own framing is read here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from vegasmodel.packets.readers.source import Source
+
+MAX_FRAME = 1 << 18  # bytes: tcpdump's own limit
+MAX_INTERFACES = 1024
+
+# magic number, as it stands in the file -> byte order, seconds per tick
+_MAGIC = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1e-6),
+    b"\xa1\xb2\xc3\xd4": (">", 1e-6),
+    b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
+    b"\xa1\xb2\x3c\x4d": (">", 1e-9),
+}
+_SECTION = b"\x0a\x0d\x0d\x0a"
+_ORDER = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+_INTERFACE, _OLD_PACKET, _SIMPLE, _PACKET = 1, 2, 3, 6
+_RESOLUTION, _OFFSET = 9, 14  # options of an interface
+
+Frame = tuple[float, int, bytes]
+
+
+def matches(head: bytes) -> bool:
+    """Whether the file begins as pcap or pcapng."""
+    return head[:4] in _MAGIC or (head[:4] == _SECTION and head[8:12] in _ORDER)
+
+
+def frames(source: Source) -> Iterator[Frame]:
+    """Time (s), link type and bytes of each frame.  A file cut off within a frame ends there."""
+    source.file.seek(0)
+    if source.head[:4] == _SECTION:
+        return _blocks(source)
+    return _records(source)
+
+
+def _records(source: Source) -> Iterator[Frame]:
+    """pcap: a header of 24 bytes, then records with 16 bytes before each."""
+    read = source.file.read
+    header = read(24)
+    if len(header) < 24:
+        source.fail("byte 0", header[:16], "a pcap header of 24 bytes")
+    order, tick = _MAGIC[header[:4]]
+    link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
+    unpack, at = struct.Struct(order + "IIII").unpack, 24
+    while len(record := read(16)) == 16:
+        seconds, ticks, size, _ = unpack(record)
+        if size > MAX_FRAME:
+            source.fail(f"byte {at}", size, f"a frame of at most {MAX_FRAME} bytes")
+        frame = read(size)
+        if len(frame) < size:
+            return
+        at += 16 + size
+        yield seconds + ticks * tick, link, frame
+
+
+def _blocks(source: Source) -> Iterator[Frame]:
+    """pcapng: blocks with their length before and after."""
+    read, at = source.file.read, 0
+    order, interfaces = "<", list[tuple[int, float, int]]()
+    while len(head := read(8)) == 8:
+        if head[:4] == _SECTION:
+            magic = read(4)
+            order, interfaces = _ORDER.get(magic, ""), []
+            if not order:
+                source.fail(f"byte {at}", magic, "a byte-order magic")
+            head += magic
+        kind, size = struct.unpack(order + "II", head[:8])
+        if size < len(head) + 4 or size > 2 * MAX_FRAME or size % 4:
+            source.fail(f"byte {at}", size, f"a block of 12 to {2 * MAX_FRAME} bytes")
+        body = read(size - len(head))
+        if len(body) < size - len(head):
+            return
+        if kind == _INTERFACE:
+            if len(interfaces) == MAX_INTERFACES:
+                source.fail(f"byte {at}", kind, f"at most {MAX_INTERFACES} interfaces")
+            interfaces.append(_interface(source, order, at, body[:-4]))
+        elif kind in (_PACKET, _OLD_PACKET):
+            yield _packet(source, order, at, kind, body[:-4], interfaces)
+        elif kind == _SIMPLE:
+            source.fail(f"byte {at}", "simple packet block", "packets with a time")
+        at += size
+
+
+def _interface(source: Source, order: str, at: int, body: bytes) -> tuple[int, float, int]:
+    """Link type, seconds per tick, offset in seconds."""
+    if len(body) < 8:
+        source.fail(f"byte {at}", body, "an interface of 8 bytes or more")
+    link, tick, offset, i = struct.unpack(order + "H", body[:2])[0], 1e-6, 0, 8
+    while i + 4 <= len(body):
+        code, size = struct.unpack(order + "HH", body[i : i + 4])
+        value = body[i + 4 : i + 4 + size]
+        if code == _RESOLUTION and len(value) == 1:
+            tick = (2.0 if value[0] & 128 else 10.0) ** -(value[0] & 127)
+        elif code == _OFFSET and len(value) == 8:
+            offset = struct.unpack(order + "q", value)[0]
+        if code == 0:
+            break
+        i += 4 + (size + 3) // 4 * 4
+    return link, tick, offset
+
+
+def _packet(
+    source: Source,
+    order: str,
+    at: int,
+    kind: int,
+    body: bytes,
+    interfaces: list[tuple[int, float, int]],
+) -> Frame:
+    if len(body) < 20:
+        source.fail(f"byte {at}", body, "a packet block of 20 bytes or more")
+    which, high, low, size, _ = struct.unpack(order + "IIIII", body[:20])
+    if kind == _OLD_PACKET:
+        which = struct.unpack(order + "H", body[:2])[0]
+    if which >= len(interfaces):
+        source.fail(f"byte {at}", which, f"an interface below {len(interfaces)}")
+    if size > len(body) - 20:
+        source.fail(f"byte {at}", size, f"a frame of at most {len(body) - 20} bytes")
+    link, tick, offset = interfaces[which]
+    return offset + ((high << 32) | low) * tick, link, body[20 : 20 + size]

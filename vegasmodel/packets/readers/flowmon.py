@@ -1,0 +1,176 @@
+"""ns-3 FlowMonitor XML: sums per flow over its whole life, so one interval of time.
+
+A flow's packets are the received ones (repeats included: FlowMonitor does not tell them apart).
+A flow whose reverse carries larger packets is that one's ACKs; the two mean delays add up to its
+RTT.  Entities and document types are refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from xml.parsers import expat
+
+import numpy as np
+
+from vegasmodel.packets.readers.source import Source
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
+
+CHUNK = 1 << 16
+MAX_PENDING = 1 << 20  # bytes of one tag
+MAX_DEPTH = 32
+MAX_COUNT = 1e15
+MAX_SECONDS = 1e9
+_NUMBER = re.compile(
+    r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?)(s|ms|us|ns|ps|fs)?", re.IGNORECASE
+)
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, None: 1e-9}
+_TIMES = ("timeFirstTxPacket", "timeLastTxPacket", "timeLastRxPacket", "delaySum")
+_COUNTS = ("txBytes", "txPackets", "rxPackets", "lostPackets")
+Stats = dict[str, float]
+Address = tuple[str, str, str, str, str]
+
+
+def matches(head: bytes) -> bool:
+    """Whether the file begins as FlowMonitor's XML."""
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"<FlowMonitor" in head
+
+
+def read(source: Source) -> Trace:
+    """Read the whole file.  Raises ``TraceError`` with the line."""
+    document = _Document(source)
+    document.parse()
+    flows = {key: stats for key, stats in document.flows.items() if stats["rxPackets"] > 0}
+    names = {key: _name(key, document.addresses) for key in flows}
+    if len(set(names.values())) < len(names):
+        names = {key: f"{name} #{key}" for key, name in names.items()}
+    by_address = {document.addresses[key]: key for key in flows if key in document.addresses}
+    chosen, rtts = [], []
+    for key, stats in flows.items():
+        address = document.addresses.get(key)
+        back = by_address.get(_reversed(address)) if address else None
+        other = flows.get(back) if back is not None else None
+        if other is not None and _size(other) > _size(stats):
+            continue  # the ACKs of the other
+        chosen.append(key)
+        delay = stats["delaySum"] / stats["rxPackets"]
+        ack = other["delaySum"] / other["rxPackets"] if other is not None else math.nan
+        rtts.append(delay + ack)
+    if not chosen:
+        source.fail("", "no flow", "a flow that received packets")
+
+    def column(name: str) -> Floats:
+        return np.array([flows[key][name] for key in chosen])
+
+    begin = float(column("timeFirstTxPacket").min())
+    end = float(column("timeLastRxPacket").max())
+    if not end > begin:
+        source.fail("", end, "a flow that lasts longer than an instant")
+    variables = {
+        "throughput": column("rxPackets")[None] / (end - begin),
+        "sent": column("txPackets")[None],
+        "loss": column("lostPackets")[None],
+        "rtt": np.array(rtts)[None],
+        "first": column("timeFirstTxPacket"),
+        "last": column("timeLastRxPacket"),
+        "packet_size": np.array([_size(flows[key]) for key in chosen]),
+    }
+    about = {
+        "format": "ns-3 FlowMonitor",
+        "throughput": "packets received, repeats included",
+        "rtt": "mean delay of the data plus mean delay of the ACKs",
+    }
+    return make(
+        "ns3", [end], [names[key] for key in chosen], variables, begin=begin, provenance=about
+    )
+
+
+class _Document:
+    """Fills ``flows`` and ``addresses`` while expat reads."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.flows: dict[int, Stats] = {}
+        self.addresses: dict[int, Address] = {}
+        self.path: list[str] = []
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.parser.EntityDeclHandler = self._refuse
+
+    def parse(self) -> None:
+        source, fed = self.source, 0
+        source.file.seek(0)
+        try:
+            while chunk := source.file.read(CHUNK):
+                self.parser.Parse(chunk, False)
+                fed += len(chunk)
+                if fed - self.parser.CurrentByteIndex > MAX_PENDING:
+                    self._fail("a long tag", f"tags of at most {MAX_PENDING} bytes")
+            self.parser.Parse(b"", True)
+        except (expat.ExpatError, LookupError, UnicodeError) as error:
+            reason = expat.errors.messages.get(getattr(error, "code", 0), "encoding")
+            self._fail(reason, "well-formed XML of FlowMonitor")
+
+    def _fail(self, value: object, expected: str) -> None:
+        self.source.fail(f"line {self.parser.CurrentLineNumber}", value, expected)
+
+    def _refuse(self, *_: object) -> None:
+        self._fail("a document type", "XML without document types and entities")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if not self.path and name != "FlowMonitor":
+            self._fail(name[:60], "the element FlowMonitor")
+        if len(self.path) >= MAX_DEPTH:
+            self._fail("deep nesting", f"at most {MAX_DEPTH} levels")
+        self.path.append(name)
+        if name != "Flow" or len(self.path) != 3:
+            return
+        key = int(self._value(attributes, "flowId", 1e9))
+        if self.path[1] == "FlowStats":
+            if len(self.flows) == 2 * MAX_FLOWS:
+                self._fail("one flow more", f"at most {2 * MAX_FLOWS} flows")
+            self.flows[key] = {
+                **{
+                    what: self._value(attributes, what, MAX_SECONDS, seconds=True)
+                    for what in _TIMES
+                },
+                **{what: self._value(attributes, what, MAX_COUNT) for what in _COUNTS},
+            }
+        elif self.path[1] in ("Ipv4FlowClassifier", "Ipv6FlowClassifier"):
+            if len(self.addresses) == 2 * MAX_FLOWS:
+                self._fail("one flow more", f"at most {2 * MAX_FLOWS} flows")
+            keys = ("sourceAddress", "sourcePort", "destinationAddress", "destinationPort")
+            self.addresses[key] = (
+                *(attributes.get(what, "?")[:50] for what in keys),
+                attributes.get("protocol", "?")[:5],
+            )  # type: ignore[assignment]
+
+    def _end(self, _: str) -> None:
+        self.path.pop()
+
+    def _value(
+        self, attributes: dict[str, str], name: str, high: float, *, seconds: bool = False
+    ) -> float:
+        text = attributes.get(name, "")
+        found = _NUMBER.fullmatch(text) if len(text) < 64 else None
+        value = float(found[1]) * (_UNITS[found[2]] if seconds else 1.0) if found else math.nan
+        if not 0 <= value <= high or (found and found[2] and not seconds):
+            kind = 'a time such as "+7.2e+08ns"' if seconds else "a number"
+            self._fail(text[:60], f"{name}, {kind} from 0 to {high:g}")
+        return value
+
+
+def _size(stats: Stats) -> float:
+    """Bytes of a packet, IP header included: the mean."""
+    return stats["txBytes"] / stats["txPackets"] if stats["txPackets"] else math.nan
+
+
+def _name(key: int, addresses: dict[int, Address]) -> str:
+    known = addresses.get(key)
+    return "{}:{}>{}:{}".format(*known) if known else str(key)
+
+
+def _reversed(address: Address) -> Address:
+    return (*address[2:4], *address[:2], address[4])

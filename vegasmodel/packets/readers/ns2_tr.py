@@ -1,0 +1,172 @@
+"""ns-2: event traces (``+ - r d``, as ``trace-all`` writes them) and traced variables of agents.
+
+Both kinds of line may stand in one file.  From events: first deliveries at the destination,
+transmissions and retransmissions at the source, drops anywhere, RTT from a packet's first
+transmission to its ACK (packets sent once), packets in flight, and the queue of every link.  From
+variables: ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_``, ``ndatapack_``.
+
+A trace of the bottleneck alone has no sources and destinations: packets are then counted where
+the trace last sees the flow's first packet, and there is no RTT.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.packets.readers.bins import Bins
+from vegasmodel.packets.readers.source import Source
+from vegasmodel.packets.trace import MAX_FLOWS, MAX_LINKS, Floats, Trace
+
+BLOCK = 1 << 22  # bytes read at a time
+SLOTS = 1 << 15
+SENT_SLOTS = 1 << 17
+
+_EVENT = re.compile(rb"[-+rd]\s+[\d.e+-]+\s+\d+\s+\d+\s+\S+\s+\d+\s+\S+\s+\d+\s")
+_VARIABLE = re.compile(rb"\d[\d.e+-]*\s+\d+\s+-?\d+\s+\d+\s+-?\d+\s+[a-zA-Z]\w*\s+-?[\d.]+")
+_MESSAGES = {
+    4: "an ns-2 event (12 columns) or a traced variable (7 columns)",
+    5: "a time from 0 to 1e+10 s",
+    6: "a time that does not decrease",
+    7: "lines of at most 4096 bytes",
+}
+
+
+def matches(head: bytes) -> bool:
+    """Whether one of the first lines is an event or a traced variable."""
+    lines = head.split(b"\n", 50)[:50]
+    return any(_EVENT.match(line) or _VARIABLE.match(line.lstrip()) for line in lines)
+
+
+def read(source: Source) -> Trace:
+    """Read the whole file in blocks.  Raises ``TraceError`` with the line."""
+    from vegasmodel.packets.readers import ns2_kernel as kernel  # Numba loads here
+
+    tables, bins = _tables(), Bins()
+    buffer: Any = np.empty(BLOCK + kernel.MAX_LINE + 1, dtype=np.uint8)
+    source.file.seek(0)
+    kept, final = 0, False
+    while not final:
+        got = source.file.readinto(buffer[kept : kept + BLOCK])
+        stop, at, final = kept + got, 0, got == 0
+        while True:
+            at = kernel.scan(
+                buffer, at, stop, final, tables, bins.flow, bins.link, bins.begin, bins.width
+            )
+            status = int(tables.counts[kernel.STATUS])
+            if status == kernel.DONE:
+                break
+            tables = _act(source, kernel, tables, bins, status, buffer[at:stop])
+        kept = stop - at
+        buffer[:kept] = buffer[at:stop].copy()
+    return _finish(source, kernel, tables, bins)
+
+
+def _tables() -> Any:
+    from vegasmodel.packets.readers import ns2_kernel as kernel
+
+    return kernel.Tables(
+        counts=np.zeros(4, dtype=np.int64),
+        clock=np.zeros(1),
+        flow=np.zeros((16, kernel.FLOW_COLUMNS), dtype=np.int64),
+        flow_times=np.zeros((16, 2)),
+        flow_slots=np.full(SLOTS, -1, dtype=np.int64),
+        received=np.zeros((16, kernel.WORDS), dtype=np.uint64),
+        link=np.zeros((16, 4), dtype=np.int64),
+        link_times=np.zeros(16),
+        link_slots=np.full(SLOTS, -1, dtype=np.int64),
+        sent_key=np.full((SENT_SLOTS, 2), -1, dtype=np.int64),
+        sent_time=np.full(SENT_SLOTS, np.nan),
+    )
+
+
+def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
+    """Do what the scan asked for, or refuse the line."""
+    line = int(tables.counts[kernel.LINES]) + 1
+    text = bytes(rest[:200]).split(b"\n")[0]
+    if status == kernel.BEYOND:
+        words = text.split()
+        time = float(words[1] if words[0] in (b"+", b"-", b"r", b"d") else words[0])
+        bins.reach(time)
+        return tables
+    if status == kernel.FLOWS_FULL:
+        if len(tables.flow) > MAX_FLOWS:
+            source.fail(f"line {line}", text[:60], f"at most {MAX_FLOWS} flows")
+        bins.grow_flows()
+        names = ("flow", "flow_times", "received")
+        return tables._replace(**{name: _double(getattr(tables, name)) for name in names})
+    if status == kernel.LINKS_FULL:
+        if len(tables.link) > MAX_LINKS:
+            source.fail(f"line {line}", text[:60], f"at most {MAX_LINKS} links")
+        bins.grow_links()
+        return tables._replace(
+            **{name: _double(getattr(tables, name)) for name in ("link", "link_times")}
+        )
+    return source.fail(f"line {line}", text[:60].decode("ascii", "replace"), _MESSAGES[status])
+
+
+def _double(table: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([table, np.zeros_like(table)])
+
+
+def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
+    flows, links = int(tables.counts[kernel.N_FLOWS]), int(tables.counts[kernel.N_LINKS])
+    if flows == 0:
+        source.fail("", "no flow", "data packets or traced variables")
+    rows, times = tables.flow[:flows], tables.flow_times[:flows]
+    last = float(tables.clock[0])
+    names, order = _names(kernel, rows)
+    events = bool(rows[:, kernel.EVENTS].any())
+    about = {
+        "format": "ns-2 events" if events else "ns-2 traced variables",
+        "throughput": "first deliveries at the destination" if events else "growth of ack_",
+        "window": "cwnd_" if rows[:, kernel.CWND].any() else "packets in flight",
+        "rtt": "first transmission to ACK, packets sent once" if events else "rtt_",
+    }
+    sizes = rows[order, kernel.SIZE].astype(float)
+    variables: dict[str, Floats] = {
+        "first": times[order, 0],
+        "last": times[order, 1],
+        "packet_size": np.where(sizes > 0, sizes, np.nan),
+    }
+    known = ("sent", "retransmits", "loss", "acks") if events else ("retransmits",)
+    table = tables.link[:links]
+    return bins.trace(
+        "ns2",
+        last,
+        names,
+        order,
+        variables,
+        about,
+        links=[f"{a}-{b}" for a, b in table[:, [kernel.FROM, kernel.TO]]],
+        known=known,
+    )
+
+
+def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
+    """Flow ids if they differ, in their order; else addresses, in order of appearance."""
+    ids = rows[:, kernel.FID].tolist()
+    if len(set(ids)) == len(ids) and min(ids) >= 0:
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        return [str(ids[i]) for i in order], order
+    names = [
+        f"{_node(row[kernel.SRC])}.{row[kernel.SPORT]}>{_node(row[kernel.DST])}.{row[kernel.DPORT]}"
+        for row in rows
+    ]
+    return names, list(range(len(rows)))
+
+
+def _node(packed: int) -> str:
+    """A node's address; the kernel packs hierarchical ones into negative numbers."""
+    if packed >= 0:
+        return str(packed)
+    code = -2 - int(packed)
+    levels, code = code % 8, code // 8
+    parts = []
+    for _ in range(levels):
+        parts.append(str(code % 4096))
+        code //= 4096
+    return ".".join(reversed(parts))

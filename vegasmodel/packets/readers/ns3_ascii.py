@@ -1,0 +1,117 @@
+"""ns-3 ascii traces: ``+ - d r`` (and ``t``) events of devices, TCP over IPv4 inside.
+
+A flow is watched at the device where its first segment shows: segments that are sent there, ACKs
+that are received there, as in a capture at the sender.  Drops count wherever they happen.  Every
+device's transmit queue is a link, named ``node/device``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from vegasmodel.packets.readers.bins import QUEUE_MAX, SERVED, WAITED, Bins
+from vegasmodel.packets.readers.connections import Connections, Key
+from vegasmodel.packets.readers.source import MAX_TIME, Source
+from vegasmodel.packets.trace import MAX_LINKS, Trace
+
+_LINE = re.compile(
+    r"([-+drt]) (\S{1,40}) /NodeList/(\d{1,9})/"
+    r"(?:DeviceList/(\d{1,9})|\$ns3::Ipv4L3Protocol)(\S*)"
+)
+_IP = re.compile(r"length: (\d{1,9}) ([\d.]{7,15}) > ([\d.]{7,15})\)")
+_TCP = re.compile(
+    r"ns3::TcpHeader \((\d{1,5}) > (\d{1,5}) \[[^]]{0,60}\] Seq=(\d{1,10}) Ack=(\d{1,10})"
+)
+_STAMP = re.compile(r"TcpOptionTimestamp\((\d{1,10});(\d{1,10})\)")
+_PAYLOAD = re.compile(r"Payload \(size=(\d{1,9})\)|Payload Fragment \[(\d{1,9}):(\d{1,9})\]")
+_HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")
+
+
+def matches(head: bytes) -> bool:
+    """Whether one of the first lines is an event of a node."""
+    return any(_HEAD.match(line) for line in head.split(b"\n", 50)[:50])
+
+
+def read(source: Source) -> Trace:
+    """Read the whole file.  Raises ``TraceError`` with the line."""
+    connections = Connections(source)
+    queues = _Queues(source, connections.bins)
+    places: dict[Key, tuple[str, str | None]] = {}  # where a flow is watched
+    for number, text in source.lines():
+        if not text or text[0] == "#":
+            continue
+        line = _LINE.match(text)
+        if line is None:
+            source.fail(
+                f"line {number}", text[:60], "an ns-3 event such as '+ 2.0 /NodeList/0/...'"
+            )
+        kind, when, node, device, _ = line.groups()
+        where = f"line {number}"
+        connections.clock(source.number(when, number, "a time", 0.0, MAX_TIME), where)
+        if device is not None and kind in "+-":
+            queues.event(f"{node}/{device}", kind, connections.now, where)
+        ip, tcp = _IP.search(text, line.end()), _TCP.search(text, line.end())
+        if ip is None or tcp is None:
+            continue
+        sport, dport, seq, ack = (int(x) for x in tcp.groups())
+        size = sum(
+            int(whole) if whole else max(int(b) - int(a), 0)
+            for whole, a, b in _PAYLOAD.findall(text, tcp.end())
+        )
+        stamps = _STAMP.search(text, tcp.end())
+        stamp, echo = (int(x) for x in stamps.groups()) if stamps else (-1, -1)
+        key = (ip[2], sport, ip[3], dport)
+        at = (node, device)
+        if kind in "+t" and size:
+            if places.setdefault(key, at) == at:
+                headers = max(int(ip[1]) - size, 0)
+                connections.data(key, seq & 0xFFFFFFFF, size, headers, echo, where)
+        elif kind == "d":
+            connections.lost(key, size)
+        elif kind == "r":
+            back = (*key[2:], *key[:2])
+            flow = connections.flows.get(back)
+            if flow is not None and places[back] == at:
+                connections.ack(flow, ack & 0xFFFFFFFF, stamp)
+    flows = connections.flows
+    return connections.trace(
+        "ns3",
+        {key: "{}:{}>{}:{}".format(*key) for key in flows},
+        {key: (*key[2:], *key[:2]) for key in flows},
+        {"format": "ns-3 ascii"},
+        ("sent", "retransmits", "loss", "acks"),
+        links=list(queues.index),
+    )
+
+
+class _Queues:
+    """Waiting packets per device: ``+`` joins, ``-`` leaves."""
+
+    def __init__(self, source: Source, bins: Bins) -> None:
+        self.source, self.bins = source, bins
+        self.index: dict[str, int] = {}
+        self.waiting: list[int] = []
+        self.since: list[float] = []
+
+    def event(self, name: str, kind: str, time: float, where: str) -> None:
+        bins, e = self.bins, self.index.get(name)
+        if e is None:
+            if len(self.index) == MAX_LINKS:
+                self.source.fail(where, name, f"at most {MAX_LINKS} devices")
+            if len(self.index) == bins.link.shape[1]:
+                bins.grow_links()
+            e = self.index[name] = len(self.index)
+            self.waiting.append(0)
+            self.since.append(time)
+        waiting, since = self.waiting[e], self.since[e]
+        if waiting and time > since:
+            for k in range(bins.index(since), bins.index(time) + 1):
+                low = bins.begin + k * bins.width
+                part = min(time, low + bins.width) - max(since, low)
+                if part > 0:
+                    bins.link[WAITED, e, k] += waiting * part
+                    bins.link[QUEUE_MAX, e, k] = max(bins.link[QUEUE_MAX, e, k], waiting)
+        self.since[e] = time
+        self.waiting[e] = waiting + 1 if kind == "+" else max(waiting - 1, 0)
+        if kind == "-":
+            bins.link[SERVED, e, bins.index(time)] += 1

@@ -1,0 +1,142 @@
+"""tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
+
+Times count from the first packet.  What is not TCP, and fragments, are passed over.  The capture
+is best taken at the sender; see ``connections`` for what is measured elsewhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+
+from vegasmodel.packets.readers import capture
+from vegasmodel.packets.readers.connections import Connections, Key
+from vegasmodel.packets.readers.source import Source
+from vegasmodel.packets.trace import Trace
+
+matches = capture.matches
+
+# link type -> offset of the EtherType, or of IP itself where there is none (negative - 1)
+_ETHERTYPE = {1: 12, 113: 14, 276: 0}
+_BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
+_AFTER = {1: 14, 113: 16, 276: 20}
+_VLAN = (0x8100, 0x88A8, 0x9100)
+_EXTENSIONS = (0, 43, 60)  # IPv6: hop by hop, routing, destination
+_STAMPED = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
+_TCP = struct.Struct(">HHIIBB").unpack_from
+_STAMPS = struct.Struct(">II").unpack_from
+
+
+def read(source: Source) -> Trace:
+    """Read the whole capture.  Raises ``TraceError`` with the byte."""
+    connections = Connections(source)
+    flows, place = connections.flows, "a packet"
+    sizes: dict[Key, int] = {}
+    for time, link, frame in capture.frames(source):
+        found = _tcp(source, link, frame)
+        if found is None:
+            continue
+        addresses, at, end, ip = found
+        if len(frame) < at + 20:
+            continue
+        sport, dport, seq, number, offset, flags = _TCP(frame, at)
+        header = (offset >> 4) * 4
+        size = end - at - header
+        if header < 20 or size < 0:
+            continue
+        connections.clock(time, place)
+        stamp, echo = _stamps(frame, at, header)
+        sender, receiver = (addresses[0], sport), (addresses[1], dport)
+        if flags & 2 and len(sizes) < 100_000:
+            mss = _segment_size(frame, at, header)
+            if mss:
+                sizes[receiver, sender] = mss - (12 if stamp >= 0 else 0)
+        if size:
+            connections.data((sender, receiver), seq, size, at - ip + header, echo, place)
+        if flags & 16:
+            flow = flows.get((receiver, sender))
+            if flow is not None:
+                connections.ack(flow, number, stamp)
+    for key, flow in flows.items():
+        flow.mss = max(sizes.get(key, 0), 0)
+    return connections.trace(
+        "pcap",
+        {key: _name(*key) for key in flows},  # type: ignore[arg-type]
+        {key: key[::-1] for key in flows},
+        {"format": "pcap or pcapng"},
+        ("sent", "retransmits", "acks"),
+    )
+
+
+def _tcp(
+    source: Source, link: int, frame: bytes
+) -> tuple[tuple[bytes, bytes], int, int, int] | None:
+    """Addresses, where the TCP header begins, where the packet ends, where IP begins."""
+    if link in _ETHERTYPE:
+        at, ip = _ETHERTYPE[link], _AFTER[link]
+        kind = int.from_bytes(frame[at : at + 2])
+        while kind in _VLAN and len(frame) > ip + 4:
+            kind, ip = int.from_bytes(frame[ip + 2 : ip + 4]), ip + 4
+        if kind not in (0x0800, 0x86DD):
+            return None
+    elif link in _BARE:
+        ip = _BARE[link]
+    else:
+        source.fail("link type", link, "Ethernet, Linux cooked, loopback or raw IP")
+    if len(frame) < ip + 20:
+        return None
+    version = frame[ip] >> 4
+    if version == 4:
+        fragment = frame[ip + 6] & 0x3F or frame[ip + 7]
+        if frame[ip + 9] != 6 or fragment:
+            return None
+        # a length of 0 stands for a packet that the network card will cut
+        length = (frame[ip + 2] << 8 | frame[ip + 3]) or len(frame) - ip
+        addresses = frame[ip + 12 : ip + 16], frame[ip + 16 : ip + 20]
+        return addresses, ip + (frame[ip] & 15) * 4, ip + length, ip
+    if version == 6 and len(frame) >= ip + 40:
+        at, following = ip + 40, frame[ip + 6]
+        for _ in range(8):
+            if following not in _EXTENSIONS or len(frame) < at + 2:
+                break
+            following, at = frame[at], at + (frame[at + 1] + 1) * 8
+        if following != 6:
+            return None
+        length = (frame[ip + 4] << 8 | frame[ip + 5]) or len(frame) - ip - 40
+        return (frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]), at, ip + 40 + length, ip
+    return None
+
+
+def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
+    """Where the value of an option of a TCP header begins; 0 if it is not there."""
+    i, end = at + 20, min(at + header, len(frame))
+    while i + 1 < end and frame[i]:
+        if frame[i] == 1:
+            i += 1
+            continue
+        if frame[i] == kind and frame[i + 1] == size and i + size <= end:
+            return i + 2
+        i += max(frame[i + 1], 2)
+    return 0
+
+
+def _stamps(frame: bytes, at: int, header: int) -> tuple[int, int]:
+    """Timestamp and echo; -1 where there are none."""
+    if header == 20:
+        return -1, -1
+    usual = frame[at + 20 : at + 24] == _STAMPED and len(frame) >= at + 32
+    i = at + 24 if usual else _options(frame, at, header, 8, 10)
+    return _STAMPS(frame, i) if i else (-1, -1)
+
+
+def _segment_size(frame: bytes, at: int, header: int) -> int:
+    i = _options(frame, at, header, 2, 4)
+    return int.from_bytes(frame[i : i + 2]) if i else 0
+
+
+def _name(sender: tuple[bytes, int], receiver: tuple[bytes, int]) -> str:
+    def text(host: bytes, port: int) -> str:
+        address = ipaddress.ip_address(host)
+        return f"{address}:{port}" if address.version == 4 else f"[{address}]:{port}"
+
+    return f"{text(*sender)}>{text(*receiver)}"

@@ -1,0 +1,126 @@
+"""``ss -tin`` over time: a log of snapshots, each after a line with its time.
+
+A line of its own gives the time, as ``date +%s.%N`` (seconds) or ``date -Ins`` (ISO 8601) print
+it; what ``ss`` prints follows, with the details on a second line or (``-O``) on the same::
+
+    while sleep 0.1; do date +%s.%N; ss -tin dst 10.0.0.2; done > log
+
+Times count from the first snapshot.  Throughput is the growth of ``bytes_acked`` over ``mss``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+
+from vegasmodel.packets.readers.snapshots import Sample, Snapshots
+from vegasmodel.packets.readers.source import MAX_TIME, Source
+from vegasmodel.packets.trace import Trace
+
+_SECONDS = re.compile(r"[#\s]*(\d{1,12}(?:[.,]\d{1,9})?)\s*")
+_ISO = re.compile(
+    r"[#\s]*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[-+]\d\d:?\d\d)?\s*"
+)
+# counts of the two queues, then both ends; the state before them may be left out
+_SOCKET = re.compile(
+    r"(?:[A-Z][A-Z0-9-]{2,12}\s+)?\d+\s+\d+\s+(\S{1,80}:\w{1,6})\s+(\S{1,80}:\w{1,6})(?:\s|$)"
+)
+_DETAIL = re.compile(
+    r"(?:^|\s)(cwnd|rtt|minrtt|mss|bytes_acked|bytes_retrans|bytes_sent|retrans):([\d./]{1,40})"
+)
+_STATES = ("State", "Netid", "Recv-Q")
+
+
+def matches(head: bytes) -> bool:
+    """Whether the file looks like a log of ``ss``."""
+    text = head.decode("utf-8", "replace")
+    lines = text.split("\n", 200)[:200]
+    sockets = any(_SOCKET.match(line.strip()) for line in lines)
+    return sockets and re.search(r"\s(cwnd|rtt|mss):\d", text) is not None
+
+
+def read(source: Source) -> Trace:
+    """Read the whole log.  Raises ``TraceError`` with the line."""
+    snapshots = Snapshots(source)
+    now, origin, flow = math.nan, math.nan, ""
+    for number, text in source.lines():
+        stripped = text.strip()
+        if not stripped or stripped.startswith(_STATES):
+            continue
+        when = _time(stripped)
+        if when is not None:
+            if not (0 <= when <= MAX_TIME and not when < now):
+                source.fail(f"line {number}", stripped[:60], "a time that does not decrease")
+            origin = when if math.isnan(origin) else origin
+            now, flow = when, ""
+            continue
+        socket = _SOCKET.match(stripped)
+        if socket:
+            flow, details = f"{socket[1]}>{socket[2]}", stripped[socket.end() :]
+        else:
+            details = stripped
+        fields = dict(_DETAIL.findall(details))
+        if "cwnd" not in fields:
+            if not socket and not text[:1].isspace():
+                source.fail(f"line {number}", stripped[:60], "a time, or what ss -tin prints")
+            continue
+        if math.isnan(now):
+            source.fail(f"line {number}", stripped[:60], "a line with the time before it")
+        if not flow:
+            source.fail(f"line {number}", stripped[:60], "a socket before its details")
+        sample = _sample(source, number, fields)
+        if sample is None:
+            continue
+        snapshots.add(number, now - origin, flow, sample)
+    about = {
+        "format": "ss -tin",
+        "throughput": "bytes_acked / mss",
+        "window": "the kernel's cwnd",
+        "rtt": "the kernel's smoothed RTT",
+        "base_rtt": "the kernel's minrtt",
+        "origin": repr(origin),
+    }
+    return snapshots.trace("linux", about)
+
+
+def _time(text: str) -> float | None:
+    found = _SECONDS.fullmatch(text)
+    if found:
+        return float(found[1].replace(",", "."))
+    found = _ISO.fullmatch(text)
+    if not found:
+        return None
+    zone = "+00:00" if found[3] in (None, "Z") else found[3]
+    try:
+        moment = datetime.datetime.fromisoformat(found[1].replace(" ", "T") + zone)
+    except ValueError:
+        return None
+    return moment.timestamp() + float(f"0.{found[2] or 0}")
+
+
+def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
+    """The state of one socket; None for one that has sent nothing yet."""
+
+    def number(name: str, low: float = 0.0) -> float:
+        return source.number(fields[name], line, name, low, 1e18)
+
+    if "bytes_acked" not in fields or "mss" not in fields:
+        return None
+    size = number("mss", 1.0)
+    rtt, _, _ = fields.get("rtt", "nan").partition("/")
+    sample = {
+        "window": number("cwnd"),
+        "delivered": number("bytes_acked") / size,
+        "retransmits": 0.0,
+    }
+    if "rtt" in fields:
+        sample["rtt"] = source.number(rtt, line, "rtt", 0.0, 1e9) * 1e-3
+    if "minrtt" in fields:
+        sample["base_rtt"] = number("minrtt") * 1e-3
+    if "bytes_retrans" in fields:
+        sample["retransmits"] = number("bytes_retrans") / size
+    elif "retrans" in fields:  # unrecovered / total, in packets
+        total = fields["retrans"].partition("/")[2]
+        sample["retransmits"] = source.number(total, line, "retrans", 0.0, 1e18)
+    return sample
