@@ -94,6 +94,43 @@ def predict(
 
 
 @app.command()
+def simulate(
+    scenario: File,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the trajectories as a trace (.parquet).")
+    ] = None,
+    plot: Plot = None,
+    samples: Annotated[int, typer.Option(help="Instants, evenly over the duration.")] = 2001,
+    json: Json = False,
+) -> None:
+    """Fluid trajectories: windows, rates, RTTs and queues over time.
+
+    Example: vegasmodel simulate mixed.toml --plot windows.png
+    """
+    from vegasmodel import console, fluid, trajectories
+    from vegasmodel.rules import Integer
+    from vegasmodel.scenario import load
+    from vegasmodel.units import FieldError
+
+    _check_picture(plot)
+    Integer(2, 1_000_000).check(samples, "--samples")
+    if out is not None:
+        console.output_path(out, "--out", (".parquet",))
+    case = load(scenario)
+    try:
+        data = fluid.simulate(case, samples=samples)
+    except ValueError as error:
+        raise FieldError(str(scenario), case.name, str(error)) from None
+    if out is not None:
+        trajectories.to_trace(data).write(out)
+    if plot is not None:
+        from vegasmodel import plots
+
+        plots.save(plots.trajectories(data), plot)
+    console.print_trajectories(data, json=json)
+
+
+@app.command()
 def measure(
     scenario: File,
     engine: Annotated[str, typer.Option(help="Packet-level simulator.")] = "ns2",

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +18,9 @@ from rich.text import Text
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError, format_time
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 SCHEMA = 1
 MAX_COLUMNS = 4  # groups or ratios side by side; the JSON has them all
@@ -161,6 +164,46 @@ def flow_table(result: Prediction, most: int = 50) -> Table:
     columns = ["flow", "pkt/s", "range", "baseRTT", "RTT", "loss", "ACKs", "rexmit"]
     keep = [i for i in range(len(columns)) if i < 2 or any(row[i] not in ("-", "") for row in rows)]
     return table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows], result.model)
+
+
+def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
+    """Means over the second half of a simulation, per flow and per link."""
+    half = data.isel(time=slice(data.sizes["time"] // 2, None))
+    means = half.mean("time", skipna=True)
+    flows: list[dict[str, Any]] = [
+        {
+            "name": str(name),
+            "window_pkt": _json_number(means["window"].values[i]),
+            "rate_pps": _json_number(means["rate"].values[i]),
+            "rtt_s": _json_number(means["rtt"].values[i]),
+        }
+        for i, name in enumerate(data["flow"].values)
+    ]
+    links: list[dict[str, Any]] = [
+        {"name": str(name), "queue_pkt": _json_number(means["queue"].values[i])}
+        for i, name in enumerate(data["link"].values)
+    ]
+    if json:
+        attrs = {key: value for key, value in data.attrs.items() if key != "scenario"}
+        scenario = data.attrs["scenario"]
+        print_json({"scenario": scenario, "provenance": attrs, "flows": flows, "links": links})
+        return
+    rows = [
+        [
+            str(f["name"]),
+            number(f["window_pkt"]),
+            number(f["rate_pps"]),
+            "-" if f["rtt_s"] is None else format_time(f["rtt_s"]),
+        ]
+        for f in flows
+    ]
+    out = console()
+    out.print(table(["flow", "window pkt", "pkt/s", "RTT"], rows, "Means over the second half"))
+    paragraphs([f"Queue at {x['name']}: {number(x['queue_pkt'])} packets." for x in links])
+
+
+def _json_number(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _time(seconds: float | None) -> str:

@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -18,6 +19,9 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -112,6 +116,27 @@ def curves(
     ax.legend(frameon=False)
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
+    return fig
+
+
+def trajectories(data: xr.Dataset, most: int = 8) -> Figure:
+    """Windows of the first ``most`` flows over time, and below them the queues."""
+    fig = figure(8.0, 5.6)
+    upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    time = data["time"].values
+    for i, name in enumerate(data["flow"].values[:most]):
+        color = COLORS[i % len(COLORS)]
+        upper.plot(time, data["window"].values[:, i], color=color, label=plain(str(name)), lw=1)
+    for i, name in enumerate(data["link"].values[:most]):
+        color = COLORS[i % len(COLORS)]
+        lower.plot(time, data["queue"].values[:, i], color=color, label=plain(str(name)), lw=1)
+    upper.set_ylabel("window (packets)")
+    lower.set(ylabel="queue (packets)", xlabel="time (s)")
+    upper.set_title(plain(str(data.attrs["scenario"])), loc="left")
+    for ax in (upper, lower):
+        ax.legend(frameon=False, loc="upper right")
+        ax.grid(alpha=0.25)
+        ax.spines[["top", "right"]].set_visible(False)
     return fig
 
 
