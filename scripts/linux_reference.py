@@ -1,0 +1,84 @@
+"""Make the Linux reference traces from the sampled CSV files: Parquet, scenarios, checksums.
+
+python scripts/linux_reference.py FOLDER    # with summary.csv and a CSV a run
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import sys
+from pathlib import Path
+
+from vegasmodel.packets.reading import read
+from vegasmodel.scenario import load
+
+ROOT = Path(__file__).parent.parent
+TRACES = ROOT / "vegasmodel" / "packets" / "reference" / "linux"
+SCENARIOS = ROOT / "paper_checks" / "linux"
+
+SCENARIO = """\
+# A run of the Linux kernel's tcp_vegas; the trace of the same name is in
+# vegasmodel/packets/reference/linux.
+name = "{run}"
+packet_size = "{wire_bytes} B"
+ack_size = "66 B"
+
+[[link]]
+capacity = "{c_pkts} pkt/s"
+buffer = "{buffer_pkts} pkt"
+{flows}
+[run]
+duration = "{dur_s} s"
+warmup = "{t_from_s} s"
+"""
+FLOW = """
+[[flow]]
+name = "{name}"
+law = "vegas"
+variant = "linux"
+rtt = "{base_rtt_true_ms} ms"
+start = "{start_s} s"
+alpha = {alpha}
+beta = {beta}
+gamma = {gamma}
+"""
+
+
+def main(folder: Path) -> None:
+    """Convert every run of ``folder/summary.csv``."""
+    TRACES.mkdir(parents=True, exist_ok=True)
+    SCENARIOS.mkdir(parents=True, exist_ok=True)
+    runs: dict[str, list[dict[str, str]]] = {}
+    with (folder / "summary.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            runs.setdefault(row["run"], []).append(row)
+    sums = []
+    for run, rows in runs.items():
+        named = zip(("first", "second"), rows, strict=True)
+        flows = "".join(FLOW.format(**row, name=name) for name, row in named)
+        toml = SCENARIOS / f"{run}.toml"
+        toml.write_text(SCENARIO.format(**rows[0], flows=flows), encoding="utf-8")
+        raw = folder / f"{run}.csv"
+        trace = read(raw, "linux_csv")
+        about = {
+            **trace.provenance,
+            "kernel": "Debian 6.1, module tcp_vegas, in a virtual machine that counts instructions",
+            "network": "one FIFO drop-tail bottleneck, offload off, no jitter, one ACK a packet",
+            "source": raw.name,
+            "source sha256": _sha256(raw),
+        }
+        trace = dataclasses.replace(trace, scenario=load(toml).fingerprint(), provenance=about)
+        target = TRACES / f"{run}.parquet"
+        trace.write(target)
+        sums.append(f"{_sha256(target)}  {target.name}\n")
+    (TRACES / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
