@@ -133,6 +133,9 @@ def run(
     for i, member in enumerate(members):
         start = member.start if starts is None else float(starts[i])
         _flow_record(member, flows[i], start + ahead(scenario, member))
+    # events at one instant are taken in an order that does not depend on the scenario's
+    order = np.argsort(flows, order=("start", "rtt", "law", "alpha", "beta", "stop"))
+    flows = flows[order]
     if first_window is not None:
         flows["first_window"] = first_window
     flows["cwnd"] = flows["first_window"]
@@ -155,4 +158,5 @@ def run(
         parts,
         seed,
     )
-    return Totals(int(status), int(events), flows, link[0], times, per_flow, queue)
+    back = np.argsort(order)
+    return Totals(int(status), int(events), flows[back], link[0], times, per_flow[:, back], queue)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.fluid.rounds_laws import NEVER, expire, window
-from vegasmodel.fluid.rounds_queue import advance, burst, chance, overflow
+from vegasmodel.fluid.rounds_queue import advance, burst, chance, overflow, waiting
 from vegasmodel.fluid.rounds_sender import plan
 from vegasmodel.fluid.rounds_state import DATA, TIMER, Record, Records, jit
 from vegasmodel.metrics import Floats
@@ -60,43 +60,48 @@ def _drop(link: Record, packets: float) -> None:
 @jit
 def _evenly(f: Record, ring: Records, link: Record) -> bool:
     """The stretch's evenly sent packets have arrived: who was lost, and when the rest return."""
-    back, delay = f.rtt + link.queue / link.capacity, 0.5 * (f.since_queue + link.queue)
     lost, picked = chance(link, f.spread)
     if not link.ecn:
         lost, picked = lost + picked, 0.0
     if lost > 0.0:
         _drop(link, lost)
-    over = overflow(link, f.spread - lost)
-    lost += over
+    lost += overflow(link, f.spread - lost)
     kept = f.spread - lost
     f.sent += f.spread
     f.lost += lost
-    least = f.rtt + min(f.since_queue, link.queue) / link.capacity
-    back = f.rtt + link.queue / link.capacity
-    rtt_sum = kept * (f.rtt + delay / link.capacity)
-    return _push(f, ring, f.time + back, f.first, kept, lost, rtt_sum, least, int(picked > 0.0))
+    before, after = waiting(link, f.since_queue), waiting(link, link.queue)
+    rtt_sum = kept * (f.rtt + 0.5 * (before + after))
+    least = f.rtt + min(before, after)
+    back = f.time + f.rtt + after
+    return _push(f, ring, back, f.first, kept, lost, rtt_sum, least, int(picked > 0.0))
 
 
 @jit
-def _at_once(
-    f: Record, ring: Records, link: Record, first: float, packets: float, offset: float
-) -> bool:
-    """Packets sent back to back at the end of the stretch: a new one finds those before it."""
+def _at_once(f: Record, ring: Records, link: Record, first: float, packets: float) -> bool:
+    """Packets sent back to back at the end of the stretch: each finds those before it."""
     lost, picked = chance(link, packets)
     if not link.ecn:
         lost, picked = lost + picked, 0.0
-    kept = burst(link, packets - lost, offset)
+    kept = burst(link, packets - lost)
     lost = packets - kept
-    found = max(link.queue + 0.5 * (kept + 1.0) - offset, 0.0)
-    least = f.rtt + max(link.queue + 1.0 - offset, 0.0) / link.capacity
-    link.arrived += packets
-    link.lost += lost
-    link.queue += kept
     f.sent += packets
     f.lost += lost
-    back = f.time + f.rtt + max(link.queue - offset, 0.0) / link.capacity
-    rtt_sum = kept * (f.rtt + found / link.capacity)
-    return _push(f, ring, back, first, kept, lost, rtt_sum, least, int(picked > 0.0))
+    link.arrived += packets
+    link.lost += lost
+    mark, fine = int(picked > 0.0), True
+    least = f.rtt + waiting(link, link.queue + 1.0)
+    one = min(kept, 1.0)
+    if kept > 0.0:
+        link.queue += one
+        fine = _push(f, ring, f.time + least, first, one, 0.0, one * least, least, mark)
+    if packets > 1.0 or lost > 0.0:
+        more = kept - one
+        link.queue += more
+        last = f.rtt + waiting(link, link.queue)
+        rtt_sum = 0.5 * more * (least + last + (1.0 / link.capacity if more > 0.0 else 0.0))
+        first += kept - more
+        fine = fine and _push(f, ring, f.time + last, first, more, lost, rtt_sum, least, mark)
+    return fine
 
 
 @jit
@@ -105,21 +110,18 @@ def finish(f: Record, ring: Records, link: Record) -> bool:
     link.rate -= f.rate
     f.rate = 0.0
     fine = True
-    offset = 0.0
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
     f.high = max(f.high, f.first + f.spread + f.burst)
     if f.spread > 0.0:
         fine = _evenly(f, ring, link)
-    else:
-        back = f.time + f.rtt + link.queue / link.capacity
+    elif f.again < 0.0 and f.burst == 0.0:
+        back = f.time + f.rtt + waiting(link, link.queue)
         fine = _push(f, ring, back, f.first, 0.0, 0.0, 0.0, NEVER, 0)
-        offset = max(1.0 - link.queue, 0.0)  # what finds the link idle does not wait for itself
     if f.again >= 0.0:
         f.retransmits += 1.0
-        fine = _at_once(f, ring, link, f.again, 1.0, offset) and fine
+        fine = _at_once(f, ring, link, f.again, 1.0) and fine
     if f.burst > 0.0:
-        first = f.first + f.spread
-        fine = _at_once(f, ring, link, first, f.burst, offset) and fine
+        fine = _at_once(f, ring, link, f.first + f.spread, f.burst) and fine
     return fine
 
 
@@ -141,10 +143,10 @@ def _record(flows: Records, link: Record, out_flow: Floats, out_queue: Floats, k
         active = f.high > 0.0 and link.now < f.stop
         out_flow[k, i, 0] = window(f) if active else 0.0
         out_flow[k, i, 1] = f.rate
-        out_flow[k, i, 2] = f.rtt + link.queue / link.capacity
+        out_flow[k, i, 2] = f.rtt + waiting(link, link.queue)
         out_flow[k, i, 3] = f.delivered
         out_flow[k, i, 4] = f.base
-    out_queue[k] = link.queue
+    out_queue[k] = max(link.queue - 1.0, 0.0)
 
 
 @jit
@@ -200,12 +202,12 @@ def march(
             f.next += f.burst
         f.since_queue = link.queue
         span = f.time - now
-        if span > 1e-12:
-            f.rate = f.spread / span
-            link.rate += f.rate
-        elif f.spread > 0.0:
+        if f.spread <= 1.0 or span < 1e-12:  # a packet is an instant, not a flow
             f.burst += f.spread
             f.spread = 0.0
+        else:
+            f.rate = f.spread / span
+            link.rate += f.rate
         events += 1
         if events > 2_000_000_000:
             return TOO_MANY_EVENTS, events

@@ -130,7 +130,7 @@ def _decide_linux(f: Record) -> None:
 
 
 @jit
-def end_round(f: Record, now: float) -> None:
+def end_round(f: Record, now: float, outstanding: float) -> None:
     """Vegas's decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
@@ -143,7 +143,7 @@ def end_round(f: Record, now: float) -> None:
                 f.base = rtt
         else:
             f.base = f.known_base
-        diff = (f.next - f.acked) - length * f.base / rtt
+        diff = outstanding - length * f.base / rtt
         _decide_ns2(f, diff, np.trunc(diff + 0.5))
     f.round_end, f.round_start = f.next, now
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER

@@ -1,8 +1,8 @@
-"""How the link delays and drops: a fluid queue between events, whole packets lost at events.
+"""How the link delays and drops: a fluid queue between events, whole packets at events.
 
-``queue`` is the work that an arriving packet finds, in packets: its delay is queue/capacity, and
-drop-tail takes it while that is at most the buffer (the packet in transmission is not counted by
-``buffer``, so the system holds B + 1).
+``queue`` is the work in the system, in packets, the one in transmission included: a packet that
+has just arrived waits for ``queue - 1`` others, and drop-tail takes it while that is at most
+``buffer``.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -46,7 +46,7 @@ def advance(link: Record, now: float) -> None:
     if link.discipline == RED:
         # one step of the moving average per arrival; an idle link counts as if it sent
         steps = span * (link.rate if after > 0.0 or before > 0.0 else link.capacity)
-        seen = max(area / span - 0.5, 0.0)  # waiting packets only, whole ones: q - 1/2 on average
+        seen = max(area / span - 1.0, 0.0)  # waiting packets only
         link.average += (1.0 - math.exp(-link.weight * steps)) * (seen - link.average)
 
 
@@ -91,20 +91,26 @@ def chance(link: Record, packets: float) -> tuple[float, float]:
 
 
 @jit
+def waiting(link: Record, queue: float) -> float:
+    """Seconds that the last of ``queue`` packets waits."""
+    return max(queue - 1.0, 0.0) / link.capacity
+
+
+@jit
 def overflow(link: Record, packets: float) -> float:
     """Of ``packets`` that arrived evenly until now, those that found the buffer full: they go."""
-    total = link.queue - link.buffer + link.excess
+    total = link.queue + link.excess - (link.buffer + 1.0)
     if total <= ROUNDING:
         return 0.0
     lost = min(np.ceil(total - ROUNDING), packets)
-    link.queue = link.buffer + min(total - lost, 1.0)
-    link.excess = max(total - lost - 1.0, 0.0)
+    link.queue = link.buffer + 1.0 + min(total - lost, 0.0)
+    link.excess = max(total - lost, 0.0)
     link.lost += lost
     return lost
 
 
 @jit
-def burst(link: Record, packets: float, offset: float) -> float:
-    """Of ``packets`` that arrive at once, those that find room.  The j-th finds q + j - offset."""
-    room = np.floor(link.buffer - link.queue + offset + ROUNDING)
+def burst(link: Record, packets: float) -> float:
+    """Of ``packets`` that arrive at once, those that find room: the j-th finds q + j - 1."""
+    room = np.floor(link.buffer + 1.0 - link.queue + ROUNDING)
     return min(max(room, 0.0), packets)

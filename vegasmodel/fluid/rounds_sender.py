@@ -95,26 +95,33 @@ def fill(f: Record, holes: Floats, first: float, count: float) -> float:
 
 @jit
 def _leave(f: Record, packets: float, spread: float) -> None:
-    """Send ``packets`` new ones, at most ``spread`` of them evenly and the rest at the end."""
+    """Send ``packets`` new ones, at most ``spread`` of them evenly and the rest at the end.
+
+    What one ACK releases leaves at once, when that ACK arrives: at the end.
+    """
     packets = fresh(f, packets)
     f.first = f.next
-    f.spread = min(packets, spread)
+    f.spread = min(packets, spread) if spread > 1.0 else 0.0
     f.burst = packets - f.spread
     f.next += packets
 
 
 @jit
-def _take(f: Record, p: Record, acks: float, now: float) -> float:
-    """Take ``acks`` ACKs off the parcel; returns when the last of them arrives."""
+def _take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
+    """Take ``acks`` ACKs off the parcel; returns when the last of them arrives.
+
+    ``sample``: they acknowledge something new, so Vegas times them.
+    """
     part = acks / p.count
     end = now + max(p.back - now, 0.0) * part
     share = p.rtt_sum * part
     f.rtt_last = p.rtt_sum / p.count
-    f.rtt_sum += share
-    f.rtt_count += acks
-    f.rtt_min = min(f.rtt_min, p.rtt_min)
-    if math.isnan(f.known_base):
-        f.base = min(f.base, p.rtt_min)
+    if sample:
+        f.rtt_sum += share
+        f.rtt_count += acks
+        f.rtt_min = min(f.rtt_min, p.rtt_min)
+        if math.isnan(f.known_base):
+            f.base = min(f.base, p.rtt_min)
     f.rtt_area += share
     f.rtt_samples += acks
     f.acks += acks
@@ -132,14 +139,14 @@ def _take(f: Record, p: Record, acks: float, now: float) -> float:
 def _new(f: Record, p: Record, now: float, step: float) -> float:
     """ACKs of new data, in order."""
     if f.law == VEGAS and f.acked >= f.round_end:
-        end_round(f, now)
+        end_round(f, now, f.next - f.acked)
     if f.marked:
         echo(f)
         f.marked = 0
     acks = min(_slice(p, now, step), acks_to_change(f))
     if f.round_end > f.acked:
         acks = min(acks, f.round_end - f.acked)
-    end = _take(f, p, acks, now)
+    end = _take(f, p, acks, now, True)
     f.acked += acks
     f.delivered += acks
     f.received = f.acked
@@ -149,7 +156,7 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     grow(f, acks)
     time_round(f, end)
     free = room(f, now)
-    _leave(f, free, free if swell else acks)
+    _leave(f, free, free if swell and acks > 1.0 else acks)
     return end
 
 
@@ -204,7 +211,7 @@ def _duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> 
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first
-    _take(f, p, acks, now)
+    _take(f, p, acks, now, scoreboard(f))
     f.delivered += fill(f, holes, first, acks)
     f.dups += acks
     if f.phase == RECOVERY:
@@ -238,29 +245,35 @@ def _filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> flo
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
     first = p.first
-    _take(f, p, acks, now)
-    f.rtt_count = max(f.rtt_count - acks, 0.0)  # a retransmission gives no sample
-    f.rtt_sum = max(f.rtt_sum - acks * f.rtt_last, 0.0) if f.rtt_count > 0.0 else 0.0
+    _take(f, p, acks, now, False)
     f.delivered += fill(f, holes, first, acks)
     f.next = max(f.next, f.acked)
     f.deadline = end + f.backoff * f.rto
     if f.phase == RECOVERY and f.acked < f.recover and f.holes > 0 and f.law != RENO:
         _partial(f, holes, now, end, acks)
         return end
+    if f.law == VEGAS:
+        _late_round(f, end, acks)
     counts = f.phase == OPEN or not scoreboard(f)
     f.phase, f.inflated, f.dups = OPEN, 0.0, 0.0
     swell = doubling(f)
-    if f.law != VEGAS and counts:
+    if counts and (f.law != VEGAS or f.variant != LINUX):
         grow(f, acks)
-    if f.law == VEGAS and f.acked >= f.round_end:
-        if f.variant == LINUX:  # begins a new cycle of Vegas after the loss
-            f.rtt_count = 0.0
-        end_round(f, end)
-        if f.variant != LINUX:
-            grow(f, acks)
     free = room(f, now)
-    _leave(f, free, free if swell else acks)
+    _leave(f, free, free if swell and acks > 1.0 else acks)
     return end
+
+
+@jit
+def _late_round(f: Record, now: float, acks: float) -> None:
+    """Vegas, when an ACK jumps over a filled hole: the decision, then the sample of that ACK."""
+    if f.acked > f.round_end:
+        if f.variant == LINUX:  # begins a new cycle after the loss
+            f.rtt_count = 0.0
+        end_round(f, now, f.next - f.acked + 1.0)
+    f.rtt_sum += acks * f.rtt_last
+    f.rtt_count += acks
+    f.rtt_min = min(f.rtt_min, f.rtt_last)
 
 
 @jit
@@ -340,7 +353,7 @@ def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> Non
     p = ring[f.head]
     if p.first < f.acked:  # the receiver had it already: nothing changes
         extra = min(p.count, f.acked - p.first)
-        f.time = _take(f, p, extra, now)
+        f.time = _take(f, p, extra, now, False)
     elif p.first > f.acked:
         f.time = _duplicate(f, p, holes, now, step)
     elif f.holes > 0:
