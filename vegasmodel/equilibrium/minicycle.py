@@ -9,8 +9,13 @@ the old one, grows alike until its backlog reaches its threshold, and then gives
 ``form="printed"`` evaluates the paper's formulas as they stand, see `minicycle_printed`.
 
 ``buffer`` counts waiting packets; the one in transmission is part of ``mu T``, since ``rtt``
-includes its transmission time.  So ``mu T + buffer`` packets fit, as the paper says, and ns-2's
-drop-tail limit (which does not count the packet in service either) is the same number.
+includes its transmission time.  So ``mu T + buffer`` packets fit, as the paper says.  ns-2's
+drop-tail limit L counts the packet in transmission (a burst into an idle link with L = 12 leaves 12
+packets, 11 of which waited), so a run of ns-2 with limit L is ``buffer = L - 1`` here.
+
+Where ns-2 differs beyond that: it decides once an RTT on the RTT before, so Vegas overshoots its
+edges by about two mini-cycles.  Appendix A's regime then reaches a few packets further than B_th,
+and just above it, where a packet of queue moves Vegas's window by many, the model is far off.
 """
 
 from __future__ import annotations
