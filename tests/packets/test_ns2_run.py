@@ -84,7 +84,7 @@ def test_loss_based_laws_lose_and_retransmit(law: str) -> None:
 def test_what_a_full_buffer_holds(queue: str, waiting: int) -> None:
     run = '[run]\nduration = "2 s"\nwarmup = "0 s"\n'
     s = vm.Scenario.from_toml(HEAD + LINK + f"queue = {queue}\n" + RENO + run)
-    assert ns2.run_trace(s, 2e-4).queue.max() == waiting
+    assert ns2.run_trace(s, 2e-4).samples.queue.max() == waiting
 
 
 def test_forced_drops_hit_the_first_transmission_of_each() -> None:

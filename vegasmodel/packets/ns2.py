@@ -161,7 +161,7 @@ def _prediction(scenario: Scenario, outputs: Sequence[Output], seconds: float) -
     spread = None
     if len(figures) > 1:
         spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
-    first = outputs[0]
+    first = outputs[0].samples
     return Prediction(
         model="ns2",
         scenario=scenario,
@@ -179,7 +179,7 @@ def _prediction(scenario: Scenario, outputs: Sequence[Output], seconds: float) -
             "version": version(),
             "throughput_runs": throughputs,
             "drops_links": mean["drops_links"],
-            "time": first.sample_time,
+            "time": first.time,
             "window": first.window,
             "queue": first.queue,
         },
@@ -206,7 +206,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
         "base_rtt": base_rtt,
         "rtt_mean": rtt_mean,
         "queue_mean": (d1 - d0)[:, 0] / (l1 - l0),
-        "utilization": 8 * (d1 - d0)[:, 3] / (l1 - l0) / bits,
+        "utilization": 8 * (d1 - d0)[:, 2] / (l1 - l0) / bits,
         "drops_links": drops_links,
     }
 

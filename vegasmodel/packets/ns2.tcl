@@ -327,40 +327,56 @@ proc since {a} {
 
 # --- what is measured ----------------------------------------------------------------------
 
-proc count {f label} {
-    global ns out agent busy gone
-    if {[info exists agent($f)]} {
-        set figures [counters $agent($f)]
-    } else {
-        set figures $gone($f)
-        foreach a $busy($f) { set figures [plus $figures [since $a]] }
-    }
-    puts $out "flow $f $label [$ns now] $figures"
+proc figures {f} {
+    global agent busy gone
+    if {[info exists agent($f)]} { return [counters $agent($f)] }
+    set sum $gone($f)
+    foreach a $busy($f) { set sum [plus $sum [since $a]] }
+    return $sum
 }
 
-# Integral of the waiting packets, packets that came, left and were dropped there.
-proc count_link {i direction label} {
-    global ns out monitor
+proc count {f label} {
+    global ns out
+    puts $out "flow $f $label [$ns now] [figures $f]"
+}
+
+# Integral of the waiting packets over time; packets and bytes that left.
+proc departures {i direction} {
+    global ns monitor
     set m $monitor($i,$direction)
     set integral [$m get-pkts-integrator]
     $integral newpoint [$ns now] [$integral set lasty_]
-    puts $out "link $i $direction $label [$ns now] [$integral set sum_]\
-        [$m set parrivals_] [$m set pdepartures_] [$m set bdepartures_]"
+    return "[$integral set sum_] [$m set pdepartures_] [$m set bdepartures_]"
 }
 
-proc sample {every flows links} {
+proc count_link {i direction label} {
+    global ns out
+    puts $out "link $i $direction $label [$ns now] [departures $i $direction]"
+}
+
+# A row of numbers: the time; window and counters of each flow; waiting packets, their integral,
+# packets and bytes that left of each link.
+proc sample {flows links} {
     global ns out agent monitor
     set row "sample [$ns now]"
     foreach f $flows {
         if {[info exists agent($f)]} {
-            lappend row [$agent($f) set cwnd_]
+            append row " [$agent($f) set cwnd_] [figures $f]"
         } else {
-            lappend row nan
+            append row " nan [figures $f]"
         }
     }
-    foreach i $links { lappend row [$monitor($i,forward) set pkts_] }
+    foreach i $links {
+        append row " [$monitor($i,forward) set pkts_] [departures $i forward]"
+    }
     puts $out $row
-    $ns after $every [list sample $every $flows $links]
+}
+
+proc samples {begin every number flows links} {
+    global ns
+    for {set k 0} {$k < $number} {incr k} {
+        $ns at [expr {$begin + $k * $every}] [list sample $flows $links]
+    }
 }
 
 proc finish {} {

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "Drops", "Output", "RoundTrips", "read"]
+__all__ = ["Counts", "Drops", "Output", "RoundTrips", "Samples", "read"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,19 +43,28 @@ class RoundTrips:
 
 
 @dataclass(frozen=True)
+class Samples:
+    """Windows, queues and counters at regular times, the first at 0, the last at the end."""
+
+    time: Floats  # [n]
+    window: Floats  # [n, n_flows] packets
+    flows: Floats  # [n, n_flows, 3] counters as in ``Output.flows``
+    queue: Floats  # [n, n_links] waiting packets
+    links: Floats  # [n, n_links, 3] counters as in ``Output.links``
+
+
+@dataclass(frozen=True)
 class Output:
     """What one run wrote; times are the scenario's, so probes before its start are negative.
 
     Columns of ``flows``: packets acknowledged, retransmitted, sent; of ``links``: integral of the
-    waiting packets, arrivals, departures, bytes departed.
+    waiting packets over time, packets and bytes that left.
     """
 
     flows: Counts
     links: Counts
     finished: Floats  # [n_flows] when a finite flow was done; NaN if not
-    sample_time: Floats  # [n_samples]
-    window: Floats  # [n_samples, n_flows]
-    queue: Floats  # [n_samples, n_links]
+    samples: Samples
     drops: Drops
     round_trips: tuple[RoundTrips, ...] | None  # per flow; None: not recorded
 
@@ -66,7 +75,7 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
     ``origin``: the scenario's time 0 by ns-2's clock.
     """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
-    links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 4), np.nan))
+    links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 3), np.nan))
     finished = np.full(n_flows, np.nan)
     samples: list[list[float]] = []
     ended = False
@@ -85,14 +94,11 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
                 ended = True
     if not ended or np.isnan(flows.time).any() or np.isnan(links.time).any():
         raise ValueError("ns-2 stopped before the end of the run")
-    table = np.array(samples, dtype=np.float64).reshape(len(samples), 1 + n_flows + n_links)
     return Output(
         flows=flows,
         links=links,
         finished=finished,
-        sample_time=table[:, 0] - origin,
-        window=table[:, 1 : 1 + n_flows],
-        queue=table[:, 1 + n_flows :],
+        samples=_samples(samples, n_flows, n_links, origin),
         drops=_drops(folder / "drops.txt", origin),
         round_trips=_round_trips(folder / "rtt.txt", n_flows, origin) if rtts else None,
     )
@@ -102,6 +108,14 @@ def _store(counts: Counts, i: int, label: str, words: list[str], origin: float) 
     end = 0 if label == "first" else 1
     counts.time[end, i] = float(words[0]) - origin
     counts.value[end, i] = [float(word) for word in words[1:]]
+
+
+def _samples(rows: list[list[float]], n_flows: int, n_links: int, origin: float) -> Samples:
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), 1 + 4 * (n_flows + n_links))
+    flows = table[:, 1 : 1 + 4 * n_flows].reshape(len(rows), n_flows, 4)
+    links = table[:, 1 + 4 * n_flows :].reshape(len(rows), n_links, 4)
+    time = table[:, 0] - origin
+    return Samples(time, flows[..., 0], flows[..., 1:], links[..., 0], links[..., 1:])
 
 
 def _drops(path: Path, origin: float) -> Drops:

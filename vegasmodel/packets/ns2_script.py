@@ -313,6 +313,9 @@ def _ending(scenario: Scenario, origin: float, interval: float | None) -> list[s
     if interval is not None:
         flows = " ".join(str(f) for f, _ in enumerate(scenario.members))
         links = " ".join(str(i) for i, _ in enumerate(scenario.links))
-        lines.append(_at(origin, f"sample {_number(interval)} {{{flows}}} {{{links}}}"))
+        number = max(1, math.ceil(run.duration / interval * (1 - 1e-9)))
+        every = f"{_number(origin)} {_number(interval)} {number}"
+        lines.append(f"samples {every} {{{flows}}} {{{links}}}")
+        lines.append(_at(origin + run.duration, f"sample {{{flows}}} {{{links}}}"))
     # after the last counts: ns-2 runs events of one instant in the order of their making
     return [*lines, _at(origin + run.duration, "finish"), "$ns run"]

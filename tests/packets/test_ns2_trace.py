@@ -1,0 +1,56 @@
+"""A run of ns-2 as a trace: its intervals add up to the run's own counts."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.packets import ns2, ns2_trace, trace
+
+TEXT = """
+packet_size = "500 B"
+[[link]]
+name = "l"
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+[[flow]]
+law = "reno"
+rtt = "80 ms"
+start = "3 s"
+[run]
+duration = "20 s"
+warmup = "10 s"
+"""
+
+
+@pytest.mark.ns2
+def test_intervals_add_up(tmp_path: Path) -> None:
+    scenario = vm.Scenario.from_toml(TEXT)
+    measured = ns2.run(scenario)
+    recorded = ns2_trace.record(scenario, 0.5)
+    edges = recorded.edges
+    np.testing.assert_allclose(edges, np.arange(41) * 0.5, atol=1e-9)
+    late = edges[1:] > 10 + 1e-6
+    np.testing.assert_array_equal(recorded.get("acks")[late].sum(axis=0), measured.acks)
+    np.testing.assert_array_equal(
+        recorded.get("retransmits")[late].sum(axis=0), measured.retransmits
+    )
+    lost = recorded.get("loss")[late].sum(axis=0) / recorded.get("sent")[late].sum(axis=0)
+    np.testing.assert_allclose(lost, measured.loss_rate)
+    np.testing.assert_allclose(recorded.get("queue")[late].mean(), measured.queue_mean[0])
+    assert recorded.get("base_rtt")[-1, 0] == pytest.approx(measured.base_rtt[0])
+    assert np.all(recorded.get("rtt_min")[late] <= recorded.get("rtt")[late])
+    assert np.isnan(recorded.get("rtt")[:5, 1]).all()  # before its start
+    assert recorded.scenario == scenario.fingerprint()
+    recorded.write(tmp_path / "run.parquet")
+    assert recorded.data.identical(trace.read_parquet(tmp_path / "run.parquet").data)
+
+
+@pytest.mark.ns2
+def test_an_interval_that_does_not_divide_the_duration() -> None:
+    recorded = ns2_trace.record(vm.Scenario.from_toml(TEXT), 7.0)
+    np.testing.assert_allclose(recorded.edges, [0, 7, 14, 20])

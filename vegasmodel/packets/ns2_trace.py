@@ -1,0 +1,92 @@
+"""A run of ns-2 as a ``Trace``: what each flow and link did in each interval of time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.packets import ns2
+from vegasmodel.packets.ns2_output import Output, RoundTrips
+from vegasmodel.packets.trace import Trace, make
+from vegasmodel.scenario import Scenario
+
+__all__ = ["record", "to_trace"]
+
+Floats = NDArray[np.float64]
+
+
+def record(scenario: Scenario, interval: float | None = None, *, number: int = 0) -> Trace:
+    """Run ``scenario`` once, with the seed of run ``number``, and return its trace.
+
+    ``interval``: seconds, by default 1/240 of the duration.  Raises as ``ns2.run``.
+    """
+    output = ns2.run_trace(scenario, interval or scenario.run.duration / 240, number=number)
+    return to_trace(scenario, output, number=number)
+
+
+def to_trace(scenario: Scenario, output: Output, *, number: int = 0) -> Trace:
+    """The trace of one run; intervals are those between its samples."""
+    samples = output.samples
+    edges = samples.time
+    step = np.diff(edges)[:, None]
+    flows, links = np.diff(samples.flows, axis=0), np.diff(samples.links, axis=0)
+    variables = {
+        "throughput": flows[..., 0] / step,
+        "acks": flows[..., 0],
+        "retransmits": flows[..., 1],
+        "sent": flows[..., 2],
+        "loss": _lost(output, edges, len(scenario.members)),
+        "window": samples.window[1:],
+        "queue": links[..., 0] / step,
+        "served": links[..., 1] / step,
+        "first": np.array([member.start for member in scenario.members]),
+        "packet_size": np.array([scenario.size_of(m.flow) for m in scenario.members]),
+    }
+    if output.round_trips is not None:
+        vegas = [member.flow.law == "vegas" for member in scenario.members]
+        variables |= _rtts(output.round_trips, edges, np.array(vegas))
+    return make(
+        "ns2",
+        edges[1:],
+        [member.name for member in scenario.members],
+        variables,
+        begin=float(edges[0]),
+        links=[link.name for link in scenario.links],
+        scenario=scenario.fingerprint(),
+        provenance={
+            "source": f"ns-2 {ns2.version()}, run {number}",
+            "window": "congestion window at the end of the interval",
+            "acks": "packets newly acknowledged",
+            "base_rtt": "smallest RTT of the flow so far",
+        },
+    )
+
+
+def _lost(output: Output, edges: Floats, n_flows: int) -> Floats:
+    """Dropped data packets per interval and flow."""
+    flow_edges = np.arange(n_flows + 1) - 0.5
+    counts, _, _ = np.histogram2d(output.drops.time, output.drops.flow, bins=(edges, flow_edges))
+    return np.asarray(counts, dtype=np.float64)
+
+
+def _rtts(
+    trips: tuple[RoundTrips, ...], edges: Floats, vegas: NDArray[np.bool_]
+) -> dict[str, Floats]:
+    """Mean and least RTT of each interval, and baseRTT of the Vegas flows; NaN without an ACK."""
+    shape = (edges.size - 1, len(trips))
+    mean, least, base = np.full((3, *shape), np.nan)
+    for f, one in enumerate(trips):
+        place = np.searchsorted(edges, one.time, side="left") - 1
+        inside = (place >= 0) & (place < shape[0])
+        number = np.bincount(place[inside], minlength=shape[0])
+        total = np.bincount(place[inside], weights=one.rtt[inside], minlength=shape[0])
+        seen = number > 0
+        mean[seen, f] = total[seen] / number[seen]
+        lowest = np.full(shape[0], np.inf)
+        np.minimum.at(lowest, place[inside], one.rtt[inside])
+        least[seen, f] = lowest[seen]
+        if vegas[f]:
+            before = one.rtt[place < 0].min(initial=np.inf)
+            smallest = np.minimum.accumulate(np.minimum(lowest, before))
+            base[:, f] = np.where(np.isfinite(smallest), smallest, np.nan)
+    return {"rtt": mean, "rtt_min": least, "base_rtt": base}
