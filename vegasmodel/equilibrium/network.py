@@ -1,0 +1,252 @@
+"""Several links: the equilibrium of Vegas flows as the maximum of a sum of utilities.
+
+At rest flow i keeps alpha_i packets queued along its path, as it sees them:
+``r_i (q_i - x_i) = alpha_i`` with ``q_i`` the sum of the queueing delays of its links and ``x_i``
+its over-estimate of the propagation delay.  That is the optimality condition
+``alpha_i / r_i + x_i = q_i`` of
+
+    maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
+
+where the queueing delays are the links' prices.  The objective is strictly concave whatever
+x >= 0, and every flow crosses a link, so the equilibrium exists and its rates are unique.  Prices
+are unique where the rows of A of the full links are independent; with redundant links one valid
+set is returned.  Left out: buffers (taken as large enough), ACKs that queue, alpha < beta (call
+with each).  Propagation delays do not enter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vegasmodel.metrics import Floats
+
+__all__ = ["Certificate", "Equilibrium", "certificate", "parking_lot", "solve"]
+
+ACCURATE = 1e-10  # KKT residual of a certified answer
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far rates and prices are from the optimality (KKT) conditions; all relative, >= 0.
+
+    Stationarity: max over flows of ``|r_i (q_i - x_i) / alpha_i - 1|``.  Primal: excess of a
+    link's load over c.  Dual: a negative price, over the largest.  Complementarity: price times
+    idle capacity, over all that is queued, ``sum_l price_l c_l``.  Small values prove optimality,
+    since the problem is convex.
+    """
+
+    stationarity: float
+    primal: float
+    dual: float
+    complementarity: float
+
+    @property
+    def residual(self) -> float:
+        """The largest of the four; NaN if any is."""
+        return float(np.max([self.stationarity, self.primal, self.dual, self.complementarity]))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the residual is below 1e-10."""
+        return self.residual < ACCURATE
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """``rates`` [flow] pkt/s, ``prices`` [link] and ``path_delay`` [flow] queueing delays, s.
+
+    ``status``: ``certified``, or ``inaccurate`` where the certificate does not hold (all NaN where
+    the solver found nothing).
+    """
+
+    rates: Floats
+    prices: Floats
+    path_delay: Floats
+    certificate: Certificate
+    status: str
+
+
+def solve(
+    routing: ArrayLike, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike = 0.0
+) -> Equilibrium:
+    """Rates and queueing delays of Vegas flows over several links.
+
+    ``routing`` [link, flow]: 1 where the flow crosses the link (or how often), else 0;
+    ``capacity`` [link] pkt/s; ``alpha`` [flow] packets, ``over_estimate`` [flow] s.
+
+    An interior-point solver (Clarabel, exponential cones) finds the full links; Newton steps on
+    their prices bring the residual down to rounding.  Raises ``ValueError`` for shapes that do
+    not fit, a flow without links, and values that are not positive.
+    """
+    A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
+    # In units of the largest capacity and of the mean alpha all figures are near 1.
+    rate, packets = float(c.max()), float(a.mean())
+    scaled = (A, c / rate, a / packets, x * rate / packets)
+    start = _interior_point(*scaled)
+    found = _polish(*scaled, start) if np.all(np.isfinite(start)) else start
+    prices = found * packets / rate
+    path_delay = prices @ A
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = a / (path_delay - x)
+    proof = certificate(A, c, a, x, rates, prices)
+    return Equilibrium(
+        rates, prices, path_delay, proof, "certified" if proof.holds else "inaccurate"
+    )
+
+
+def certificate(
+    routing: ArrayLike,
+    capacity: ArrayLike,
+    alpha: ArrayLike,
+    over_estimate: ArrayLike,
+    rates: ArrayLike,
+    prices: ArrayLike,
+) -> Certificate:
+    """Residuals of the optimality conditions for any rates and prices, from the data alone."""
+    A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
+    r, price = np.asarray(rates, dtype=np.float64), np.asarray(prices, dtype=np.float64)
+    idle = c - A @ r
+    return Certificate(
+        stationarity=float(np.abs(r * (price @ A - x) / a - 1).max()),
+        primal=float(np.maximum(-idle / c, 0).max()),
+        dual=float(np.maximum(-price, 0).max() / np.abs(price).max()),
+        complementarity=float(np.abs(price * idle).max() / np.abs(price @ c)),
+    )
+
+
+def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
+    """Routing matrix: ``long`` flows over all ``links``, then ``cross`` flows on each link.
+
+    ``podlesny`` IV-H: 5 links, 20 and 20 Vegas flows.
+    """
+    own = np.kron(np.eye(links), np.ones((1, cross)))
+    return np.hstack([np.ones((links, long)), own])
+
+
+def _checked(
+    routing: ArrayLike, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike
+) -> tuple[Floats, Floats, Floats, Floats]:
+    A = np.asarray(routing, dtype=np.float64)
+    if A.ndim != 2 or 0 in A.shape or not np.all(np.isfinite(A) & (A >= 0)):
+        raise ValueError("routing: a matrix [link, flow] of numbers that are at least 0")
+    if not np.all(A.any(axis=0)):
+        raise ValueError("routing: every flow crosses a link")
+    sizes = {"capacity": (capacity, A.shape[0]), "alpha": (alpha, A.shape[1])}
+    sizes["over_estimate"] = (over_estimate, A.shape[1])
+    arrays = []
+    for name, (value, size) in sizes.items():
+        array = np.asarray(value, dtype=np.float64)
+        if array.shape not in ((), (size,)):
+            raise ValueError(f"{name}: one number, or {size} of them")
+        low = array >= 0 if name == "over_estimate" else array > 0
+        if not np.all(low & np.isfinite(array)):
+            bound = "at least 0" if name == "over_estimate" else "more than 0"
+            raise ValueError(f"{name}: {bound} and finite")
+        arrays.append(np.broadcast_to(array, (size,)))
+    return A, arrays[0], arrays[1], arrays[2]
+
+
+def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
+    """Prices from Clarabel: variables (r, t), t_i <= ln r_i, minimise -alpha.t - x.r.
+
+    Rates are counted in fair shares and loads in capacities, else it gives up at times.
+    """
+    import clarabel
+    from scipy import sparse
+
+    links, flows = A.shape
+    share = np.where(A > 0, (c / np.maximum(A.sum(axis=1), 1e-300))[:, None], np.inf).min(axis=0)
+    blocks: list[Any] = [
+        [
+            sparse.csc_matrix(A * share / c[:, None]),
+            sparse.csc_matrix((links, flows)),
+        ],  # c - A r >= 0
+        [_placed(flows, 2, -1.0), _placed(flows, 0, -1.0)],  # s = (t, 1, r), exponential cone
+    ]
+    right = np.concatenate([np.ones(links), np.tile([0.0, 1.0, 0.0], flows)])
+    cones = [clarabel.NonnegativeConeT(links)] + [clarabel.ExponentialConeT()] * flows
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    quadratic = sparse.csc_matrix((2 * flows, 2 * flows))
+    solver = clarabel.DefaultSolver(
+        quadratic,
+        np.concatenate([-x * share, -a]),
+        sparse.csc_matrix(sparse.block_array(blocks)),
+        right,
+        cones,
+        settings,
+    )
+    found = np.asarray(solver.solve().z[:links], dtype=np.float64) / c
+    return found if np.all(found @ A > x) else np.full(links, np.nan)
+
+
+def _placed(flows: int, place: int, value: float) -> Any:
+    """Sparse [3 flows, flows]: ``value`` in row 3 i + place of column i."""
+    from scipy import sparse
+
+    rows = 3 * np.arange(flows) + place
+    return sparse.csc_matrix(
+        (np.full(flows, value), (rows, np.arange(flows))), shape=(3 * flows, flows)
+    )
+
+
+def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Floats:
+    """Newton on the prices of the full links, which are corrected until all signs are right."""
+    idle = c - A @ (a / (prices @ A - x))
+    full = prices * c / (prices @ c) > idle / c  # where the interior point is near, one is tiny
+    for _ in range(3 * len(c) + 3):
+        trial = np.where(full, np.maximum(prices, 0.0), 0.0)
+        if np.any(trial @ A <= x):  # a flow is left without a price: keep them all
+            full, trial = np.ones_like(full), np.maximum(prices, 0.0)
+        prices = _newton(A, c, a, x, trial, full)
+        idle = 1 - A @ (a / (prices @ A - x)) / c
+        negative = prices < -1e-13 * prices.max()
+        crowded = (idle < -1e-12) & ~full
+        if negative.any():
+            full[np.argmin(prices)] = False
+        elif crowded.any():
+            full |= crowded
+        else:
+            return np.maximum(prices, 0.0)
+    return prices
+
+
+def _newton(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats, full: Any) -> Floats:
+    """Minimise the dual ``c.price - sum alpha ln(q - x)`` over the prices of the full links.
+
+    Damped steps; of equally good ones (redundant links) the shortest.
+    """
+    B, right = A[full] / c[full, None], np.ones(int(full.sum()))
+    y = prices[full] * c[full]  # packets queued at each link
+
+    def value(y: Floats) -> float:
+        above = y @ B - x
+        return float(y.sum() - a @ np.log(above)) if above.min() > 0 else np.inf
+
+    best, best_error = y, np.inf
+    for _ in range(100):
+        r = a / (y @ B - x)
+        slope = right - B @ r
+        error = float(np.abs(slope).max(initial=0.0))
+        if error < best_error:
+            best, best_error = y, error
+        elif best_error < 1e-11:  # as good as rounding lets it be
+            break
+        step = np.linalg.lstsq((B * (r**2 / a)) @ B.T, -slope, rcond=1e-13)[0]
+        length, now = 1.0, value(y)
+        while value(y + length * step) > now + 1e-4 * length * float(slope @ step) + 1e-12 * (
+            abs(now) + 1
+        ):
+            length /= 2
+            if length < 1e-12:
+                break
+        y = y + length * step
+        if not np.all(y @ B > x):
+            break
+    out = np.zeros_like(prices)
+    out[full] = best / c[full]
+    return out
