@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from paper_checks.runs import NoRun, Runs
 
-__all__ = ["Check", "Found", "Record", "judge", "rounding"]
+__all__ = ["Check", "Found", "Record", "exactly", "judge", "rounding"]
 
 Kind = Literal["equation", "table", "figure", "claim"]
 Verdict = Literal["reproduced", "erratum", "discrepant", "blocked"]
@@ -73,6 +73,11 @@ class Record:
 def rounding(unit: float) -> float:
     """Half a unit of the last printed digit, and a little for the binary form of the decimals."""
     return 0.5 * unit * (1 + 1e-9)
+
+
+def exactly(value: Found | Value) -> Callable[[Runs], Found | Value]:
+    """What follows without a run, from printed numbers or a formula."""
+    return lambda runs: value  # noqa: ARG005
 
 
 def judge(paper: str, record: Record, runs: Runs) -> Check:

@@ -41,13 +41,21 @@ def jittered(scenario: Scenario) -> Scenario:
 
 
 def simulated(
-    scenario: Scenario, statistic: Statistic, printed: float, unit: float
+    scenario: Scenario,
+    statistic: Statistic,
+    printed: float,
+    unit: float,
+    limit: float | None = None,
 ) -> Callable[[Runs], Found]:
-    """The statistic of the run as described; ``unit`` is that of the last printed digit."""
+    """The statistic of the run as described; ``unit`` is that of the last printed digit.
+
+    ``limit``: largest tolerance, default ``LIMIT`` of the print.
+    """
+    most = LIMIT * abs(printed) if limit is None else limit
 
     def compute(runs: Runs) -> Found:
         value = statistic(runs(scenario).throughput[0])
-        return _found(value, runs(jittered(scenario)), statistic, printed, unit)
+        return _found(value, runs(jittered(scenario)), statistic, unit, most)
 
     return compute
 
@@ -60,15 +68,13 @@ def simulated_mean(
     def compute(runs: Runs) -> Found:
         measured = runs(scenario)
         value = float(np.mean([statistic(row) for row in measured.throughput]))
-        return _found(value, measured, statistic, printed, unit)
+        return _found(value, measured, statistic, unit, LIMIT * abs(printed))
 
     return compute
 
 
-def _found(
-    value: float, seeds: Measured, statistic: Statistic, printed: float, unit: float
-) -> Found:
+def _found(value: float, seeds: Measured, statistic: Statistic, unit: float, limit: float) -> Found:
     spread = np.array([statistic(row) for row in seeds.throughput])
     tolerance = rounding(unit) + 2 * float(spread.std(ddof=1))
     detail = f"Over the seeds {spread.min():.4g} to {spread.max():.4g}."
-    return Found(value, max(rounding(unit), min(tolerance, LIMIT * abs(printed))), detail)
+    return Found(value, max(rounding(unit), min(tolerance, limit)), detail)

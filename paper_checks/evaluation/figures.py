@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, rounding
+from paper_checks.checks import Found, Record, exactly, rounding
 from paper_checks.evaluation.scenes import pair, single, trio
-from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_3, delays, exactly, ratio
+from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_3, delays, ratio
 from paper_checks.runs import Floats, Runs
 from paper_checks.spread import SOURCE, simulated
 from vegasmodel.scenario import Red, Scenario

@@ -6,13 +6,13 @@ import dataclasses
 from functools import cache
 from pathlib import Path
 
-from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Scenario, load
+from paper_checks.topology import SHORT, link_by_link
+from vegasmodel.scenario import Drop, DropTail, Flow, Red, Scenario, load
 
 __all__ = ["BASE_RTT", "PROPAGATION", "pair", "single", "stored", "trio"]
 
 FOLDER = Path(__file__).parent
 PROPAGATION = 6e-3  # s, there and back with X = 1 ms
-SHORT = 1e-3  # s, one way over any link but the varied one
 BASE_RTT = 13.2106666666666666e-3  # s, with the transmission times
 
 
@@ -43,31 +43,7 @@ def pair(
     run = dataclasses.replace(base.run, warmup=warmup)
     name = f"evaluation-{first}-{second}"
     scenario = dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
-    return scenario if X == SHORT else _placed(scenario, X)
-
-
-def _placed(scenario: Scenario, X: float) -> Scenario:
-    """Topology 3 link by link, since with unlike delays the phase of the packets decides.
-
-    Each access link stands as a link of its own, and the sources' own access takes no time.
-    """
-    access = scenario.access_rate(scenario.flows[0])
-    shared = scenario.links[0]
-    links = [dataclasses.replace(shared, name="R1-R2")]
-    flows = []
-    for i, (flow, last) in enumerate(zip(scenario.flows, (SHORT, X), strict=True), 1):
-        links += [
-            Link(name=f"S{i}-R1", capacity=access, delay=SHORT),
-            Link(name=f"R2-S{i + 2}", capacity=access, delay=last),
-        ]
-        path = (f"S{i}-R1", "R1-R2", f"R2-S{i + 2}")
-        flow = dataclasses.replace(flow, path=path, access=1e9)
-        transmission = (1 + scenario.ack_size / scenario.packet_size) * (
-            1 / shared.capacity + 2 / access + 2 / 1e9
-        )
-        rtt = 2 * (2 * SHORT + last) + transmission
-        flows.append(dataclasses.replace(flow, rtt=rtt))
-    return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows))
+    return scenario if X == SHORT else link_by_link(scenario, (SHORT, X))
 
 
 def trio(buffer: float) -> Scenario:

@@ -6,18 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, Value, rounding
+from paper_checks.checks import Found, Record, exactly, rounding
 from paper_checks.evaluation.scenes import PROPAGATION, pair, single, stored
 from paper_checks.runs import Floats, Runs
 from paper_checks.spread import SEEDS, SOURCE, SOURCE_MEAN, simulated, simulated_mean
 from vegasmodel.scenario import Red, Scenario
 
 CAPACITY = 187.5  # pkt/s: 1.5 Mbit/s of 1000 B
-
-
-def exactly(value: Found | Value) -> Callable[[Runs], Found | Value]:
-    """What follows from printed numbers alone."""
-    return lambda runs: value  # noqa: ARG005
 
 
 def acks(scenario: Scenario, i: int) -> Callable[[Runs], float]:

@@ -1,3 +1,5 @@
-"""Records of ``tsang``."""
+"""``tsang``: fairness of Vegas by simulation.  Text and equations, then tables."""
 
-RECORDS = ()
+from paper_checks.tsang import table3, table4, text
+
+RECORDS = (*text.RECORDS, *table3.RECORDS, *table4.RECORDS)

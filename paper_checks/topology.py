@@ -1,0 +1,39 @@
+"""Two sources, two receivers, one shared link: the network of ``tsang`` and ``evaluation``."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from vegasmodel.scenario import Link, Scenario
+
+__all__ = ["SHORT", "link_by_link"]
+
+SHORT = 1e-3  # s, one way over any link but the varied one
+
+
+def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
+    """The scenario of one link and two flows with each access link as a link of its own.
+
+    ``last``: seconds one way from R2 to each receiver; every other link takes 1 ms.  With unlike
+    delays the phase of the packets decides, so that the place of a delay matters.
+    """
+    access = scenario.access_rate(scenario.flows[0])
+    shared = scenario.links[0]
+    links = [dataclasses.replace(shared, name="R1-R2")]
+    flows = []
+    for i, (flow, delay) in enumerate(zip(scenario.flows, last, strict=True), 1):
+        into, out = f"S{i}-R1", f"R2-D{i}"
+        links += [
+            Link(name=into, capacity=access, delay=SHORT),
+            Link(name=out, capacity=access, delay=delay),
+        ]
+        transmission = (1 + scenario.ack_size / scenario.packet_size) * (
+            1 / shared.capacity + 2 / access + 2 / INSTANT
+        )
+        rtt = (2 * (2 * SHORT + delay) + transmission) * (1 + 1e-12)  # not less by rounding
+        path = (into, "R1-R2", out)
+        flows.append(dataclasses.replace(flow, path=path, access=INSTANT, rtt=rtt))
+    return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows))
+
+
+INSTANT = 1e9  # pkt/s of the sources' own access, which stands for none

@@ -1,0 +1,31 @@
+"""Scenarios of ``tsang``: two Vegas sources behind one link."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+
+from paper_checks.topology import SHORT, link_by_link
+from vegasmodel.scenario import Scenario, load
+
+__all__ = ["BITS", "CAPACITY", "DELAYS", "base_rtt", "two"]
+
+BITS = 8000.0  # of a packet
+CAPACITY = 1.5e6 / BITS  # pkt/s
+DELAYS = (110, 100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 1)  # x2 in ms, in the tables' order
+TRANSMISSION = 1.04 * BITS * (1 / 1.5e6 + 2 / 1e7)  # s: data and ACK over the three links
+
+
+def base_rtt(x: float) -> float:
+    """Least round-trip time with a last link of ``x`` ms, s: 2 (x + 2) ms and the transmissions."""
+    return 2e-3 * (x + 2) + TRANSMISSION
+
+
+@cache
+def two(x2: float, alpha: float = 1.0, beta: float = 3.0, warmup: float = 0.01) -> Scenario:
+    """Both sources start at 0; the second one's last link takes ``x2`` ms."""
+    base = load(Path(__file__).with_name("two.toml"))
+    flows = tuple(dataclasses.replace(f, alpha=alpha, beta=beta) for f in base.flows)
+    run = dataclasses.replace(base.run, warmup=warmup)
+    return link_by_link(dataclasses.replace(base, flows=flows, run=run), (SHORT, x2 * 1e-3))
