@@ -265,6 +265,23 @@ def test_more_pairs_on_a_larger_link_are_one_pair_seen_larger(
     assert abs(many.vegas - one.vegas) / capacity < 4 / (capacity * rtt + buffer)
 
 
+def test_growing_takes_the_losers_from_the_regime():
+    """Both below B_th, Reno alone above; a response of 2 mini-cycles at +2 packets each: B_th + 3.
+
+    The queue that Vegas sees at the loss is B + 1 - 2 (n_V + n_R) = B - 3.
+    """
+    B = np.array([3.0, 4.4, 4.6, 7.0, 8.0, 20.0])
+    k = {"capacity": 1080.0, "rtt": 0.08, "buffer": B}
+    both, reno = (minicycle.solve(**k, losers=who) for who in ("both", "reno"))
+    growing = minicycle.solve(**k, losers="growing")
+    below = float(minicycle.threshold(1080.0, 0.08, 3.0, 0.75)) >= B
+    np.testing.assert_array_equal(growing.vegas, np.where(below, both.vegas, reno.vegas))
+    np.testing.assert_array_equal(growing.loss_rate_vegas > 0, below)
+    late = minicycle.solve(**k, losers="growing", response=2.0)
+    assert late.regime.tolist() == ["loss-limited"] * 4 + ["equilibrium"] * 2
+    np.testing.assert_allclose(late.vegas[:4] / late.reno[:4], 7 / 3)  # appendix A
+
+
 def test_arrays_broadcast_and_match_scalars():
     B, T, lam = np.array([5.0, 20.0, 150.0]), np.array([[0.06], [0.08]]), 0.75
     c = minicycle.solve(1080.0, T, B, 3.0, lam, n_reno=[1, 2, 3])

@@ -148,12 +148,14 @@ VALUES = {
 def path(cut=0.7):
     one = [np.array(x) for x in (M, B, 4.0, 5.0 * M, cut, 2.0, 3.0)]
     edge = minicycle_derived.Edge(one[2], one[3])
-    return minicycle_derived.Path(one[0], one[1], edge, edge, *one[4:])
+    return minicycle_derived.Path(one[0], one[1], edge, edge, *one[4:], np.array(False))
 
 
 def test_loss_limited_window_of_several_sources():
     want = float(d.loss_limited().derived.subs(VALUES))
-    np.testing.assert_allclose(minicycle_derived.loss_limited_window(path()), want, rtol=1e-12)
+    np.testing.assert_allclose(
+        minicycle_derived.loss_limited_window(M, B, 0.7, 2.0, 3.0), want, rtol=1e-12
+    )
 
 
 def test_held_window_solves_the_derived_quadratic():

@@ -33,7 +33,7 @@ __all__ = ["OK", "PHASES", "UNDEFINED", "Cycle", "hypotheses", "solve", "thresho
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Form = Literal["derived", "printed"]
-Losers = Literal["both", "reno"]
+Losers = Literal["both", "reno", "growing"]
 Variant = Literal["paper", "ns2", "linux"]
 
 PHASES = derived.PHASES
@@ -78,6 +78,7 @@ def throughput(
     form: Form = "derived",
     losers: Losers = "both",
     variant: Variant = "paper",
+    response: npt.ArrayLike = 0.0,
     n_vegas: npt.ArrayLike = 1,
     n_reno: npt.ArrayLike = 1,
 ) -> tuple[Floats, Floats]:
@@ -90,13 +91,14 @@ def throughput(
             raise ValueError("form='printed' knows losers='both', variant='paper', beta = alpha")
         if np.any(np.asarray(n_vegas) != 1) or np.any(np.asarray(n_reno) != 1):
             raise ValueError("form='printed' knows one source of each kind")
-        C, T, B, A, _, cut, _, _ = _inputs(capacity, rtt, buffer, alpha, alpha, decrease, 1, 1)
+        C, T, B, A, _, cut, *_ = _inputs(capacity, rtt, buffer, alpha, alpha, decrease, 1, 1, 0.0)
         return printed.throughput(C, T, B, A, cut)
     if form != "derived":
         raise ValueError(f"form={form!r}: one of 'derived', 'printed'")
     c = solve(
         capacity, rtt, buffer, alpha, decrease,
-        beta=beta, losers=losers, variant=variant, n_vegas=n_vegas, n_reno=n_reno,
+        beta=beta, losers=losers, variant=variant, response=response,
+        n_vegas=n_vegas, n_reno=n_reno,
     )  # fmt: skip
     return c.vegas, c.reno
 
@@ -111,6 +113,7 @@ def solve(
     beta: npt.ArrayLike | None = None,
     losers: Losers = "both",
     variant: Variant = "paper",
+    response: npt.ArrayLike = 0.0,
     n_vegas: npt.ArrayLike = 1,
     n_reno: npt.ArrayLike = 1,
 ) -> Cycle:
@@ -120,10 +123,16 @@ def solve(
     in packets, decrease the paper's lambda in (0, 1].
 
     losers: hypothesis 5.  "both" as in the paper; "reno": Vegas loses nothing and is never cut, so
-    ``decrease`` does not act (lambda = 1).
+    ``decrease`` does not act (lambda = 1).  "growing": whoever still grows when the buffer
+    overflows, so both below B_th and Reno alone above, with a jump at B_th: near it either cycle
+    would keep itself up, and this takes the one that starts from a loss of both.
     variant: where Vegas grows, holds and shrinks.  "paper": below alpha, between, above beta;
     "ns2": alpha - 1/2 and beta + 1/2 (the backlog is rounded); "linux": alpha and beta + 1 (it is
     truncated), of W (RTT - base)/base instead of W (RTT - base)/RTT.
+    response: mini-cycles from a queue to the window that answers it, 0 in the paper.  It decides
+    only up to which buffer Vegas grows into the loss.  ns-2 and Linux take one decision an RTT
+    (half an RTT after the middle of what they measured), on packets sent an RTT before, and spread
+    the packet they add over the next RTT (half an RTT more): 2.
     n_vegas, n_reno: sources of one kind, all with this rtt, in step with each other.
 
     The regime says how Vegas meets the loss: "loss-limited" still growing (appendix A),
@@ -132,27 +141,27 @@ def solve(
 
     Raises ValueError for arguments out of range.
     """
-    C, T, B, lo, hi, cut, n_V, n_R = _inputs(
-        capacity, rtt, buffer, alpha, alpha if beta is None else beta, decrease, n_vegas, n_reno
-    )
-    if losers not in ("both", "reno"):
-        raise ValueError(f"losers={losers!r}: one of 'both', 'reno'")
+    C, T, B, lo, hi, cut, n_V, n_R, lag = _inputs(
+        capacity, rtt, buffer, alpha, alpha if beta is None else beta, decrease,
+        n_vegas, n_reno, response,
+    )  # fmt: skip
+    if losers not in ("both", "reno", "growing"):
+        raise ValueError(f"losers={losers!r}: one of 'both', 'reno', 'growing'")
     if np.any(hi < lo):
         raise ValueError("beta: must be at least alpha")
     finite = np.isfinite(B)
-    path = derived.Path(
-        M=C * T,
-        B=np.where(finite, B, 1.0),
-        lower=_edge(lo, "lower", variant, n_V, C * T),
-        upper=_edge(hi, "upper", variant, n_V, C * T),
-        cut=np.ones_like(C) if losers == "reno" else cut,
-        n_vegas=n_V,
-        n_reno=n_R,
-    )
+    M, B = C * T, np.where(finite, B, 1.0)
+    lower, upper = _edge(lo, "lower", variant, n_V, M), _edge(hi, "upper", variant, n_V, M)
+    uncut = np.ones_like(C)
+    cut = uncut if losers == "reno" else cut
+    grows = derived.still_grows(M, B, cut, n_V, n_R, lower, lag)
+    if losers == "growing":
+        cut = np.where(grows, cut, uncut)
+    path = derived.Path(M, B, lower, upper, cut, n_V, n_R, grows)
     sums = derived.cycle(path)
     solved = finite & (sums.residual <= RESIDUAL)
-    status = np.where(solved, OK, UNDEFINED)
-    return _result(path, sums, C, solved, status, both=losers == "both")
+    loses = grows if losers == "growing" else np.full_like(grows, losers == "both")
+    return _result(path, sums, C, solved, loses)
 
 
 def _result(
@@ -160,10 +169,9 @@ def _result(
     sums: derived.Sums,
     C: Floats,
     solved: npt.NDArray[np.bool_],
-    status: npt.NDArray[np.int_],
-    *,
-    both: bool,
+    loses: npt.NDArray[np.bool_],
 ) -> Cycle:
+    """Per flow, and NaN where not solved; ``loses``: whether Vegas loses a packet a cycle."""
     n_V, n_R = path.n_vegas, path.n_reno
 
     def known(x: Floats) -> Floats:
@@ -171,9 +179,9 @@ def _result(
 
     total = sums.rounds.sum(axis=-1)  # mu times the period
     sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
-    V_N, hold, give_way = sums.V[..., 6], path.lower.window(path.B), path.upper.window(path.B)
+    V_N, give_way = sums.V[..., 6], path.upper.window(path.B)
     regime = np.select(
-        [hold > V_N, give_way > V_N, give_way < V_N],
+        [path.grows, give_way > V_N, give_way < V_N],
         ["loss-limited", "hold", "lagging"],
         "equilibrium",
     )
@@ -193,14 +201,14 @@ def _result(
         period=known(total / C),
         packets_vegas=known(sent_V),
         packets_reno=known(sent_R),
-        loss_rate_vegas=known(1 / sent_V if both else np.zeros_like(sent_V)),
+        loss_rate_vegas=known(np.where(loses, 1 / sent_V, 0.0)),
         loss_rate_reno=known(loss_R),
         queue_mean=known(sums.queue / total),
         utilization=known((sums.sent_vegas + sums.sent_reno) / total),
         regime=regime,
         queue_empties=deficit > 0,
         residual=known(sums.residual),
-        status=status,
+        status=np.where(solved, OK, UNDEFINED),
     )
 
 
@@ -216,17 +224,22 @@ def _edge(
 
 
 def _inputs(*values: npt.ArrayLike) -> list[Floats]:
-    """Broadcast float64 arrays: capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno."""
+    """Broadcast float64 arrays, checked: the arguments of `solve` in the order of ``names``."""
     arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values))
-    names = ("capacity", "rtt", "buffer", "alpha", "beta", "decrease", "n_vegas", "n_reno")
+    names = ("capacity", "rtt", "buffer", "alpha", "beta", "decrease", "n_vegas", "n_reno",
+             "response")  # fmt: skip
     for name, x in zip(names, arrays, strict=True):
-        good = x >= 0 if name == "buffer" else (x > 0) & np.isfinite(x)
+        good = x >= 0 if name in ("buffer", "response") else (x > 0) & np.isfinite(x)
         if name == "decrease":
             good = good & (x <= 1)
         if name.startswith("n_"):
             good = good & (x >= 1)
         if not np.all(good):
-            allowed = {"buffer": "at least 0", "decrease": "more than 0 and at most 1"}
+            allowed = {
+                "buffer": "at least 0",
+                "response": "at least 0",
+                "decrease": "more than 0 and at most 1",
+            }
             text = allowed.get(name, "at least 1" if name.startswith("n_") else "finite, above 0")
             raise ValueError(f"{name}: {text}")
     return [np.array(x) for x in arrays]
@@ -240,7 +253,7 @@ def threshold(
     The positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``; the paper's
     approximation is alpha (3 - 2 lambda).
     """
-    C, T, _, A, _, cut, _, _ = _inputs(capacity, rtt, 0.0, alpha, alpha, decrease, 1, 1)
+    C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, alpha, decrease, 1, 1, 0.0)
     k = A * (3 - 2 * cut)
     return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)
 
@@ -259,6 +272,7 @@ def hypotheses(
     beta: float | None = None,
     losers: Losers = "both",
     variant: Variant = "paper",
+    response: float = 0.0,
     n_vegas: int = 1,
     n_reno: int = 1,
 ) -> tuple[tuple[str, bool, str], ...]:
@@ -267,13 +281,17 @@ def hypotheses(
     max_window in packets; the other arguments as in `solve`.  The derived model needs only 1, 3
     and 5 (5 in the form chosen by ``losers``); 2, 4 and the single threshold are the paper's.
     """
-    options = {"losers": losers, "variant": variant, "n_vegas": n_vegas, "n_reno": n_reno}
-    c = solve(capacity, rtt, buffer, alpha, decrease, beta=beta, **options)  # type: ignore[arg-type]
+    c = solve(
+        capacity, rtt, buffer, alpha, decrease,
+        beta=beta, losers=losers, variant=variant, response=response,
+        n_vegas=n_vegas, n_reno=n_reno,
+    )  # fmt: skip
     peak = float(max(c.window_vegas.max(), c.window_reno.max()))
-    losing = [float(c.window_reno[-1])] + ([float(c.window_vegas[-1])] if losers == "both" else [])
+    both = float(c.loss_rate_vegas) > 0
+    losing = [float(c.window_reno[-1])] + ([float(c.window_vegas[-1])] if both else [])
     start = float(c.window_vegas[0] * n_vegas + c.window_reno[0] * n_reno)
     M, growing = capacity * rtt, str(c.regime) == "loss-limited"
-    if losers == "both":
+    if both:
         five = "at the loss Vegas " + (
             "still grows, so both overflow the buffer"
             if growing
@@ -303,7 +321,7 @@ def hypotheses(
             start <= M,
             f"windows after a loss add up to {start:.4g} packets, mu T = {M:.4g}",
         ),
-        ("simultaneous-losses", losers == "both" and growing, five),
+        ("simultaneous-losses", both and growing, five),
         (
             "single-threshold",
             beta is None or beta == alpha,

@@ -60,6 +60,7 @@ class Path:
     cut: Floats  # lambda: Vegas's window after the loss over that before it
     n_vegas: Floats
     n_reno: Floats
+    grows: npt.NDArray[np.bool_]  # Vegas still grows when the buffer overflows: appendix A
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,24 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
     return np.where(high, 2 * c / np.where(high, r + s, 1.0), (s - r) / (2 * p))
 
 
-def loss_limited_window(path: Path) -> Floats:
+def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
     """W_V(N) of appendix A, where both grow up to the loss.
 
     V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1), V + R = mu T + B + 1; for one source each
     W_V(N) = (mu T + B + 1)/(3 - 2 lambda).
     """
-    return (path.M + path.B + 1) * path.n_vegas / (path.n_vegas + 2 * path.n_reno * (1 - path.cut))
+    return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
+
+
+def still_grows(
+    M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats, lower: Edge, response: Floats
+) -> npt.NDArray[np.bool_]:
+    """Whether Vegas, grown as in appendix A, has not yet seen its lower edge at the loss (B_th).
+
+    It sees the queue as it was ``response`` mini-cycles ago, n_V + n_R packets shorter for each.
+    """
+    seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
+    return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
 
 
 def held_window(path: Path) -> Floats:
@@ -123,11 +135,12 @@ def held_window(path: Path) -> Floats:
 def final_window(path: Path) -> Floats:
     """V at the loss, the paper's W_V(N), where Vegas can follow the equilibrium.
 
-    Appendix A while that lies below the lower edge at q = B; the upper edge at q = B if Vegas
+    Appendix A where Vegas grows up to the loss; the upper edge at q = B if Vegas
     gets there, (7); between the two, the window at which Vegas holds.
     """
-    following = np.minimum(held_window(path), path.upper.window(path.B))
-    return np.minimum(loss_limited_window(path), following)
+    grown = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
+    stopped = np.minimum(held_window(path), path.upper.window(path.B))
+    return np.where(path.grows, grown, np.minimum(grown, stopped))
 
 
 def cycle(path: Path) -> Sums:
@@ -183,7 +196,8 @@ def _course(path: Path, V_N: Floats) -> Course:
     # Phase 2, (16): n = b - a mini-cycles after saturation V meets the lower edge, or the loss
     n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
     n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
-    n = np.minimum(n, N - 1 - deficit / each)
+    to_loss = N - 1 - deficit / each
+    n = np.where(path.grows, to_loss, np.minimum(n, to_loss))
     q_1 = np.maximum(-deficit, 0.0)
     q_b, V_b = np.clip(each * n, q_1, B + 1), V_a + n_V * n
 
@@ -219,16 +233,17 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
-    leaves = (path.M, path.B, path.cut, path.n_vegas, path.n_reno, path.lower.shift,
-              path.lower.pull, path.upper.shift, path.upper.pull)  # fmt: skip
+    leaves = (path.M, path.B, path.cut, path.n_vegas, path.n_reno)
+    edges = (path.lower.shift, path.lower.pull, path.upper.shift, path.upper.pull)
 
     def misfit(V: Floats, *leaf: Floats) -> Floats:
-        M, B, cut, n_V, n_R, *edges = leaf
-        lower, upper = Edge(edges[0], edges[1]), Edge(edges[2], edges[3])
-        return _course(Path(M, B, lower, upper, cut, n_V, n_R), V).misfit
+        lower, upper = Edge(leaf[5], leaf[6]), Edge(leaf[7], leaf[8])
+        M, B, cut, n_V, n_R = leaf[:5]
+        never = np.zeros(V.shape, dtype=np.bool_)
+        return _course(Path(M, B, lower, upper, cut, n_V, n_R, never), V).misfit
 
-    most = np.minimum(loss_limited_window(path), held_window(path))
-    root = elementwise.find_root(misfit, (least, most), args=leaves)
+    most = np.minimum(loss_limited_window(*leaves), held_window(path))
+    root = elementwise.find_root(misfit, (least, most), args=leaves + edges)
     return np.where(root.success, root.x, np.nan)
 
 
