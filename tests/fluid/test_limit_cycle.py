@@ -25,6 +25,17 @@ def test_one_reno_source(c, T, B):
     assert answer.multipliers.size == 0
 
 
+def test_fast_recovery_adds_a_round_trip_at_half_the_window():
+    # in packets: W from W_m/2 to W_m = cT + B + 1/2, after one round trip of rest at W_m/2
+    c, T, B = 1000.0, 0.1, 30.0
+    top = c * T + B + 0.5
+    climb = T * (c * T - top / 2) + (top**2 - (c * T) ** 2) / (2 * c)
+    answer = limit_cycle(scenario([reno(T)], c, B), packets=True, step=0.01)
+    assert answer.period == pytest.approx(climb + T, rel=1e-6)
+    sent = 3 * top**2 / 8 + top / 2
+    assert answer.throughput[0] == pytest.approx(sent / (climb + T), rel=1e-6)
+
+
 def test_two_equal_sources_forget_half_of_their_difference_a_cycle():
     answer = limit_cycle(scenario([reno(name="a"), reno(name="b", start=1.0)]))
     assert answer.kind == "periodic"

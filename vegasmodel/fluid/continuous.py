@@ -84,8 +84,11 @@ def thresholds(flow: Flow) -> tuple[float, float]:
     return flow.alpha - below, flow.beta + above
 
 
-def flows_of(scenario: Scenario) -> Flows:
-    """The scenario's flows as arrays, groups expanded."""
+def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
+    """The scenario's flows as arrays, groups expanded.
+
+    With ``packets`` a loss-based source rests for the round trip of its fast recovery.
+    """
     from vegasmodel.fluid.windows import Flows
 
     rows = []
@@ -110,6 +113,7 @@ def flows_of(scenario: Scenario) -> Flows:
                 flow.decrease,
                 1.0 if flow.variant == "paper" else 2.0,
                 flow.max_window,
+                1.0 if packets and not vegas else 0.0,
                 vegas and not fixed,
                 flow.over_estimate if fixed else 0.0,
                 member.start,
@@ -129,7 +133,7 @@ def fresh(flows: Flows) -> tuple[State, Tally, Floats]:
     from vegasmodel.fluid.windows import State
 
     n = flows.rtt.size
-    state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(2))
+    state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     return state, empty_tally(n), np.minimum(flows.floor, flows.cap)
 
 
@@ -140,13 +144,22 @@ def empty_tally(n: int) -> Tally:
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 
-def limits(scenario: Scenario) -> tuple[float, float]:
+def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     """Capacity, pkt/s, and the queueing delay at which the buffer overflows, s.
 
-    ``devendictis`` 3: a packet is lost at W_V + W_R = mu T + B + 1.
+    ``devendictis`` 3: a packet is lost at W_V + W_R = mu T + B + 1.  The windows of a packet
+    implementation are the whole part of a growing W, half a packet below it on the mean; the line
+    through that mean is at B + 1/2 when the packet is lost.
     """
     link = scenario.links[0]
-    return link.capacity, (link.buffer + 1.0) / link.capacity
+    return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity
+
+
+def in_packets(scenario: Scenario, packets: bool | None) -> bool:
+    """Whether the marks of whole packets are on: as asked, else if some flow's variant has them."""
+    if packets is not None:
+        return packets
+    return any(flow.variant != "paper" for flow in scenario.flows)
 
 
 def run(
@@ -154,12 +167,15 @@ def run(
     sample: float | None = None,
     *,
     losers: str = "growing",
+    packets: bool | None = None,
     step: float = STEP,
 ) -> ContinuousRun:
     """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
 
     ``losers`` says who loses in an overflow: those whose window grows at that moment, ``all``
-    (``devendictis``, hypothesis 5), or every loss-based source and no Vegas.  ``step`` is over the
+    (``devendictis``, hypothesis 5), or every loss-based source and no Vegas.  ``packets`` turns on
+    what whole packets do to the mean: fast recovery takes a round trip, and a loss-based window
+    counts by its whole part (default: if a flow's variant is ns2 or linux).  ``step`` is over the
     shortest round trip; the error falls with its square.  Raises ``ValueError`` where the model
     has no equation for the scenario (``unsupported`` says why).
     """
@@ -174,8 +190,9 @@ def run(
     spacing = duration / 1000 if sample is None else sample
     if not 0 < spacing < math.inf or not 0 < step <= 1:
         raise ValueError("sample is a positive time, step in (0, 1]")
-    c, s_max = limits(scenario)
-    flows = flows_of(scenario)
+    packets = in_packets(scenario, packets)
+    c, s_max = limits(scenario, packets)
+    flows = flows_of(scenario, packets)
     n = flows.rtt.size
     state, before, first = fresh(flows)
     after = empty_tally(n)

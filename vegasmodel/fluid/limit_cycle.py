@@ -22,6 +22,7 @@ from vegasmodel.fluid.continuous import (
     empty_tally,
     flows_of,
     fresh,
+    in_packets,
     limits,
     unsupported,
 )
@@ -63,14 +64,15 @@ class LimitCycle:
 class _Motion:
     """A scenario's flows on their link, and the maps of its motion."""
 
-    def __init__(self, scenario: Scenario, losers: str, step: float) -> None:
+    def __init__(self, scenario: Scenario, losers: str, packets: bool | None, step: float) -> None:
         from vegasmodel.fluid import windows, windows_march
 
         self._State, self._march = windows.State, windows_march.march
         self._losers, self._step = LOSERS.index(losers), step
-        self.c, self.s_max = limits(scenario)
+        packets = in_packets(scenario, packets)
+        self.c, self.s_max = limits(scenario, packets)
         self.all_started = max(member.start for member in scenario.members)
-        flows = flows_of(scenario)
+        flows = flows_of(scenario, packets)
         # the steady state is that of the flows present at the end, for as long as it takes
         stays = flows.stop >= scenario.run.duration
         self.flows = flows._replace(stop=np.where(stays, np.inf, flows.stop))
@@ -101,13 +103,18 @@ class _Motion:
 
 
 def limit_cycle(
-    scenario: Scenario, *, losers: str = "growing", step: float = STEP, longest: float = 1e4
+    scenario: Scenario,
+    *,
+    losers: str = "growing",
+    packets: bool | None = None,
+    step: float = STEP,
+    longest: float = 1e4,
 ) -> LimitCycle:
     """Find the steady state of a scenario on one drop-tail link, without averaging a long run.
 
-    ``losers`` and ``step`` are those of ``continuous.run``.  ``longest`` bounds the wait for an
-    overflow or for rest, in round trips.  Raises ``ValueError`` where the model has no equation
-    for the scenario.
+    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``longest`` bounds the
+    wait for an overflow or for rest, in round trips.  Raises ``ValueError`` where the model has
+    no equation for the scenario.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -116,7 +123,7 @@ def limit_cycle(
         raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
     if not 0 < step <= 1:
         raise ValueError("step lies in (0, 1]")
-    motion = _Motion(scenario, losers, step)
+    motion = _Motion(scenario, losers, packets, step)
     state, tally = motion.state, motion.tally
     code = motion.go(state, motion.all_started, until_loss=False, tally=tally)
     if code == 0:

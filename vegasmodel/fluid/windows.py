@@ -58,6 +58,7 @@ class Flows(NamedTuple):
     decrease: Floats  # factor on the window at a loss
     floor: Floats  # smallest window
     cap: Floats  # largest window
+    recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
     measured: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
     over: Floats  # the fixed x_i
     start: Floats
@@ -70,6 +71,7 @@ class State(NamedTuple):
     window: Floats  # [flow], 0 while a flow is inactive
     over: Floats  # [flow] x_i, infinite before the start
     slow: np.ndarray  # [flow] bool: in slow start
+    held: Floats  # [flow] time before which the window rests, in fast recovery
     clock: Floats  # [2]
 
 
@@ -88,13 +90,16 @@ def threshold(e: float, rtt: float, over: float, s: float, linux: bool) -> tuple
 
 @jit
 def ahead(
-    p: Flows, i: int, W: float, x: float, slow: bool, s: float, s1: float, h: float
+    p: Flows, i: int, y: State, s: float, s1: float, h: float
 ) -> tuple[float, float, float, int]:
     """Window of flow i at the end of a step from s to s1, its slopes in s1 and h, and its motion.
 
     The implicit form of (W2): W1 = W + m g with m in Sgn(W1, s1) and
     g = h/2 (1/(T + s) + 1/(T + s1)) round trips.
     """
+    W, x, slow = y.window[i], y.over[i], y.slow[i]
+    if y.clock[0] < y.held[i]:
+        return W, 0.0, 0.0, REST
     rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
     pace = 0.5 * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
     bend = -0.5 * h / ((rtt + s1) * (rtt + s1))  # dg/ds1
@@ -123,10 +128,11 @@ def ahead(
 
 
 @jit
-def violation(
-    p: Flows, i: int, W: float, x: float, slow: bool, s: float, s1: float, h: float, move: int
-) -> float:
+def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
     """Packets by which flow i cannot have kept its motion in the step; negative if it can."""
+    W, x, slow = y.window[i], y.over[i], y.slow[i]
+    if y.clock[0] < y.held[i]:
+        return -np.inf
     rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
     g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
     low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.linux[i])
@@ -155,7 +161,7 @@ def excess(
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):
         if on[i]:
-            W, ds, dh, _ = ahead(p, i, y.window[i], y.over[i], y.slow[i], s, s1, h)
+            W, ds, dh, _ = ahead(p, i, y, s, s1, h)
             rtt = p.rtt[i] + s1
             total += W / rtt
             by_s += ds / rtt - W / (rtt * rtt)

@@ -63,6 +63,7 @@ def lose(
             cut = cut or new < y.window[i]
             y.window[i] = new
             y.slow[i] = False
+            y.held[i] = y.clock[0] + p.recovery[i] * p.rtt[i]
             lost[i] += 1
     return cut
 
@@ -119,7 +120,7 @@ def attempt(
     for i in range(on.size):
         new[i], moves[i] = 0.0, REST
         if on[i]:
-            new[i], _, _, moves[i] = ahead(p, i, y.window[i], y.over[i], y.slow[i], s, s1, h)
+            new[i], _, _, moves[i] = ahead(p, i, y, s, s1, h)
     moves[on.size] = UP if s1 > 0.0 else REST
     return h, s1
 
@@ -137,9 +138,8 @@ def changed(
     worst = spare if last[n] == REST else -spare
     for i in range(n):
         if on[i]:
-            W = y.window[i]
-            v = violation(p, i, W, y.over[i], y.slow[i], s, s1, h, last[i])
-            worst = max(worst, v / W)
+            v = violation(p, i, y, s, s1, h, last[i])
+            worst = max(worst, v / y.window[i])
     return worst - SLACK
 
 
@@ -233,7 +233,11 @@ def march(
             if on[i]:
                 shortest = min(shortest, p.rtt[i] + s)
         whole = fraction * shortest if shortest < np.inf else np.inf
-        left = min(due, end) - t
+        until = min(due, end)
+        for i in range(n):
+            if on[i] and y.held[i] > t:
+                until = min(until, y.held[i])
+        left = until - t
         wanted = min(FINE * whole if jumped else whole, left)
         h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
         over = -1.0 if jumped else changed(p, y, on, h, s1, c, last)
@@ -244,7 +248,7 @@ def march(
             h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
         jumped = False
         full = h < wanted or s1 >= s_max
-        later = t + left if h == left else t + h
+        later = until if h == left else t + h
         k = note(y, new, s1, h, later, k, grid, record)
         tally_step(p, y, on, new, s1, h, c, out)
         accept(p, y, on, new, moves, s1, later)
@@ -258,6 +262,8 @@ def march(
             jumped = True
             if stop_at_loss:
                 return OVERFLOW
+        if later == until:
+            jumped = True
         if later >= due:
             due = admit(p, y, on, first)
             settle(p, y, on, c)
