@@ -1,0 +1,30 @@
+"""Vegas as utility maximisation: the optimality condition, concavity, and the parking lot."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from vegasmodel.symbolic.steps import Derivation
+
+r, q, alpha, c, price = sp.symbols("r q alpha c pi", positive=True)
+x = sp.Symbol("x", nonnegative=True)
+links, long, cross = sp.symbols("l n_long n_cross", positive=True)
+
+
+def stationarity() -> Derivation:
+    """Of alpha ln r + x r - q r in r: the backlog alpha = r (q - x), and a curvature below 0."""
+    lagrangian = alpha * sp.log(r) + x * r - q * r
+    condition = sp.Eq(sp.diff(lagrangian, r), 0)
+    curvature = sp.diff(lagrangian, r, 2)
+    [rate] = sp.solve(condition, r)
+    return Derivation("-", "r", (condition,), (curvature,), sp.simplify(rate), alpha / (q - x))
+
+
+def parking_lot() -> Derivation:
+    """Rate of a long flow over l links alike, n_long of them, n_cross flows on each link."""
+    rate_long = stationarity().derived.subs({x: 0, q: links * price})
+    rate_cross = stationarity().derived.subs({x: 0, q: price})
+    full = sp.Eq(long * rate_long + cross * rate_cross, c)
+    [found] = sp.solve(full, price)
+    derived = sp.factor(sp.simplify(rate_long.subs(price, found)))
+    return Derivation("-", "r", (full,), (rate_long, rate_cross, found), derived)

@@ -1,0 +1,132 @@
+"""`podlesny` in SymPy: (5)-(7), the fairness index and the buffers; and what goes beyond the paper.
+
+Rates in pkt/s, buffers in packets.  ``derivations()`` lists all; those without ``printed`` are
+not in the paper.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from vegasmodel.symbolic.steps import Derivation
+
+C, S_R, S_D, n_rate, n_delay, k = sp.symbols("C S_R S_D n_R n_D k", positive=True)
+lam = sp.Symbol("lambda", positive=True)
+U_V, U_R = sp.symbols("U_V U_R", positive=True)  # utilisations of the Vegas and NewReno flows
+B_D, d, t = sp.symbols("B_D d t", positive=True)
+W, W_max, BDP, T, S, b, p, y = sp.symbols("W W_max M T S b p y", positive=True)
+L_R, L_D = sp.symbols("L_R L_D", positive=True)
+cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
+
+
+def volume_ratio() -> Derivation:
+    """(5): volumes stand as the services do, and a flow of R gets k times a flow of D."""
+    per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
+    volumes = sp.Eq(lam, S_D / S_R)
+    [solution] = sp.solve([per_flow, volumes], [S_D, lam], dict=True)
+    return Derivation(
+        "5", r"\lambda", (per_flow, volumes), (), solution[lam], n_delay / (k * n_rate)
+    )
+
+
+def service_rates() -> tuple[Derivation, Derivation]:
+    """(6) and (7): the link is shared out whole, in the ratio (5)."""
+    whole = sp.Eq(S_R + S_D, C)
+    ratio = sp.Eq(S_D, volume_ratio().derived * S_R)
+    [solution] = sp.solve([whole, ratio], [S_R, S_D], dict=True)
+    total = n_delay + k * n_rate
+    return (
+        Derivation("6", "S_R", (whole, ratio), (), solution[S_R], k * n_rate * C / total),
+        Derivation("7", "S_D", (whole, ratio), (), solution[S_D], n_delay * C / total),
+    )
+
+
+def scheduler() -> Derivation:
+    """Figure 2: its test ``k n_R L_D > n_D L_R`` says that D is ahead of lambda L_R, as in III.
+
+    The quantity whose sign decides: ``L_D - lambda L_R``, times k n_R.
+    """
+    ahead = L_D - volume_ratio().derived * L_R
+    derived = sp.expand(ahead * k * n_rate)
+    return Derivation(
+        "figure 2",
+        r"k n_R (L_D - \lambda L_R)",
+        (ahead,),
+        (),
+        derived,
+        k * n_rate * L_D - n_delay * L_R,
+    )
+
+
+def relative_fairness() -> Derivation:
+    """Section IV-A: mean per-flow utilisation of Vegas over that of NewReno.
+
+    The paper writes the product 0.24 (0.74 / 3) and gives the quotient's value, 0.97.
+    """
+    vegas, newreno = U_V / n_delay, U_R / n_rate
+    derived = sp.simplify(vegas / newreno)
+    printed = U_V / n_delay * U_R / n_rate
+    return Derivation(
+        "section IV-A",
+        "f",
+        (vegas, newreno),
+        (),
+        derived,
+        printed,
+        "the value printed, 0.97, is that of the quotient: 0.24 / (0.74 / 3) = 0.973",
+    )
+
+
+def delay_buffer() -> Derivation:
+    """II-C: the last packet that fits waits until all before it are served at the rate S_D."""
+    served = sp.integrate(S_D, (t, 0, d))
+    empty = sp.Eq(B_D, served)
+    return Derivation("section II-C", "B_D", (empty,), (served,), sp.solve(empty, B_D)[0])
+
+
+def vegas_difference() -> Derivation:
+    """(2)-(4): ``diff`` is what the flow itself has queued, if BaseRTT is the propagation time."""
+    expected, actual = cwnd / base, cwnd / RTT
+    two = (expected - actual) * base
+    queued = sp.expand(actual * (RTT - base))  # rate times queueing delay: Little
+    return Derivation("2", "diff", (expected, actual), (queued,), queued, sp.expand(two))
+
+
+def rate_utilization() -> Derivation:
+    """Part of its rate that class R uses: n AIMD flows of one RTT that lose together.
+
+    Their windows add up to W, which falls from W_max to b W_max and grows by n a round.  Below
+    M = S T the link idles and a round lasts T; above it W/S.  y = W_max / M = 1 + B_R / M.
+    """
+    n = sp.Symbol("n", positive=True)
+    idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW
+    busy = sp.integrate(W / (S * n), (W, BDP, W_max))
+    packets = sp.integrate(W / n, (W, b * W_max, W_max))
+    ratio = packets / (S * (idle + busy))
+    derived = sp.factor(sp.simplify(ratio.subs({W_max: y * BDP}).subs(BDP, S * T)))
+    return Derivation("-", "U", (sp.Eq(BDP, S * T),), (idle, busy, packets), derived)
+
+
+def delay_loss() -> Derivation:
+    """Loss of Vegas flows that never see alpha packets queued: a sawtooth from b W_max to W_max.
+
+    One loss a tooth, so p = 1/packets; W is the mean window.  Result: p W^2.
+    """
+    packets = sp.integrate(W, (W, b * W_max, W_max))
+    mean = (1 + b) / 2 * W_max
+    derived = sp.factor(sp.simplify(mean**2 / packets))
+    return Derivation("-", "p W^2", (sp.Eq(p, 1 / packets),), (packets, mean), derived)
+
+
+def derivations() -> tuple[Derivation, ...]:
+    """All of this module."""
+    return (
+        volume_ratio(),
+        *service_rates(),
+        scheduler(),
+        relative_fairness(),
+        delay_buffer(),
+        vegas_difference(),
+        rate_utilization(),
+        delay_loss(),
+    )

@@ -1,0 +1,158 @@
+"""Laws of random loss in SymPy: square-root laws, PFTK term by term, Vegas's window.
+
+p is the loss probability of a packet, d the window factor at a loss, b packets an ACK.  Printed
+forms are those of Padhye, Firoiu, Towsley and Kurose (1998), for d = 1/2.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from vegasmodel.symbolic.steps import Derivation, Expr
+
+p, d, b, w, s = sp.symbols("p d b w s", positive=True)
+W, X, W_m, T_0 = sp.symbols("W X W_m T_0", positive=True)
+RTT, base, alpha, c = sp.symbols("RTT BaseRTT alpha c", positive=True)
+HALF = sp.Rational(1, 2)
+
+
+def square_root_periodic() -> Derivation:
+    """Rate times RTT times sqrt(b p), losses 1/p packets apart: one tooth from d W to W."""
+    rounds = b * (1 - d) * W
+    packets = sp.integrate(b * w, (w, d * W, W))
+    per_round = packets / rounds
+    [top] = [r for r in sp.solve(sp.Eq(packets, 1 / p), W) if r.subs({b: 1, p: 1, d: HALF}) > 0]
+    derived = sp.simplify(per_round.subs(W, top) * sp.sqrt(b * p))
+    return Derivation(
+        "-", r"K_{\mathrm{periodic}}", (sp.Eq(packets, 1 / p),), (rounds, packets, top), derived
+    )
+
+
+def moment_step() -> Derivation:
+    """E U^s over E U^(s-1) for U that grows at rate 1 and is multiplied by d^2 at rate 1.
+
+    U = b p w^2 / 2 in packets sent, times p.  At rest the mean of u^s does not change: what
+    growth adds, E (u^s)', the losses take, E u^s - E (d^2 u)^s.
+    """
+    u = sp.Symbol("u", positive=True)
+    growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
+    taken = sp.simplify((u**s - (d**2 * u) ** s) / u**s)  # times E U^s
+    return Derivation("-", "E U^s / E U^{s-1}", (), (growth, taken), growth / taken)
+
+
+def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
+    """The product with ``terms`` factors that solves the moment step, and the step it makes.
+
+    M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)).  M(s)/M(s - 1) telescopes to
+    s (1 - d^(2 (s + terms))) / (1 - d^(2 s)): the step itself, as d^(2 terms) vanishes.
+    """
+
+    def moment(at: Expr) -> Expr:
+        factors = [(1 - d ** (2 * (at + k))) / (1 - d ** (2 * k)) for k in range(1, terms + 1)]
+        return sp.gamma(1 + at) * sp.Mul(*factors)
+
+    step = sp.gammasimp(moment(s) / moment(s - 1))
+    return moment(s), sp.simplify(step)
+
+
+def square_root_random() -> Derivation:
+    """The same constant under independent losses, with m = E sqrt(U) at a loss.
+
+    A cycle carries 1/p packets and b (1 - d) E W rounds, where b p W^2 / 2 = U.
+    """
+    m = sp.Symbol("m", positive=True)
+    mean_top = sp.sqrt(2 / (b * p)) * m
+    rounds = b * (1 - d) * mean_top
+    derived = sp.simplify(sp.sqrt(b * p) / (p * rounds))
+    return Derivation("-", r"K_{\mathrm{random}}", (), (mean_top, rounds), derived)
+
+
+def pftk_window() -> Derivation:
+    """Mean window at a loss, PFTK (13): the packets of a cycle, counted twice.
+
+    Until the first loss (1 - p)/p arrive, and W more are sent; or: X = b (1 - d) W rounds from
+    d W to W, the window standing b rounds at each size, and half a window in the last round.
+    """
+    rounds = b * (1 - d) * W
+    counted = rounds / 2 * (d * W + W - 1) + W / 2
+    balance = sp.Eq((1 - p) / p + W, counted)
+    [top] = [r for r in sp.solve(balance, W) if r.subs({b: 1, p: HALF / 50, d: HALF}) > 0]
+    printed = (2 + b) / (3 * b) + sp.sqrt(8 * (1 - p) / (3 * b * p) + ((2 + b) / (3 * b)) ** 2)
+    return Derivation("13", "E[W]", (balance,), (rounds, counted), top, printed)
+
+
+def pftk_limited_rounds() -> Derivation:
+    """Rounds of a cycle whose window is held at W_m, PFTK II-C: growth, then a plateau of V."""
+    V = sp.Symbol("V")
+    growth = b * (1 - d) * W_m
+    packets = growth / 2 * (d * W_m + W_m) + V * W_m
+    balance = sp.Eq((1 - p) / p + W_m, packets)
+    [plateau] = sp.solve(balance, V)
+    derived = sp.expand(growth + plateau)
+    printed = b * W_m / 8 + (1 - p) / (p * W_m) + 1
+    return Derivation("section II-C", "E[X]", (balance,), (growth, plateau), derived, printed)
+
+
+def pftk_timeout_probability() -> Derivation:
+    """PFTK (24): of w packets k arrive before the first loss; then fewer than 3 of the next k.
+
+    In q = 1 - p.
+    """
+    k, m = sp.symbols("k m", integer=True, nonnegative=True)
+    q = sp.Symbol("q", positive=True)  # 1 - p
+    first = q**k * (1 - q) / (1 - q**w)
+    few = sp.simplify(sp.summation(q**m * (1 - q), (m, 0, 2)))  # fewer than 3 in a row
+    short = sp.summation(first, (k, 0, 2))
+    long = (q**3 - q**w) / (1 - q**w) * few  # sum over k of first, from 3 to w - 1
+    derived = sp.factor(sp.powsimp(sp.simplify(short + long)))
+    printed = sp.expand((1 - q**3) * (1 + q**3 * (1 - q ** (w - 3)))) / (1 - q**w)
+    return Derivation("24", r"\hat{Q}(w)", (first,), (few, short, long), derived, printed)
+
+
+def pftk_silence() -> Derivation:
+    """Mean length of a sequence of timeouts, over T_0: the timer doubles up to 64 T_0."""
+    k = sp.Symbol("k", integer=True, positive=True)
+    q = sp.Symbol("q", positive=True)
+    early = sum((2**j - 1) * p ** (j - 1) * (1 - p) for j in range(1, 7))
+    # k-th and later, k >= 7: 63 + 64 (k - 6); with j = k - 7 counted from 0
+    geometric = sp.Integer(1) / (1 - q)
+    late = p**6 * (1 - p) * (127 * geometric + 64 * q * sp.diff(geometric, q)).subs(q, p)
+    derived = sp.factor(sp.simplify(early + late))
+    f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+    return Derivation("27", "E[Z]/T_0", (k,), (early, late), derived, f / (1 - p))
+
+
+def hold_windows() -> tuple[Derivation, Derivation]:
+    """Window at which Vegas rests: at an RTT of others' making, and alone on a link of rate c."""
+    rest = sp.Eq(W * (RTT - base) / RTT, alpha)
+    shared = sp.solve(rest, W)[0]
+    alone = sp.solve(rest.subs(RTT, W / c), W)[0]
+    return (
+        Derivation("-", "W", (rest,), (), shared),
+        Derivation("-", "W", (rest, sp.Eq(RTT, W / c)), (), alone),
+    )
+
+
+def repaired() -> Derivation:
+    """No timeout among n packets after a loss: each arrives, or is lost and its second copy not.
+
+    The sum over the number L of further losses, for n = 5; and its closed form.
+    """
+    n = 5
+    chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))
+    return Derivation("-", "F", (), (chance,), sp.factor(chance), (1 - p**2) ** n)
+
+
+def derivations() -> tuple[Derivation, ...]:
+    """All of this module but the product."""
+    return (
+        square_root_periodic(),
+        moment_step(),
+        square_root_random(),
+        pftk_window(),
+        pftk_limited_rounds(),
+        pftk_timeout_probability(),
+        pftk_silence(),
+        *hold_windows(),
+        repaired(),
+    )

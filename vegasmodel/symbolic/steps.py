@@ -1,0 +1,33 @@
+"""A derivation: premises, steps, result, and what the paper prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+Expr = Any  # SymPy carries no types
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """``derived`` follows from ``premises`` through ``steps``; ``printed`` is None if nowhere."""
+
+    number: str  # of the equation, or of the section it stands in
+    symbol: str  # LaTeX of what it gives
+    premises: tuple[Expr, ...]
+    steps: tuple[Expr, ...]
+    derived: Expr
+    printed: Expr = None
+    note: str = ""
+
+    @property
+    def difference(self) -> Expr:
+        """Printed minus derived, simplified: zero where the print is right; None without print."""
+        return None if self.printed is None else sp.simplify(self.printed - self.derived)
+
+    @property
+    def latex(self) -> str:
+        """The result as LaTeX."""
+        return f"{self.symbol} = {sp.latex(self.derived)}"
