@@ -58,7 +58,7 @@ def part_a() -> None:
     columns = ["buffer", "Vegas", "Reno", "V/R", "paper", "error", "packets", "error"]
     columns += ["fluid", "error"]
     out = console.console()
-    title = "(a) One Vegas, one Reno: ns-2 (pkt/s, ratio V/R), then ratios of three models"
+    title = "(a) Vegas beside Reno: ns-2 (pkt/s), its ratio V/R, the models' ratios"
     out.print(console.table(columns, rows, title))
     picture = plots.curves(
         {

@@ -1,0 +1,107 @@
+"""Adapter of several links: Vegas flows as maximisers of a sum of utilities, with a certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.adapters.common import laws_within, left_out, plain_queue, rtts
+from vegasmodel.adapters.secular import threshold
+from vegasmodel.equilibrium import network, secular
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Scenario
+
+NAME = "network"
+
+
+def answer(scenario: Scenario) -> Prediction:
+    """Rates and queueing delays at which every flow keeps its backlog along its path."""
+    reason = laws_within(scenario, ["vegas"])
+    if reason is None and any(g.variant == "linux" for g in scenario.flows):
+        reason = "the utility is that of the papers' equation; Linux divides by baseRTT"
+    if reason is None and {scenario.size_of(g) for g in scenario.flows} != {scenario.packet_size}:
+        reason = "the equations know one packet size; some flows have their own"
+    if reason is not None:
+        return Prediction.not_applicable(NAME, scenario, reason)
+    routing, used = _routing(scenario)
+    capacity = np.array([scenario.links[i].capacity for i, _ in used])
+    alpha, x = threshold(scenario), _over_estimates(scenario, routing, capacity)
+    state = _solve(routing, capacity, alpha, x)
+    if state.status != "certified":
+        return Prediction.not_applicable(NAME, scenario, "the solver's certificate does not hold")
+    queue = np.zeros(len(scenario.links))
+    for (link, forward), price in zip(used, state.prices, strict=True):
+        if forward:
+            queue[link] = price * scenario.links[link].capacity
+    return Prediction(
+        NAME,
+        scenario,
+        state.rates,
+        base_rtt=rtts(scenario) + x,
+        rtt_mean=rtts(scenario) + state.path_delay,
+        loss_rate=np.zeros(x.size),
+        queue_mean=queue,
+        assumptions=tuple(_hypotheses(scenario, queue)),
+        extra={"kkt_residual": state.certificate.residual},
+    )
+
+
+def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
+    """Matrix [link and direction, flow]; a link's two directions queue apart."""
+    index = {link.name: i for i, link in enumerate(scenario.links)}
+    rows: dict[tuple[int, bool], Floats] = {}
+    for i, member in enumerate(scenario.members):
+        forward = member.flow.direction == "forward"
+        for link in scenario.path(member.flow):
+            key = (index[link.name], forward)
+            rows.setdefault(key, np.zeros(len(scenario.members)))[i] = 1.0
+    used = sorted(rows)
+    return np.array([rows[key] for key in used]), used
+
+
+def _over_estimates(scenario: Scenario, routing: Floats, capacity: Floats) -> Floats:
+    """As given; measured ones are the delays that the flows before have left on the path."""
+    x = np.zeros(len(scenario.members))
+    alpha = threshold(scenario)
+    starts = np.array([m.start for m in scenario.members])
+    given = [m.flow.over_estimate for m in scenario.members]
+    fixed = np.array([value != "measured" for value in given])
+    x[fixed] = [float(value) for value in given if value != "measured"]
+    for start in np.unique(starts)[1:]:
+        before, new = starts < start, (starts == start) & ~fixed
+        if new.any():
+            links = routing[:, before].any(axis=1)
+            state = _solve(routing[links][:, before], capacity[links], alpha[before], x[before])
+            x[new] = state.prices @ routing[links][:, new]
+    return x
+
+
+def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
+    """One link is the secular equation, which needs no convex solver."""
+    if len(capacity) > 1:
+        return network.solve(routing, capacity, alpha, x)
+    one = secular.solve(alpha, x, float(capacity[0]))
+    prices = np.array([float(one.delay)])
+    proof = network.certificate(routing, capacity, alpha, x, one.rates, prices)
+    good = one.status == secular.OK and proof.residual < network.ACCURATE
+    status = "certified" if good else "inaccurate"
+    return network.Equilibrium(one.rates, prices, prices @ routing, proof, status)
+
+
+def _hypotheses(scenario: Scenario, queue: Floats) -> list[Assumption]:
+    fits = all(q <= link.buffer for q, link in zip(queue, scenario.links, strict=True))
+    one_way = len({g.direction for g in scenario.flows}) == 1
+    middle = all(g.alpha == g.beta for g in scenario.flows)
+    return [
+        Assumption("infinite-buffer", fits, "" if fits else "a link's queue exceeds its buffer"),
+        Assumption(
+            "no-queueing-of-acks", one_way, "" if one_way else "ACKs wait behind reverse data"
+        ),
+        Assumption(
+            "alpha-equals-beta", middle, "" if middle else "the middle of the band is taken"
+        ),
+        plain_queue(
+            next((x for x in scenario.links if x.queue.discipline != "droptail"), scenario.links[0])
+        ),
+        *left_out(scenario),
+    ]
