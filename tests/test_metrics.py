@@ -1,0 +1,81 @@
+"""Metrics by hand, and what a comparison makes of them."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vegasmodel as vm
+from tests.helpers import scenario
+from vegasmodel import comparison, metrics, plots
+from vegasmodel.prediction import Prediction
+
+POSITIVE = st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20)
+
+
+def test_jain_of_tsang_section_1() -> None:
+    # k of n equal shares: k/n; 2/3 of a link of two: 0.9
+    assert metrics.jain([1, 1, 0, 0, 0]) == pytest.approx(0.4)
+    assert metrics.jain([2, 1]) == pytest.approx(0.9)
+    assert math.isnan(metrics.jain([0, 0]))
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(POSITIVE)
+def test_jain_is_a_share(rates: list[float]) -> None:
+    index = metrics.jain(rates)
+    assert 1 / len(rates) - 1e-12 <= index <= 1 + 1e-12
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(1, 1e6))
+def test_max_min(demands: list[float], capacity: float) -> None:
+    rates = metrics.max_min_rates(demands, capacity)
+    assert np.all(rates <= np.asarray(demands) * (1 + 1e-12))
+    assert rates.sum() == pytest.approx(min(capacity, sum(demands)), rel=1e-9, abs=1e-9)
+    unmet = rates < np.asarray(demands) * (1 - 1e-9)
+    if unmet.any():  # whoever is cut gets as much as anyone
+        assert rates[unmet].min() >= rates.max() * (1 - 1e-9)
+
+
+def test_errors_by_hand() -> None:
+    assert metrics.nrmse([2.0, 4.0], [1.0, 3.0]) == pytest.approx(0.5)
+    assert metrics.nrmse([1.0], [0.0]) is None
+    ratios = metrics.group_ratios({"a": 2.0, "b": 1.0, "c": 0.0})
+    assert ratios["a/b"] == 2.0
+    assert ratios["a/c"] is None
+    error = metrics.log_ratio_error({"a/b": 1.0, "b/a": 1.0}, {"a/b": 2.0, "b/a": 0.5})
+    assert error == pytest.approx(math.log(0.5))
+    assert metrics.log_ratio_error({}, {"a/b": 1.0}) is None
+
+
+def test_comparison_against_a_measurement(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    s = scenario({"law": "vegas", "count": 2, "alpha": 3, "beta": 3})
+    measured = Prediction(
+        "ns2", s, np.array([500.0, 580.0]), base_rtt=np.array([0.082, 0.084]), queue_mean=None
+    )
+    model = vm.predict(s, "equilibrium")
+    result = comparison.Comparison(s, measured, (model,))
+    errors = result.to_json()["errors"]["equilibrium"]
+    assert errors["throughput_nrmse"] == pytest.approx(40 / 540)  # 540 each against 500 and 580
+    assert errors["ratio"] is None  # one group
+    assert errors["base_rtt"] == pytest.approx(math.sqrt((2**2 + 4**2) / 2) / 3)  # 0 for 2, 4 ms
+    assert result.best_error() == pytest.approx(40 / 540)
+    result.table()
+    assert "equilibrium" in capsys.readouterr().out
+    plots.save(result.plot(), tmp_path / "p.svg")
+    assert (tmp_path / "p.svg").read_text().startswith("<?xml")
+
+
+def test_nothing_is_left_of_a_picture_that_fails(tmp_path: Path) -> None:
+    class Broken:
+        def savefig(self, path: str, dpi: int) -> None:
+            Path(path).write_text("half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        plots.save(Broken(), tmp_path / "p.png")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,141 @@
+"""Every model answers the same scenario, says what it assumes, and never guesses in silence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vegasmodel as vm
+from tests.helpers import scenario
+from vegasmodel.predictor import CLOSED_FORMS, MODELS, predict_all
+
+RED = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt"}
+VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
+RENO = {"law": "reno"}
+
+# a scenario that each closed form is made for
+HOME: dict[str, vm.Scenario] = {
+    "equilibrium": scenario({**VEGAS, "count": 3}),
+    "bands": scenario({"law": "vegas", "count": 3}),
+    "arrivals": scenario({**VEGAS, "count": 3, "start": {"every": "2 s"}}),
+    "arrivals-bonald": scenario({**VEGAS, "count": 3, "start": {"every": "2 s"}}),
+    "minicycle": scenario(VEGAS, RENO, buffer="20 pkt"),
+    "red": scenario(VEGAS, RENO, buffer="20 pkt", queue=RED),
+    "random-loss": scenario(RENO, buffer="20 pkt", loss=0.01),
+    "rate-delay": scenario(VEGAS, RENO, buffer="50 pkt", queue={"discipline": "rd"}),
+    "network": scenario({**VEGAS, "count": 3}),
+}
+
+
+@pytest.mark.parametrize("model", CLOSED_FORMS)
+def test_each_model_answers_its_own_scenario(model: str) -> None:
+    s = HOME[model]
+    p = vm.predict(s, model)
+    assert p.model == model
+    assert p.applicable, p.reason
+    assert p.throughput is not None
+    assert np.all(p.throughput > 0)
+    assert p.throughput.sum() <= s.links[0].capacity * (1 + 1e-9)
+    assert p.assumptions
+    assert all(a.detail for a in p.assumptions if a.holds is False), p.assumptions
+
+
+def test_every_model_has_a_home() -> None:
+    assert set(HOME) == set(CLOSED_FORMS) == set(MODELS) - {"fluid"}
+
+
+@pytest.mark.parametrize("home", HOME)
+def test_a_model_without_an_answer_says_why(home: str) -> None:
+    for p in predict_all(HOME[home], CLOSED_FORMS):
+        assert p.applicable == (p.throughput is not None)
+        if not p.applicable:
+            assert p.reason
+            assert p.to_json()["flows"][0]["throughput_pps"] is None
+
+
+UNKNOWN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("no-delay-noise", {"delay_noise": "1 ms"}, {}),
+    ("one-ack-a-packet", {"delayed_ack": True}, {}),
+    ("long-lived-flows", {"size": "30 pkt"}, {}),
+    ("no-random-loss", {}, {"loss": 0.01}),
+    ("all-flows-present", {"stop": "500 s"}, {}),
+]
+
+
+@pytest.mark.parametrize(("name", "flow", "link"), UNKNOWN)
+def test_a_feature_that_the_equations_lack_is_named(
+    name: str, flow: dict[str, Any], link: dict[str, Any]
+) -> None:
+    p = vm.predict(scenario({**VEGAS, **flow}, RENO, buffer="20 pkt", **link), "minicycle")
+    assert p.applicable
+    assert name in [a.name for a in p.assumptions if a.holds is False]
+
+
+def test_the_golden_section_of_two_arrivals() -> None:
+    # boutremans (6) with x_2 = Delta_1: last/first = (1 + sqrt 5)/2
+    s = scenario({**VEGAS, "count": 2, "start": {"every": "9 s"}})
+    for model in ("equilibrium", "arrivals"):
+        first, last = vm.predict(s, model).throughput
+        assert last / first == pytest.approx((1 + math.sqrt(5)) / 2, rel=1e-12)
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=5), st.integers(0, 5))
+def test_the_order_of_groups_does_not_matter(alphas: list[int], shift: int) -> None:
+    flows = [
+        {"law": "vegas", "name": f"v{i}", "alpha": a, "beta": a + i, "start": f"{3 * i} s"}
+        for i, a in enumerate(alphas)
+    ]
+    turned = flows[shift % len(flows) :] + flows[: shift % len(flows)]
+    for model in ("equilibrium", "arrivals", "bands", "network"):
+        here, there = (vm.predict(scenario(*order), model) for order in (flows, turned))
+        for name in here.groups:
+            assert there.groups[name] == pytest.approx(here.groups[name], rel=1e-9)
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(st.lists(st.floats(0.5, 9), min_size=2, max_size=6), st.floats(0, 0.02))
+def test_one_link_of_the_network_is_the_secular_equation(alphas: list[float], x: float) -> None:
+    flows = [
+        {"law": "vegas", "name": f"v{i}", "alpha": a, "beta": a, "over_estimate": f"{x * i!r} s"}
+        for i, a in enumerate(alphas)
+    ]
+    s = scenario(*flows)
+    one, other = vm.predict(s, "network"), vm.predict(s, "equilibrium")
+    np.testing.assert_allclose(one.throughput, other.throughput, rtol=1e-9)
+    band = vm.predict(s, "bands").throughput_range
+    np.testing.assert_allclose(band, other.throughput[:, None] * [1, 1], rtol=1e-9)
+
+
+def test_a_parking_lot_is_certified() -> None:
+    names = [f"L{i}" for i in range(5)]
+    s = vm.Scenario.from_dict(
+        {
+            "link": [{"name": n, "capacity": "12500 pkt/s"} for n in names],
+            "flow": [
+                {"law": "vegas", "name": "through", "count": 20, "rtt": "200 ms"},
+                *(
+                    {"law": "vegas", "name": n, "count": 20, "rtt": "60 ms", "path": [n]}
+                    for n in names
+                ),
+            ],
+        }
+    )
+    p = vm.predict(s, "network")
+    assert p.extra["kkt_residual"] < 1e-10
+    np.testing.assert_allclose(p.utilization, 1.0, rtol=1e-9)
+    # five links at one price each: the long flow's backlog is split over five queues
+    assert p.groups["L0"] / p.groups["through"] == pytest.approx(5.0, rel=1e-9)
+    assert not vm.predict(s, "equilibrium").applicable
+
+
+def test_no_such_model() -> None:
+    with pytest.raises(vm.FieldError, match="did you mean 'minicycle'"):
+        vm.predict(HOME["bands"], "minicycel")
+    with pytest.raises(vm.FieldError, match="predict_all"):
+        vm.predict(HOME["bands"], "all")
