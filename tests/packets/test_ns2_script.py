@@ -82,6 +82,12 @@ def test_rate_delay_buffers_add_up() -> None:
     assert ns2_support.rate_delay_limits(link) == (113, 12)
 
 
+def test_what_ns2_does_differently_is_said() -> None:
+    finite = scenario('buffer = "20 pkt"\n', 'over_estimate = "0 s"\n')
+    assert [r.name for r in ns2_support.remarks(finite)] == ["ns2-buffer", "ns2-slow-start"]
+    assert ns2_support.remarks(scenario()) == ()  # no buffer to fill, nothing special
+
+
 def test_other_laws_have_their_own_decrease() -> None:
     s = vm.Scenario.from_toml(LINK + '[[flow]]\nlaw = "reno"\nrtt = "80 ms"\ndecrease = 0.7\n')
     with pytest.raises(FieldError, match="decrease"):

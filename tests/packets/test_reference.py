@@ -67,6 +67,10 @@ def test_made_found_and_made_again(tmp_path: Path) -> None:
     assert found.base_rtt is not None
     assert np.isnan(found.base_rtt[1])  # Reno has no baseRTT; JSON's null comes back as NaN
     assert reference.check(scenario, tmp_path) == 0.0
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    before = path.read_bytes()
+    reference.make(tomllib.loads(SHORT), tmp_path)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.ns2
@@ -77,8 +81,13 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         reference.lookup(vm.Scenario.from_toml(SHORT), tmp_path)
 
 
+def test_a_place_that_is_not_there() -> None:
+    with pytest.raises(vm.FieldError, match="--each"):
+        list(reference.variants(tomllib.loads(SHORT), "link.3.buffer=5 pkt"))
+
+
 def test_variants_of_one_file() -> None:
     table = tomllib.loads(SHORT)
-    variants = list(reference._variants(table, "link.0.buffer=5 pkt,7 pkt"))
+    variants = list(reference.variants(table, "link.0.buffer=5 pkt,7 pkt"))
     assert [v["link"][0]["buffer"] for v in variants] == ["5 pkt", "7 pkt"]
     assert table["link"][0]["buffer"] == "10 pkt"

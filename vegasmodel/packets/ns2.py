@@ -174,6 +174,7 @@ def _prediction(scenario: Scenario, outputs: Sequence[Output], seconds: float) -
         retransmits=mean["retransmits"],
         queue_mean=mean["queue_mean"],
         utilization_links=mean["utilization"],
+        assumptions=ns2_support.remarks(scenario),
         seconds=seconds,
         extra={
             "version": version(),

@@ -233,7 +233,8 @@ proc noisy {f mean deviation} {
     gate $f $each
 }
 
-# A few packets, alone in the empty network, to let Vegas measure its baseRTT.
+# A few packets, alone in the empty network, to let Vegas measure its baseRTT.  At its start the
+# flow then has a window of 2 and leaves slow start at once: ns-2 takes the pause for an RTT.
 proc probe {f time packets} {
     global ns agent
     $ns at $time "$agent($f) advance $packets"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["check", "rate_delay_limits"]
+__all__ = ["check", "rate_delay_limits", "remarks"]
 
 UNLIMITED = 1_000_000_000  # packets; ns-2 keeps limits in 32 bits
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
@@ -25,6 +28,29 @@ def check(scenario: Scenario) -> None:
         _link(scenario, link, f"link[{i}]")
     for i, flow in enumerate(scenario.flows):
         _flow(flow, f"flow[{i}]")
+
+
+def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
+    """Where ns-2's run differs a little from the scenario's definitions, said with the result."""
+    found = []
+    finite = [link for link in scenario.links if math.isfinite(link.buffer)]
+    if any(isinstance(link.queue, (DropTail, RateDelay)) for link in finite):
+        detail = "ns-2's DropTail limit counts the packet in transmission: buffer - 1 can wait"
+        found.append(Assumption("ns2-buffer", False, detail))
+    laws = {flow.law for flow in scenario.flows}
+    if scenario.run.ns2_defaults == "2.35" and laws - {"vegas"}:
+        detail = "stock 2.35: loss-based packets carry 40 B of headers on top of packet_size"
+        found.append(Assumption("ns2-headers", False, detail))
+    if any(isinstance(link.queue, RateDelay) for link in scenario.links):
+        detail = "by class-based queueing; an ACK goes with the class of its flow"
+        found.append(Assumption("ns2-rate-delay", False, detail))
+    if any(flow.law == "vegas" and flow.over_estimate == 0.0 for flow in scenario.flows):
+        detail = "Vegas flows that know baseRTT begin with a window of 2, without slow start"
+        found.append(Assumption("ns2-slow-start", False, detail))
+    if any(flow.delay_noise for flow in scenario.flows):
+        detail = "noise: all of the flow's own propagation on its first leg, packets in order"
+        found.append(Assumption("ns2-placement", False, detail))
+    return tuple(found)
 
 
 def _link(scenario: Scenario, link: Link, where: str) -> None:

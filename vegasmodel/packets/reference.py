@@ -14,7 +14,9 @@ import copy
 import hashlib
 import json
 import math
+import os
 import sys
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,11 +24,12 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.packets import ns2_support
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["check", "lookup", "make", "stored"]
+__all__ = ["check", "lookup", "make", "stored", "variants"]
 
 FOLDER = Path(__file__).parent / "reference"
 SCHEMA = 1
@@ -48,6 +51,7 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 
     ``extra["stored"]`` is the file's name.  Raises ``ValueError`` for a damaged file.
     """
+    begun = time.perf_counter()
     path = folder / f"{scenario.fingerprint()}.json"
     if not path.is_file():
         return None
@@ -60,30 +64,35 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     return Prediction(
         model=record["engine"],
         scenario=scenario,
-        seconds=record["seconds"],
+        assumptions=ns2_support.remarks(scenario),
+        seconds=time.perf_counter() - begun,
         extra=extra,
         **figures,
     )
 
 
-def make(table: dict[str, Any], folder: Path = FOLDER) -> Path:
-    """Run ns-2 on a scenario (a scenario file's keys and values) and store what it measured."""
+def make(table: dict[str, Any], folder: Path = FOLDER, *, processes: int = 2) -> Path:
+    """Run ns-2 on a scenario (a scenario file's keys and values) and store what it measured.
+
+    The file appears whole or not at all, and the same scenario always gives the same bytes.
+    """
     from vegasmodel.packets import ns2
 
     scenario = Scenario.from_dict(table)
-    measured = ns2.run(scenario)
+    measured = ns2.run(scenario, processes=processes)
     record = {
         "schema": SCHEMA,
         "engine": "ns2",
         "version": measured.extra["version"],
         "scenario": _plain(table),
-        "seconds": round(measured.seconds, 2),
         "figures": {key: _plain(getattr(measured, key)) for key in _FIGURES},
     }
     record["sha256"] = _digest(record)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{scenario.fingerprint()}.json"
-    path.write_text(_write(record), encoding="ascii")
+    part = path.with_name(f".{path.stem}-{os.getpid()}.part")
+    part.write_text(_write(record), encoding="ascii")
+    part.replace(path)
     return path
 
 
@@ -132,8 +141,11 @@ def _write(record: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
-    """``link.0.buffer=5,10``: the table once for each value of that key."""
+def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
+    """``link.0.buffer=5 pkt,10 pkt``: the table once for each value of that key.
+
+    ``FieldError``: there is no such place in the table.
+    """
     if each is None:
         yield table
         return
@@ -142,9 +154,12 @@ def _variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any
     for text in values.split(","):
         variant = copy.deepcopy(table)
         node: Any = variant
-        for step in way:
-            node = node[int(step) if isinstance(node, list) else step]
-        node[last] = text
+        try:
+            for step in way:
+                node = node[int(step) if isinstance(node, list) else step]
+            node[int(last) if isinstance(node, list) else last] = text
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise FieldError("--each", each, "a place such as link.0.buffer=5 pkt,10 pkt") from None
         yield variant
 
 
@@ -159,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command == "make":
         for file in options.files:
-            for table in _variants(tomllib.loads(file.read_text(encoding="utf-8")), options.each):
+            for table in variants(tomllib.loads(file.read_text(encoding="utf-8")), options.each):
                 sys.stdout.write(f"{make(table).name}  {table.get('name', file.stem)}\n")
         return 0
     worst = 0.0
