@@ -12,27 +12,40 @@ from types import FunctionType
 from typing import Any, cast
 
 import numba
+from numba.extending import intrinsic
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
 
 _SCALAR = (
-    "two_sum", "split", "quotient", "survey", "start", "rough", "precise", "spread", "root", "step",
+    "two_sum", "quotient", "survey", "rough", "precise", "spread", "root", "first_gap", "newton",
+    "one_pole", "two_poles",
 )  # fmt: skip
-_CHUNKED = ("survey_all", "start_all", "rough_all", "precise_all", "spread_all")
+_CHUNKED = ("survey_all", "rough_all", "precise_all", "spread_all")
 _CASE = ("find_gap", "solve_case")
 
 # One signature each, so one compilation: inputs may be read-only
 _F8, _FLAG = numba.float64, numba.boolean
-_IN = [numba.types.Array(_F8, k, "C", readonly=True) for k in (1, 2)]
-_OUT = [numba.types.Array(_F8, k, "C") for k in (1, 2)]
+_IN = numba.types.Array(_F8, 1, "C", readonly=True)
+_OUT, _TABLE, _COUNTS = _F8[::1], _F8[:, ::1], numba.int64[:, ::1]
+_INT = numba.int64
 _SIGNATURES = {
-    "solve_batch": numba.void(
-        _IN[1], _IN[1], _IN[1], _FLAG, _IN[0], _OUT[1], _OUT[1], numba.int64[:, ::1]
-    ),
-    "solve_case": numba.types.Tuple((_F8, _F8, _F8, numba.int64, numba.int64))(
-        _IN[0], _IN[0], _IN[0], _FLAG, _F8, numba.int64, _OUT[0], _OUT[1]
+    "solve_batch": numba.void(_IN, _IN, _IN, _FLAG, _IN, _INT, _OUT, _TABLE, _COUNTS),
+    "solve_case": numba.types.Tuple((_F8, _F8, _F8, _INT, _INT))(
+        _IN, _IN, _IN, _FLAG, _F8, _INT, _INT, _OUT, _TABLE
     ),
 }
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a b + c``, rounded once."""
+    return _F8(a, b, c), lambda _context, builder, _signature, args: builder.fma(*args)
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def _remainder(a: float, q: float, s: float) -> float:
+    """``kernel.remainder`` in one instruction: the result is exact both ways, so the same bits."""
+    return _fused(-q, s, a)  # type: ignore[no-any-return]
 
 
 def _compile(
@@ -54,7 +67,7 @@ def _compile(
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
     """``solve_batch``; with threads the cases are shared among them, which costs milliseconds."""
-    scope = _compile(dict(vars(kernel)), (*_SCALAR, *_CHUNKED, *_CASE))
+    scope = _compile({**vars(kernel), "remainder": _remainder}, (*_SCALAR, *_CHUNKED, *_CASE))
     scope = _compile(scope, ("solve_batch",), "_threads" if threads else "", threads=threads)
     return cast("Callable[..., None]", scope["solve_batch"])
 
@@ -62,7 +75,7 @@ def batch(threads: bool) -> Callable[..., None]:
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
     """``solve_case``, the chunks of its one case shared among threads."""
-    scope = _compile(dict(vars(kernel)), _SCALAR)
+    scope = _compile({**vars(kernel), "remainder": _remainder}, _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)
     scope = _compile(scope, _CASE, "_threads")
     return cast("Callable[..., tuple[float, float, float, int, int]]", scope["solve_case"])

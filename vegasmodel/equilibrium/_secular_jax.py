@@ -1,7 +1,7 @@
 """The steady state in JAX: under jit, vmap and grad, on CPU and GPU, to 1e-11.
 
-Same method as ``_secular_kernel.py`` on whole arrays: float64 steps, then steps whose sum of rates
-carries the remainders of its quotients and additions.  XLA may fuse a product into a following
+The method of ``_secular_kernel.py`` on whole arrays, with its quadratic steps: float64 first, then
+with a sum of rates that carries the remainders of its quotients and additions.  XLA may fuse a product into a following
 sum, which leaves everything here unchanged because each product involved is exact.
 
 Derivatives come from the implicit function theorem in a ``custom_jvp``: one closed line, forward
@@ -171,15 +171,17 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
         return rest, slope, f + (error + low)
 
     start = (floor, jnp.zeros(c.shape, jnp.int64))
-    g, used = _iterate(linux, rough, kernel.ROUGH_STEP, ROUGH_PASSES, *start, c, pole, ceiling)[:2]
-    return _iterate(linux, precise, kernel.LAST_STEP, EXACT_PASSES, g, used, c, pole, ceiling)
+    g, used = _iterate(linux, rough, kernel.ROUGH_STEP[0], ROUGH_PASSES, *start, c, pole, ceiling)[
+        :2
+    ]
+    return _iterate(linux, precise, kernel.LAST_STEP[0], EXACT_PASSES, g, used, c, pole, ceiling)
 
 
 def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Steps of ``kernel.step`` on every case until each is small: (g, passes, done)."""
+    """Steps on every case until each is small: (g, passes, done)."""
 
     def unfinished(state: Any) -> Any:
         return ~state[2].all() & (state[3] < limit)
@@ -201,7 +203,7 @@ def _iterate(
 
 
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
-    """``kernel.step`` on arrays."""
+    """``kernel.newton`` and ``kernel.one_pole`` on arrays."""
     if linux:
         part = f / c
         return 2.0 * rest / slope * (part / (1.0 + jnp.sqrt(jnp.maximum(1.0 + part, 0.0))))

@@ -1,8 +1,8 @@
 """The arithmetic of ``secular.py``: sum alpha_i / (Delta - x_i) = c, solved for g = Delta - max x.
 
 Every function here is plain Python on floats and indexable rows.  ``_compiled.py`` also compiles
-the very same source with Numba for large batches; neither uses fused operations that could differ,
-so both give the same bits.
+the very same source with Numba for large batches.  Neither rounds differently, so both give the
+same bits.
 
 Why double-double: where a tiny alpha sits at the largest x and the others fill c, g follows from
 the small difference c - sum of the others, and plain float64 sums lose up to ten of its digits.
@@ -22,10 +22,14 @@ Row = Sequence[float]
 
 OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
 CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend on threads
+WIDTH = 6  # partial sums of a chunk
+BLOCK = 64  # cases that share scratch memory
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-ROUGH_STEP = 3e-5  # relative; the error after a step is at most its square
-LAST_STEP = 3e-9
+# Relative steps after which to go on to exact sums, and to end: the error that is left is at most
+# the square of a Newton or one-pole step, the cube of a two-pole step
+ROUGH_STEP = (3e-5, 1e-2)
+LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
 LEAST, MOST = 1e-100, 1e100  # no overflow or underflow in the squares and splits below
 
@@ -46,61 +50,61 @@ def split(a: float) -> tuple[float, float]:
     return high, a - high
 
 
+def remainder(a: float, q: float, s: float) -> float:
+    """``a - q s`` for q = a/s but for a few units in the last place: exact, as is every step."""
+    qh, ql = split(q)
+    sh, sl = split(s)
+    return (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
+
+
 def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
     """``a / (s + e)`` as two floats, and 1/s; ``e`` is less than a unit in the last place of s."""
     inverse = 1.0 / s
     q = a * inverse
-    qh, ql = split(q)
-    sh, sl = split(s)
-    # a - q s: every product and every difference is exact, fused or not
-    rest = (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
-    return q, (rest - q * e) * inverse, inverse
+    return q, (remainder(a, q, s) - q * e) * inverse, inverse
 
 
 def survey(
-    alpha: Row, x: Row, rtt: Row, linux: bool, low: int, high: int
-) -> tuple[float, float, float]:
-    """(max x, max alpha, 1 if all is in range) of one chunk; alpha = 0 is an absent flow."""
-    top, most, good = -math.inf, 0.0, 1.0
+    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, low: int, high: int
+) -> tuple[float, float, float, float, float, float]:
+    """One reading of a chunk: what the start and the checks need.
+
+    (max x, sum of alpha there, least gap by one flow there, sum of alpha, of alpha x, max of x +
+    the delay of a flow alone); the third and the last for ``linux`` only.  A value out of range
+    makes the first NaN; alpha = 0 is an absent flow.
+    """
+    top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
+    good = True
     for i in range(low, high):
         a, over = alpha[i], x[i]
         if a > 0.0:
-            if not (LEAST <= a <= MOST and -MOST <= over <= MOST):
-                good = 0.0
-            if linux and not (rtt[i] + over >= LEAST):  # the base RTT, maybe inf
-                good = 0.0
-            top = max(top, over)
-            most = max(most, a)
-        elif a != 0.0:  # negative or not a number
-            good = 0.0
-    return top, most, good
-
-
-def start(
-    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, low: int, high: int
-) -> tuple[float, float, float, float]:
-    """(sum of alpha at the largest x, sum of the others, their sum of alpha d, least gap)."""
-    pole, others, moment, least = 0.0, 0.0, 0.0, 0.0
-    for i in range(low, high):
-        a, d = alpha[i], top - x[i]
-        if a > 0.0:
-            if d == 0.0:
+            good = good and LEAST <= a <= MOST and -MOST <= over <= MOST
+            total += a
+            moment += a * over
+            if over > top:
+                top, pole, least = over, 0.0, 0.0
+            if over == top:
                 pole += a
-            else:
-                others += a
-                moment += a * d
-            y = a / c  # the flow alone at c: y (1 + y/base) = alpha/c
-            if linux:
-                y = 2.0 * y / (1.0 + math.sqrt(1.0 + 4.0 * y / (rtt[i] + x[i])))
-            least = max(least, y - d)
-    return pole, others, moment, least
+            if linux:  # the flow alone at c: y (1 + y/base) = alpha/c
+                base, y = rtt[i] + over, a / c
+                good = good and base >= LEAST
+                y = 2.0 * y / (1.0 + math.sqrt(max(1.0 + 4.0 * y / base, 0.0)))
+                reach = max(reach, over + y)
+                if over == top:
+                    least = max(least, y)
+        elif a != 0.0:  # negative or not a number
+            good = False
+    return top if good else math.nan, pole, least, total, moment, reach
 
 
 def rough(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
-) -> tuple[float, float]:
-    """(sum of rates, minus its derivative) at gap g, in float64; without the pole for ``paper``."""
-    total, slope = 0.0, 0.0
+) -> tuple[float, float, float]:
+    """(sum of rates R, -R', R''/2) at gap g, in float64.
+
+    For ``paper`` without the pole; ``linux`` has no use for the last, which stays 0.
+    """
+    total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
         a, d = alpha[i], top - x[i]
         if linux:
@@ -113,16 +117,18 @@ def rough(
         elif d > 0.0:
             inverse = 1.0 / (g + d)
             rate = a * inverse
+            fall = rate * inverse
             total += rate
-            slope += rate * inverse
-    return total, slope
+            slope += fall
+            bend += fall * inverse
+    return total, slope, bend
 
 
 def precise(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
-) -> tuple[float, float, float, float]:
-    """``rough`` with the sum over all flows in double-double: (total, slope, high, low part)."""
-    total, slope, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0
+) -> tuple[float, float, float, float, float]:
+    """``rough``, then the sum over all flows in double-double, high and low part."""
+    total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
         a = alpha[i]
         if a > 0.0:
@@ -136,7 +142,7 @@ def precise(
             sum_low += error + q_low
             if linux:
                 base, base_low = two_sum(rtt[i], x[i])
-                rate, bend = q, inverse
+                rate, steep = q, inverse
                 if base < math.inf:
                     # alpha base / (y (y + base)) = alpha/y - alpha/(y + base)
                     z, z_low = two_sum(s, base)
@@ -146,13 +152,15 @@ def precise(
                     w, w_low, w_inverse = quotient(a, t, z_low)
                     sum_high, error = two_sum(sum_high, -w)
                     sum_low += error - w_low
-                    rate, bend = w * (base * inverse), inverse + w_inverse
+                    rate, steep = w * (base * inverse), inverse + w_inverse
                 total += rate
-                slope += rate * bend
+                slope += rate * steep
             elif d > 0.0:
+                fall = q * inverse
                 total += q
-                slope += q * inverse
-    return total, slope, sum_high, sum_low
+                slope += fall
+                bend += fall * inverse
+    return total, slope, bend, sum_high, sum_low
 
 
 def spread(
@@ -163,9 +171,7 @@ def spread(
     for i in range(low, high):
         a, rate = alpha[i], 0.0
         if a > 0.0:
-            d, d_low = two_sum(top, -x[i])
-            y, e = two_sum(g, d)
-            y += e + d_low
+            y = g + (top - x[i])
             rate = a / (y * (1.0 + y / (rtt[i] + x[i]))) if linux else a / y
         rates[i] = rate
         total, error = two_sum(total, rate)
@@ -174,79 +180,86 @@ def spread(
 
 
 def survey_all(
-    alpha: Row, x: Row, rtt: Row, linux: bool, n: int, work: Any
-) -> tuple[float, float, bool]:
-    """``survey`` over every chunk."""
-    chunks = (n + CHUNK - 1) // CHUNK
+    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
+) -> tuple[float, float, float, float, float, float]:
+    """``survey`` over every chunk.  Few flows need neither threads nor ``work``, here as below."""
+    if n <= CHUNK:
+        return survey(alpha, x, rtt, linux, c, first, first + n)
+    chunks, last = (n + CHUNK - 1) // CHUNK, first + n
     for k in prange(chunks):
-        top, most, good = survey(alpha, x, rtt, linux, k * CHUNK, min(n, (k + 1) * CHUNK))
-        work[k, 0], work[k, 1], work[k, 2] = top, most, good
-    top, most, fine = -math.inf, 0.0, True
+        part = survey(
+            alpha, x, rtt, linux, c, first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
+        )
+        work[k, 0], work[k, 1], work[k, 2], work[k, 3], work[k, 4], work[k, 5] = part
+    top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     for k in range(chunks):
-        top = max(top, float(work[k, 0]))
-        most = max(most, float(work[k, 1]))
-        fine = fine and work[k, 2] > 0.0
-    return top, most, fine
-
-
-def start_all(
-    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, n: int, work: Any
-) -> tuple[float, float, float, float]:
-    """``start`` over every chunk."""
-    chunks = (n + CHUNK - 1) // CHUNK
-    for k in prange(chunks):
-        a, b, m, g = start(alpha, x, rtt, linux, c, top, k * CHUNK, min(n, (k + 1) * CHUNK))
-        work[k, 0], work[k, 1], work[k, 2], work[k, 3] = a, b, m, g
-    pole, others, moment, least = 0.0, 0.0, 0.0, 0.0
-    for k in range(chunks):
-        pole += float(work[k, 0])
-        others += float(work[k, 1])
-        moment += float(work[k, 2])
-        least = max(least, float(work[k, 3]))
-    return pole, others, moment, least
+        here = float(work[k, 0])
+        if here > top or math.isnan(here):
+            top, pole, least = here, 0.0, 0.0
+        if here == top:
+            pole += float(work[k, 1])
+            least = max(least, float(work[k, 2]))
+        total += float(work[k, 3])
+        moment += float(work[k, 4])
+        reach = max(reach, float(work[k, 5]))
+    return top, pole, least, total, moment, reach
 
 
 def rough_all(
-    alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, n: int, work: Any
-) -> tuple[float, float]:
+    alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, first: int, n: int, work: Any
+) -> tuple[float, float, float]:
     """``rough`` over every chunk."""
-    chunks = (n + CHUNK - 1) // CHUNK
+    if n <= CHUNK:
+        return rough(alpha, x, rtt, linux, top, g, first, first + n)
+    chunks, last = (n + CHUNK - 1) // CHUNK, first + n
     for k in prange(chunks):
-        a, b = rough(alpha, x, rtt, linux, top, g, k * CHUNK, min(n, (k + 1) * CHUNK))
-        work[k, 0], work[k, 1] = a, b
-    total, slope = 0.0, 0.0
+        low, high = first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
+        work[k, 0], work[k, 1], work[k, 2] = rough(alpha, x, rtt, linux, top, g, low, high)
+    total, slope, bend = 0.0, 0.0, 0.0
     for k in range(chunks):
         total += float(work[k, 0])
         slope += float(work[k, 1])
-    return total, slope
+        bend += float(work[k, 2])
+    return total, slope, bend
 
 
 def precise_all(
-    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float, n: int, work: Any
-) -> tuple[float, float, float]:
-    """``precise`` over every chunk: (total, slope, sum of all rates - c)."""
-    chunks = (n + CHUNK - 1) // CHUNK
+    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float, first: int, n: int,
+    work: Any,
+) -> tuple[float, float, float, float]:  # fmt: skip
+    """``precise`` over every chunk: R, -R', R''/2 and the sum of all rates - c."""
+    if n <= CHUNK:
+        total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
+        high, error = two_sum(high, -c)
+        return total, slope, bend, high + (error + low)
+    chunks, last = (n + CHUNK - 1) // CHUNK, first + n
     for k in prange(chunks):
-        a, b, h, r = precise(alpha, x, rtt, linux, top, g, k * CHUNK, min(n, (k + 1) * CHUNK))
-        work[k, 0], work[k, 1], work[k, 2], work[k, 3] = a, b, h, r
-    total, slope, high, low = 0.0, 0.0, -c, 0.0
+        start, end = first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
+        part = precise(alpha, x, rtt, linux, top, g, start, end)
+        work[k, 0], work[k, 1], work[k, 2], work[k, 3], work[k, 4] = part
+    total, slope, bend, high, low = 0.0, 0.0, 0.0, -c, 0.0
     for k in range(chunks):
         total += float(work[k, 0])
         slope += float(work[k, 1])
-        high, error = two_sum(high, float(work[k, 2]))
-        low += error + float(work[k, 3])
-    return total, slope, high + low
+        bend += float(work[k, 2])
+        high, error = two_sum(high, float(work[k, 3]))
+        low += error + float(work[k, 4])
+    return total, slope, bend, high + low
 
 
 def spread_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float,
-    n: int, rates: Any, work: Any,
+    first: int, n: int, rates: Any, work: Any,
 ) -> float:  # fmt: skip
     """``spread`` over every chunk; the relative residual (sum of the rates - c) / c."""
-    chunks = (n + CHUNK - 1) // CHUNK
+    if n <= CHUNK:
+        high, low = spread(alpha, x, rtt, linux, top, g, rates, first, first + n)
+        high, error = two_sum(high, -c)
+        return (high + (error + low)) / c
+    chunks, last = (n + CHUNK - 1) // CHUNK, first + n
     for k in prange(chunks):
-        a, b = spread(alpha, x, rtt, linux, top, g, rates, k * CHUNK, min(n, (k + 1) * CHUNK))
-        work[k, 0], work[k, 1] = a, b
+        start, end = first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
+        work[k, 0], work[k, 1] = spread(alpha, x, rtt, linux, top, g, rates, start, end)
     high, low = -c, 0.0
     for k in range(chunks):
         high, error = two_sum(high, float(work[k, 0]))
@@ -262,95 +275,130 @@ def root(a: float, b: float, k: float) -> float:
     return (r - b) / (2.0 * a)
 
 
-def step(
-    linux: bool, c: float, g: float, pole: float, rest: float, slope: float, f: float
-) -> float:
-    """How far to move g, given f = sum of rates - c.  Converges quadratically, from the left.
+def newton(c: float, rest: float, slope: float, f: float) -> float:
+    """Newton's step on S^(-1/2), for ``linux``: quadratic, and never past the root from the left.
 
-    ``paper``: keep the pole p = A_0/g of the largest x and stand in for the rest R by the one pole
-    q/(...) of the same value and slope, at distance u = R/|R'|.  1/R is concave (a harmonic mean),
-    so the stand-in never exceeds R: the root of the model never passes the true one.
-    f = delta (p/(g + delta) + R/(u + delta)) is the quadratic below.
-
-    ``linux``: r^(-1/2) of a flow is the square root of y + y^2/base, concave in g, and the power
-    mean of order -2 keeps that, so Newton on S^(-1/2) never passes the root either.
+    A flow's r^(-1/2) is the square root of (y + y^2/base)/alpha, concave in g, and so is the power
+    mean of order -2 of concave functions.
     """
-    if linux:
-        # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
-        part = f / c
-        return 2.0 * rest / slope * (part / (1.0 + math.sqrt(max(1.0 + part, 0.0))))
+    # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
+    part = f / c
+    return 2.0 * rest / slope * (part / (1.0 + math.sqrt(max(1.0 + part, 0.0))))
+
+
+def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
+    """How far to move g, for ``paper``: quadratic, and never past the root from the left.
+
+    Keep the pole p = A_0/g of the largest x, and for the rest R stand in R u/(u + delta) of the
+    same value and slope, u = R/|R'|.  1/R is concave (a harmonic mean), so the stand-in never
+    exceeds R, nor its root the true one.  f = delta (p/(g + delta) + R/(u + delta)) is quadratic.
+    """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
 
 
-def find_gap(
-    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, n: int, work: Any
-) -> tuple[float, int, int]:
-    """(gap, passes, status) of one case whose values are in range."""
-    pole, others, moment, least = start_all(alpha, x, rtt, linux, c, top, n, work)
+def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
+    """As ``one_pole``, with a constant k beside the stand-in to match R'' too: cubic; 0 if none.
+
+    R = k + q w/(w + delta) with w = 2 |R'|/R'', q = |R'| w.
+    """
+    if not bend > 0.0:
+        return 0.0
+    w = slope / bend
+    q = slope * w
+    a = pole + q - f  # c - k
+    if a <= 0.0:
+        return 0.0
+    return root(a, pole * w + q * g - f * (g + w), f * g * w)
+
+
+def first_gap(
+    linux: bool, c: float, top: float, pole: float, least: float, total: float,
+    moment: float, reach: float,
+) -> tuple[float, float]:  # fmt: skip
+    """(a proven lower bound of g, a first g to try) from the survey."""
+    if linux:
+        return least, max(least, reach - top)
+    # Jensen: the others' sum is at least B/(g + mean d), so the root of that is a lower bound
+    # (up to the rounding of the mean, which only costs a step)
+    least, others = pole / c, total - pole
     g = least
-    if not linux:
-        # Jensen: the others' sum is at least B/(g + mean d), so this root is a lower bound
-        mean = moment / others if others > 0.0 else 0.0
-        g = max(g, root(c, c * mean - pole - others, pole * mean)) if others > 0.0 else pole / c
-    floor, ceiling = 0.5 * g, 2.0 * (pole + others) / c
+    if others > 0.0:
+        mean = max(top * total - moment, 0.0) / others
+        g = max(g, root(c, c * mean - total, pole * mean))
+    return least, g
+
+
+def find_gap(
+    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
+) -> tuple[float, float, int, int]:
+    """(max x, gap, passes, status) of one case."""
+    top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
+    if not alphas > 0.0 or math.isnan(top):
+        return math.nan, math.nan, 0, INVALID
+    least, g = first_gap(linux, c, top, pole, least, alphas, moment, reach)
+    floor, ceiling = 0.5 * least, 2.0 * alphas / c
+    g = min(g, 0.5 * ceiling)
     lower, upper, exact = floor, ceiling, False
     for passes in range(1, LIMIT):
         head = 0.0 if linux else pole / g
         if exact:
-            rest, slope, f = precise_all(alpha, x, rtt, linux, c, top, g, n, work)
+            rest, slope, bend, f = precise_all(alpha, x, rtt, linux, c, top, g, first, n, work)
         else:
-            rest, slope = rough_all(alpha, x, rtt, linux, top, g, n, work)
+            rest, slope, bend = rough_all(alpha, x, rtt, linux, top, g, first, n, work)
             f = (head - c) + rest
         if f > 0.0:
             lower = g
         else:
             upper = g
-        move = step(linux, c, g, head, rest, slope, f)
+        move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
+        if move == 0.0 or not lower < g + move < upper:
+            move = newton(c, rest, slope, f) if linux else one_pole(c, g, head, rest, slope, f)
+            order = 0
         size = abs(move)
-        if exact and size <= LAST_STEP * g:
+        if exact and size <= LAST_STEP[order] * g:
             # the sum is off by a few units of double-double a flow; what does that do to g?
             doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
             if doubt > UNIT * (head + slope * g):
-                return g, passes, ILL_CONDITIONED
-            return g + move, passes, OK
-        if not exact and (size <= ROUGH_STEP * g or passes == ROUGH_LIMIT):
+                return top, g, passes, ILL_CONDITIONED
+            return top, g + move, passes, OK
+        enough = not exact and (size <= ROUGH_STEP[order] * g or passes == ROUGH_LIMIT)
+        if enough:
             exact, lower, upper = True, floor, ceiling  # float64 signs near the root may be wrong
-            if lower < g + move < upper:
-                g += move
-            continue
-        if lower < g + move < upper and (passes < 16 or passes % 2 or size < 0.25 * g):
+        steady = enough or passes < 16 or passes % 2 == 1 or size < 0.25 * g
+        if lower < g + move < upper and steady:
             g += move
-        else:
+        elif not enough:
             g = math.sqrt(lower) * math.sqrt(upper)
-    return g, LIMIT, NOT_CONVERGED
+    return top, g, LIMIT, NOT_CONVERGED
 
 
 def solve_case(
-    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, n: int, rates: Any, work: Any
+    alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, rates: Any, work: Any
 ) -> tuple[float, float, float, int, int]:
     """One case: writes ``rates`` and returns (delay, gap, residual, passes, status)."""
-    top, most, fine = survey_all(alpha, x, rtt, linux, n, work)
-    gap, passes, status = math.nan, 0, INVALID
-    if fine and most > 0.0 and LEAST <= c <= MOST:
-        gap, passes, status = find_gap(alpha, x, rtt, linux, c, top, n, work)
+    top, gap, passes, status = math.nan, math.nan, 0, INVALID
+    if LEAST <= c <= MOST:
+        top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)
     if status != OK:
-        for i in range(n):
+        for i in range(first, first + n):
             rates[i] = math.nan
         return math.nan, math.nan, math.nan, passes, status
-    residual = spread_all(alpha, x, rtt, linux, c, top, gap, n, rates, work)
+    residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
     return top + gap, gap, residual, passes, status
 
 
 def solve_batch(
-    alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, rates: Any, floats: Any, integers: Any
-) -> None:
-    """Every row of a batch; ``floats`` [m, 3] = delay, gap, residual; ``integers`` [m, 2]."""
-    n = alpha.shape[1]
-    for k in prange(len(c)):
-        work = np.empty(((n + CHUNK - 1) // CHUNK, 4))
-        delay, gap, residual, passes, status = solve_case(
-            alpha[k], x[k], rtt[k], linux, c[k], n, rates[k], work
-        )
-        floats[k, 0], floats[k, 1], floats[k, 2] = delay, gap, residual
-        integers[k, 0], integers[k, 1] = passes, status
+    alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
+    integers: Any,
+) -> None:  # fmt: skip
+    """All m cases, n flows each, flat one after the other; see ``secular._run`` for the outputs."""
+    m = len(c)
+    for block in prange((m + BLOCK - 1) // BLOCK):
+        work = np.empty(((n + CHUNK - 1) // CHUNK, WIDTH))
+        for k in range(block * BLOCK, min(m, (block + 1) * BLOCK)):
+            delay, gap, residual, passes, status = solve_case(
+                alpha, x, rtt, linux, c[k], k * n, n, rates, work
+            )
+            floats[k, 0], floats[k, 1], floats[k, 2] = delay, gap, residual
+            integers[k, 0], integers[k, 1] = passes, status

@@ -82,9 +82,9 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
         return cast("Equilibrium", _jax().solve(alpha, x, c, rtt if linux else None))
     alpha, x, rtt, c = _broadcast(alpha, x, rtt if linux else None, c)
     shape, n = alpha.shape[:-1], alpha.shape[-1]
-    alpha, x, rtt = (np.ascontiguousarray(a).reshape(-1, n) for a in (alpha, x, rtt))
+    alpha, x, rtt = (np.ascontiguousarray(a).reshape(-1) for a in (alpha, x, rtt))
     m = math.prod(shape)
-    out = np.empty((m, n))
+    out = np.empty(m * n)
     floats, integers = np.empty((m, 3)), np.empty((m, 2), dtype=np.int64)
     _run(alpha, x, rtt, linux, np.ascontiguousarray(c).reshape(-1), out, floats, integers)
     delay, gap, residual = (floats[:, k].reshape(shape)[()] for k in range(3))
@@ -134,25 +134,28 @@ def _compiled() -> Any:
 def _run(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
 ) -> None:
-    """Fill the outputs, by whichever copy of the kernel is fastest at this size."""
-    m, n = alpha.shape
-    chunks = -(-n // kernel.CHUNK)
-    if m * n < _INTERPRETED and not (m * n > 100 and _compiled.cache_info().currsize):
-        work = np.empty((chunks, 4))
-        for k in range(m):
-            # lists: Python reads their floats five times faster than an array's
-            row = [0.0] * n
+    """Fill the outputs, by whichever copy of the kernel is fastest at this size.
+
+    ``alpha``, ``x``, ``rtt``, ``out`` (rates): flat, the m cases one after the other; ``c`` [m];
+    ``floats`` [m, 3]: delay, gap, residual; ``integers`` [m, 2]: passes, status.
+    """
+    m, size = c.size, alpha.size
+    n = size // max(m, 1)
+    work = np.empty((-(-n // kernel.CHUNK), kernel.WIDTH))
+    if size < _INTERPRETED and not (size > 100 and _compiled.cache_info().currsize):
+        # lists: Python reads their floats five times faster than an array's
+        lists, rates = [a.tolist() for a in (alpha, x, rtt)], [0.0] * size
+        for k, capacity in enumerate(c.tolist()):
             *floats[k], integers[k, 0], integers[k, 1] = kernel.solve_case(
-                alpha[k].tolist(), x[k].tolist(), rtt[k].tolist(), linux, float(c[k]), n, row, work
+                *lists, linux, capacity, k * n, n, rates, work
             )
-            out[k] = row
+        out[:] = rates
     elif n < _THREADED:
-        _compiled().batch(threads=m > 1 and m * n > _THREADED)(
-            alpha, x, rtt, linux, c, out, floats, integers
-        )
+        threads = m > 1 and size > _THREADED
+        _compiled().batch(threads=threads)(alpha, x, rtt, linux, c, n, out, floats, integers)
     else:
-        one, work = _compiled().case(), np.empty((chunks, 4))
+        one = _compiled().case()
         for k in range(m):
             *floats[k], integers[k, 0], integers[k, 1] = one(
-                alpha[k], x[k], rtt[k], linux, c[k], n, out[k], work
+                alpha, x, rtt, linux, c[k], k * n, n, out, work
             )
