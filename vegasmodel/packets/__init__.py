@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from vegasmodel.packets.trace import Trace, TraceError
 
 _NAMES = {"Trace": "trace", "TraceError": "trace", "read": "reading"}
-_MODULES = ("estimate", "measured", "ns2", "reading", "reference", "trace")
+_MODULES = (
+    "campaign",
+    "estimate",
+    "measured",
+    "ns2",
+    "ns2_trace",
+    "reading",
+    "reference",
+    "trace",
+)
 
 __all__ = ["Trace", "TraceError", "read"]
 
