@@ -36,6 +36,8 @@ def matches(head: bytes) -> bool:
 
 def frames(source: Source) -> Iterator[Frame]:
     """Time (s), link type and bytes of each frame.  A file cut off within a frame ends there."""
+    if not matches(source.head):
+        source.fail("byte 0", source.head[:4], "the magic number of pcap or pcapng")
     source.file.seek(0)
     if source.head[:4] == _SECTION:
         return _blocks(source)

@@ -31,7 +31,7 @@ from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import MAX_FLOWS, Trace
 
 Key = tuple[object, ...]  # both ends, the sender first
-MAX_PENDING = 500_000  # segments waiting for their ACK, all flows together
+MAX_PENDING = 500_000  # segments and ACKs that wait for their answer, all flows together
 MAX_SPAN = 1e9  # seconds between the first packet and the last
 BACKWARDS = 1.0  # seconds by which a capture's clock may step back
 JUMBO = 9000  # bytes: larger payloads are several packets that the network card will cut
@@ -45,8 +45,6 @@ class Flow:
     __slots__ = (
         "acked",
         "acks",
-        "echo",
-        "echo_time",
         "first",
         "headers",
         "high",
@@ -57,6 +55,7 @@ class Flow:
         "least_up",
         "mss",
         "pending",
+        "stamps",
         "total",
         "up",
     )
@@ -64,9 +63,9 @@ class Flow:
     def __init__(self, index: int, time: float, seq: int) -> None:
         self.index, self.first, self.last = index, time, time
         self.high = self.acked = seq
-        self.pending: deque[tuple[int, float]] = deque()
+        self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
+        self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
         self.acks = self.total = self.largest = self.headers = self.mss = 0
-        self.echo, self.echo_time = -1, 0.0
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
 
     @property
@@ -124,10 +123,13 @@ class Connections:
             if not flow.acks:
                 table[DELIVERED, i, k] += min(size, end - flow.high)
             flow.high = end
-        if echo >= 0 and echo == flow.echo:
-            flow.up = time - flow.echo_time
-            flow.least_up = min(flow.least_up, flow.up)
-            flow.echo = -1
+        stamps = flow.stamps
+        while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
+            stamp, passed = stamps.popleft()
+            self.pending -= 1
+            if stamp == echo:
+                flow.up = time - passed
+                flow.least_up = min(flow.least_up, flow.up)
         return flow
 
     def ack(self, flow: Flow, number: int, stamp: int) -> None:
@@ -146,8 +148,10 @@ class Connections:
         table[WINDOW_N, i, k] += 1
         flow.acked += step
         flow.high = max(flow.high, flow.acked)
-        if stamp >= 0:
-            flow.echo, flow.echo_time = stamp, time
+        stamps = flow.stamps
+        if stamp >= 0 and self.pending < MAX_PENDING and (not stamps or stamps[-1][0] != stamp):
+            stamps.append((stamp, time))
+            self.pending += 1
         sent, pending = -1.0, flow.pending
         while pending and pending[0][0] <= flow.acked:
             end, then = pending.popleft()

@@ -154,17 +154,18 @@ def _address(buf, a, b):
     node, flat = _integer(buf, a, dot)
     if flat:
         return node, port, good and node >= 0
-    packed, part, levels = 0, 0, 1
+    packed, part, levels, digits = 0, 0, 1, 0
     for i in range(a, dot):
         digit = np.int64(buf[i]) - 48
-        if buf[i] == 46:
-            packed, part, levels = packed * 4096 + part, 0, levels + 1
+        if buf[i] == 46 and digits > 0:
+            packed, part, levels, digits = packed * 4096 + part, 0, levels + 1, 0
         elif 0 <= digit <= 9:
-            part = part * 10 + digit
+            part, digits = part * 10 + digit, digits + 1
         else:
             return 0, 0, False
         if part >= 4096 or levels > 4:
             return 0, 0, False
+    good = good and digits > 0
     return -2 - (packed * 4096 + part) * 8 - levels, port, good
 
 

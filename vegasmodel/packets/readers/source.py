@@ -19,14 +19,15 @@ class Source:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
-            mode = self.path.stat().st_mode
-            if not stat.S_ISREG(mode):
-                raise TraceError(path, "", "no regular file", "a regular file")
-            self.file = self.path.open("rb")
+            regular = stat.S_ISREG(self.path.stat().st_mode)
+            if regular:
+                self.file = self.path.open("rb")
         except OSError as error:
             raise TraceError(path, "", error.strerror or "", "a readable file") from None
         except (ValueError, TypeError):
             raise TraceError(path, "", "not a path", "a readable file") from None
+        if not regular:
+            raise TraceError(path, "", "a folder or device", "a regular file")
         self.head = self.file.read(MAX_LINE)
         self.file.seek(0)
 

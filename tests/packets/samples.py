@@ -1,0 +1,230 @@
+"""Small valid traces of every format, made from one connection whose course is known.
+
+A sender with a fixed window of ``window`` packets through one bottleneck: ``window / rate`` is the
+round-trip time and ``rate`` the throughput as soon as the pipe is full.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import dpkt
+
+DATA = Path(__file__).parent.parent / "data"
+PAYLOAD = 1000
+SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+SPORT, DPORT = 40000, 5001
+EPOCH = 1_700_000_000.0
+
+
+@dataclass(frozen=True)
+class Course:
+    """Times of packet i: sent, begins and ends service, received; its ACK is back at ``acked``."""
+
+    sent: list[float]
+    served: list[float]
+    left: list[float]
+    received: list[float]
+    acked: list[float]
+
+
+def course(
+    packets: int = 200, window: int = 20, rate: float = 500.0, delay: float = 0.005
+) -> Course:
+    """Propagation: ``delay`` before the bottleneck, ``delay`` behind it, ``2 delay`` back."""
+    result = Course([], [], [], [], [])
+    for i in range(packets):
+        sent = 0.0 if i < window else result.acked[i - window]
+        served = max(sent + delay, result.left[-1] if i else 0.0)
+        left = served + 1 / rate
+        for times, value in zip(
+            (result.sent, result.served, result.left, result.received, result.acked),
+            (sent, served, left, left + delay, left + 3 * delay),
+            strict=True,
+        ):
+            times.append(value)
+    return result
+
+
+def _frame(
+    forward: bool, seq: int, ack: int, size: int, stamps: tuple[int, int], v6: bool
+) -> bytes:
+    ports = (SPORT, DPORT) if forward else (DPORT, SPORT)
+    tcp = dpkt.tcp.TCP(
+        sport=ports[0],
+        dport=ports[1],
+        seq=seq % 2**32,
+        ack=ack % 2**32,
+        flags=dpkt.tcp.TH_ACK,
+        opts=b"\x01\x01\x08\x0a" + stamps[0].to_bytes(4) + stamps[1].to_bytes(4),
+        data=bytes(size),
+    )
+    tcp.off = 8
+    ends = (SENDER, RECEIVER) if forward else (RECEIVER, SENDER)
+    if v6:
+        source, sink = (bytes(12) + end for end in ends)
+        ip = dpkt.ip6.IP6(src=source, dst=sink, nxt=6, hlim=64, plen=len(tcp), data=tcp)
+        return bytes(dpkt.ethernet.Ethernet(type=0x86DD, data=ip))
+    ip = dpkt.ip.IP(src=ends[0], dst=ends[1], p=6, len=20 + len(tcp), data=tcp)
+    return bytes(dpkt.ethernet.Ethernet(data=ip))
+
+
+def frames(
+    run: Course, at: str = "sender", isn: int = 2**32 - 50_000, v6: bool = False
+) -> list[tuple[float, bytes]]:
+    """Frames as seen at the sender or the receiver; timestamps tick every millisecond."""
+    result = []
+    for i, (sent, received, acked) in enumerate(
+        zip(run.sent, run.received, run.acked, strict=True)
+    ):
+        seq = isn + i * PAYLOAD
+        # the ACK that let this packet go: the latest that is back
+        freed = sum(time <= sent for time in run.acked[max(0, i - 50) : i]) + max(0, i - 50)
+        echo = int(run.received[freed - 1] * 1000) + 9 if freed else 0
+        data = _frame(True, seq, 1, PAYLOAD, (int(sent * 1000) + 7, echo), v6)
+        ack = _frame(False, 1, seq + PAYLOAD, 0, (int(received * 1000) + 9, 0), v6)
+        result.append((sent if at == "sender" else received, data))
+        result.append((acked if at == "sender" else received + 1e-5, ack))
+    return sorted(result, key=lambda pair: pair[0])
+
+
+def pcap(packets: list[tuple[float, bytes]]) -> bytes:
+    """A pcap file with times in microseconds."""
+    file = io.BytesIO()
+    writer = dpkt.pcap.Writer(file)
+    for time, frame in packets:
+        writer.writepkt(frame, EPOCH + time)
+    return file.getvalue()
+
+
+def pcapng(packets: list[tuple[float, bytes]]) -> bytes:
+    """A pcapng file with one interface."""
+    file = io.BytesIO()
+    writer = dpkt.pcapng.Writer(file)
+    for time, frame in packets:
+        writer.writepkt(frame, EPOCH + time)
+    return file.getvalue()
+
+
+def ns3_ascii(run: Course) -> bytes:
+    """Events of the sender's device 0/0 and the router's 1/1; ACKs come back to 0/0."""
+
+    def line(kind: str, time: float, device: str, forward: bool, i: int) -> tuple[float, str]:
+        ends = ("10.0.0.1 > 10.0.0.2", "10.0.0.2 > 10.0.0.1")[not forward]
+        ports = ("40000 > 5001", "5001 > 40000")[not forward]
+        size, seq, ack = (PAYLOAD, 1 + i * PAYLOAD, 1) if forward else (0, 1, 1 + (i + 1) * PAYLOAD)
+        what = {"+": "TxQueue/Enqueue", "-": "TxQueue/Dequeue", "r": "MacRx"}[kind]
+        payload = f" Payload (size={size})" if size else ""
+        text = (
+            f"{kind} {time:.9g} /NodeList/{device[0]}/DeviceList/{device[2]}/"
+            f"$ns3::PointToPointNetDevice/{what} ns3::PppHeader (Point-to-Point Protocol: IP "
+            f"(0x0021)) ns3::Ipv4Header (tos 0x0 DSCP Default ECN Not-ECT ttl 64 id {i} protocol 6 "
+            f"offset (bytes) 0 flags [none] length: {size + 52} {ends}) ns3::TcpHeader ({ports} "
+            f"[ACK] Seq={seq} Ack={ack} Win=65535 ns3::TcpOptionTimestamp({i};{i})){payload}"
+        )
+        return time, text
+
+    lines = []
+    for i in range(len(run.sent)):
+        lines.append(line("+", run.sent[i], "0/0", True, i))
+        lines.append(line("-", run.sent[i], "0/0", True, i))
+        lines.append(line("+", run.served[i] if i == 0 else run.sent[i] + 0.005, "1/1", True, i))
+        lines.append(line("-", run.served[i], "1/1", True, i))
+        lines.append(line("r", run.acked[i], "0/0", False, i))
+    lines.sort(key=lambda pair: pair[0])
+    return "\n".join(text for _, text in lines).encode() + b"\n"
+
+
+def ss_log(run: Course, every: float = 0.02, one_line: bool = False) -> bytes:
+    """What ``ss -tin`` would print, sampled."""
+    lines = []
+    for k in range(int(run.acked[-1] / every)):
+        now = k * every
+        acked = sum(time <= now for time in run.acked) * PAYLOAD
+        lines += [
+            f"{EPOCH + now:.3f}",
+            "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process",
+            "ESTAB 0      0      10.0.0.1:40000     10.0.0.2:5001",
+            f"\t vegas wscale:7,7 rto:204 rtt:40.0/2.1 ato:40 mss:{PAYLOAD} pmtu:1500 rcvmss:536 "
+            f"advmss:1448 cwnd:20 ssthresh:7 bytes_sent:{acked} bytes_acked:{acked} segs_out:9 "
+            "send 2.3Mbps lastsnd:4 pacing_rate 2.8Mbps delivered:3 retrans:0/2 minrtt:22",
+        ]
+        if one_line:
+            lines[-2:] = [lines[-2] + " " + lines[-1].strip()]
+    return "\n".join(lines).encode() + b"\n"
+
+
+LINUX_CSV = b"""\
+time,flow,cc,cwnd,ssthresh,rtt_us,minrtt_us,bytes_acked,total_retrans,snd_mss,vegas_baseRTT_us
+0.2,1,vegas,10,7,50000,40000,0,0,934,2147483647
+0.4,1,vegas,10,7,50000,40000,18680,0,934,40035
+0.6,1,vegas,12,7,51000,40000,37360,1,934,40035
+0.4001,b,vegas,4,7,52000,40000,9340,0,934,40100
+0.6001,b,vegas,5,7,52000,40000,14010,0,934,40100
+"""
+
+
+def every_format() -> dict[str, list[bytes]]:
+    """Samples by reader, small enough to be mutated thousands of times."""
+    short = course(packets=60, window=10)
+    events = (DATA / "ns2_events.tr").read_bytes().split(b"\n")
+    return {
+        "linux_csv": [LINUX_CSV],
+        "ns2_tr": [
+            b"\n".join(events[:120]),
+            b"\n".join((DATA / "ns2_variables.tr").read_bytes().split(b"\n")[:80]),
+        ],
+        "ns3_ascii": [ns3_ascii(course(packets=12, window=4))],
+        "flowmon": [(DATA / "flowmon.xml").read_bytes()],
+        "pcap": [pcap(frames(short)[:40]), pcapng(frames(short, v6=True)[:40])],
+        "ss": [ss_log(short, every=0.05), ss_log(short, every=0.05, one_line=True)],
+    }
+
+
+NASTY = (
+    b"nan", b"inf", b"-inf", b"1e300", b"-1", b"9" * 30, b"1e-400", b"0", b"\x00", b"\xff" * 8,
+    b"\n", b"<", b"&a;", b'<!DOCTYPE a [<!ENTITY a "aaaa">]>', b"4294967295", b"%s%n", b"1.5e9",
+    b"e", b"0.0", b",", b"\t", b"\x7f\xff\xff\xff", b"--",
+    b"99999999999", b"\xc3\x28", b"A" * 3000,
+)  # fmt: skip
+
+
+def mutate(sample: bytes, rng: random.Random) -> bytes:
+    """One to six random edits: bytes, numbers, slices, lines, the end cut off."""
+    data = bytearray(sample)
+    for _ in range(rng.randint(1, 6)):
+        if not data:
+            break
+        kind, at = rng.randrange(8), rng.randrange(len(data))
+        length = min(rng.choice((1, 2, 4, 8, 40, 400)), len(data) - at)
+        if kind == 0:
+            data[at] = rng.randrange(256)
+        elif kind == 1:
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            data[at : at + length] = rng.choice(NASTY)
+        elif kind == 3:
+            data[at:at] = rng.choice(NASTY)
+        elif kind == 4:
+            del data[at : at + length]
+        elif kind == 5:
+            data[at:at] = data[at : at + length] * rng.choice((1, 2, 50))
+        elif kind == 6:
+            _word(data, at, rng)
+        else:
+            del data[at:]
+    return bytes(data)
+
+
+def _word(data: bytearray, at: int, rng: random.Random) -> None:
+    """Put something nasty in the place of the word at ``at``."""
+    blanks = b' \n\t,"=:'
+    low = high = at
+    while low > 0 and data[low - 1] not in blanks and at - low < 50:
+        low -= 1
+    while high < len(data) and data[high] not in blanks and high - at < 50:
+        high += 1
+    data[low:high] = rng.choice(NASTY)

@@ -1,0 +1,272 @@
+"""Readers against connections whose course is known, and against ns-2's own counters."""
+
+import random
+import re
+from pathlib import Path
+
+import dpkt
+import numpy as np
+import pytest
+
+from tests.packets import samples
+from vegasmodel.packets import TraceError, read
+from vegasmodel.units import FieldError
+
+RUN = samples.course(packets=2000, window=20, rate=500.0, delay=0.005)
+FULL_RTT = 20 / 500.0  # window over rate, once the pipe is full
+BASE_RTT = 4 * 0.005 + 1 / 500.0
+
+
+def saved(tmp_path: Path, data: bytes) -> Path:
+    path = tmp_path / "trace"
+    path.write_bytes(data)
+    return path
+
+
+def total(trace, name):
+    return np.nansum(trace.get(name), axis=0)
+
+
+def delivered(trace):
+    return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
+
+
+def later(trace, name):
+    """Mean over a time in which the pipe is full."""
+    part = trace.data["time"].values / trace.edges[-1]
+    return np.nanmean(trace.get(name)[(part > 0.5) & (part < 0.95)], axis=0)
+
+
+@pytest.mark.parametrize("name", list(samples.every_format()))
+def test_every_sample_is_found_by_its_content(name, tmp_path):
+    for sample in samples.every_format()[name]:
+        path = saved(tmp_path, sample)
+        assert read(path).data.identical(read(path, name).data)
+
+
+@pytest.mark.parametrize("pack", [samples.pcap, samples.pcapng])
+@pytest.mark.parametrize("v6", [False, True])
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_capture_of_a_fixed_window(pack, v6, at, tmp_path):
+    trace = read(saved(tmp_path, pack(samples.frames(RUN, at, v6=v6))))
+    assert trace.engine == "pcap"
+    assert len(trace.flows) == 1
+    assert trace.flows[0].endswith("5001")
+    np.testing.assert_allclose(delivered(trace), 2000)
+    np.testing.assert_allclose(total(trace, "sent"), 2000)
+    assert total(trace, "retransmits") == 0
+    np.testing.assert_allclose(later(trace, "throughput"), 500, rtol=0.01)
+    # at the receiver the RTT comes in two parts, one by timestamps of 1 ms
+    np.testing.assert_allclose(
+        later(trace, "rtt"), FULL_RTT, rtol=0.001 if at == "sender" else 0.03
+    )
+    if at == "sender":
+        np.testing.assert_allclose(np.nanmin(trace.get("rtt_min")), BASE_RTT, atol=2e-6)
+        np.testing.assert_allclose(later(trace, "window"), 20)
+
+
+def test_capture_agrees_with_a_dpkt_loop_on_bytes_and_repeats(tmp_path):
+    """Segments are dropped, repeated and swapped at random; dpkt counts what is new."""
+    rng = random.Random(4)
+    packets = []
+    for time, frame in samples.frames(RUN):
+        if rng.random() < 0.95:
+            packets.append((time, frame))
+        if rng.random() < 0.03:
+            packets.append((time + 0.001, frame))
+    packets.sort(key=lambda pair: pair[0])
+    packets = [
+        packet
+        for packet in packets
+        if dpkt.ethernet.Ethernet(packet[1]).data.data.sport == samples.SPORT
+    ]
+    path = saved(tmp_path, samples.pcap(packets))  # data only: no ACK tells what arrived
+    trace = read(path)
+    high, sent, again, new = None, 0, 0, 0
+    with path.open("rb") as file:
+        for _, buffer in dpkt.pcap.Reader(file):
+            tcp = dpkt.ethernet.Ethernet(buffer).data.data
+            seq = (tcp.seq - (2**32 - 50_000)) % 2**32
+            high = seq if high is None else high
+            sent += 1
+            again += seq < high
+            if seq + len(tcp.data) > high:
+                new += min(len(tcp.data), seq + len(tcp.data) - high)
+                high = seq + len(tcp.data)
+    np.testing.assert_allclose(total(trace, "sent"), sent)
+    np.testing.assert_allclose(total(trace, "retransmits"), again)
+    np.testing.assert_allclose(delivered(trace), new / samples.PAYLOAD)
+
+
+def test_no_rtt_across_a_retransmission(tmp_path):
+    frames = samples.frames(samples.course(packets=3, window=1))
+    data, ack = frames[2][1], frames[3][1]
+    packets = [*frames[:2], (1.0, data), (3.0, data), (3.1, ack)]
+    trace = read(saved(tmp_path, samples.pcap(packets)))
+    assert total(trace, "retransmits") == 1
+    np.testing.assert_allclose(np.nanmax(trace.get("rtt")), BASE_RTT, atol=2e-6)
+
+
+def test_a_capture_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path):
+    whole = samples.pcap(samples.frames(RUN))
+    trace = read(saved(tmp_path, whole[: len(whole) // 2 + 7]))
+    assert 950 < delivered(trace)[0] < 1050
+
+
+def test_ns3_ascii(tmp_path):
+    trace = read(saved(tmp_path, samples.ns3_ascii(RUN)))
+    assert trace.flows == ["10.0.0.1:40000>10.0.0.2:5001"]
+    np.testing.assert_allclose(delivered(trace), 2000)
+    np.testing.assert_allclose(later(trace, "rtt"), FULL_RTT, rtol=1e-3)
+    np.testing.assert_allclose(later(trace, "window"), 20)
+    bottleneck = trace.links.index("1/1")
+    # of 20 packets in flight, 10 (delay times rate) are on the way, one in service, 9 wait
+    np.testing.assert_allclose(later(trace, "queue")[bottleneck], 9, rtol=0.01)
+    np.testing.assert_allclose(later(trace, "served")[bottleneck], 500, rtol=0.01)
+    assert trace.get("packet_size")[0] == 1052
+
+
+@pytest.mark.parametrize("one_line", [False, True])
+def test_ss_log(one_line, tmp_path):
+    trace = read(saved(tmp_path, samples.ss_log(RUN, one_line=one_line)))
+    assert trace.flows == ["10.0.0.1:40000>10.0.0.2:5001"]
+    np.testing.assert_allclose(later(trace, "throughput"), 500, rtol=0.01)
+    assert set(trace.get("window").ravel()) == {20.0}
+    np.testing.assert_allclose(trace.get("rtt"), 0.040)
+    np.testing.assert_allclose(trace.get("base_rtt"), 0.022)
+
+
+def test_ss_log_with_iso_times(tmp_path):
+    text = samples.ss_log(samples.course(), every=0.1).decode()
+    seconds = iter(range(100))
+    text = re.sub(
+        r"^\d+\.\d+$",
+        lambda _: f"2026-01-01T00:00:{next(seconds):02}.250000000+00:00",
+        text,
+        flags=re.MULTILINE,
+    )
+    trace = read(saved(tmp_path, text.encode()))
+    np.testing.assert_allclose(np.diff(trace.edges), 1.0)
+
+
+def test_flow_monitor():
+    trace = read(samples.DATA / "flowmon.xml")
+    # flows 2 and 4 of the file are the ACKs of 1 and 3
+    assert trace.flows == ["10.1.0.10:49153>10.1.0.14:5000", "10.1.0.2:49153>10.1.0.6:5000"]
+    np.testing.assert_allclose(delivered(trace), [3392, 9930])
+    np.testing.assert_allclose(total(trace, "loss"), [193, 1023])
+    rtt = [441.13 / 3392 + 68.7846 / 3388, 1652.73 / 9930 + 201.583 / 9929]
+    np.testing.assert_allclose(trace.get("rtt")[0], rtt, rtol=1e-6)
+
+
+def test_flow_monitor_refuses_entities(tmp_path):
+    bomb = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "cc">]><FlowMonitor>&b;</FlowMonitor>'
+    with pytest.raises(TraceError, match="document types"):
+        read(saved(tmp_path, bomb))
+
+
+def test_ns2_events_agree_with_ns2s_own_counters():
+    """``ns2_two_flows.tcl 0.6`` printed: packets, repeats, highest ACK, ACKs."""
+    trace = read(samples.DATA / "ns2_events.tr")
+    assert trace.flows == ["1", "2"]
+    np.testing.assert_array_equal(total(trace, "sent"), [55, 50])
+    np.testing.assert_array_equal(total(trace, "retransmits"), [4, 8])
+    np.testing.assert_array_equal(total(trace, "acks"), [45, 37])
+
+
+def test_ns2_events_agree_with_a_plain_loop():
+    """First deliveries, drops and the largest queue, straight from the definition."""
+    seen, lost, waiting, most = {"1": set(), "2": set()}, {"1": 0, "2": 0}, 0, 0
+    busy = {}
+    for text in (samples.DATA / "ns2_events.tr").read_text().splitlines():
+        kind, time, at, to, what, _, _, fid, _, target, seq, _ = text.split()
+        if kind == "r" and what == "tcp" and to == target.split(".")[0]:
+            seen[fid].add(seq)
+        lost[fid] += kind == "d"
+        if (at, to) == ("2", "3") and kind != "r":
+            if busy.get("time") != time:
+                most = max(most, waiting)
+            busy["time"] = time
+            waiting += 1 if kind == "+" else -1
+    trace = read(samples.DATA / "ns2_events.tr")
+    np.testing.assert_allclose(delivered(trace), [len(seen["1"]), len(seen["2"])])
+    np.testing.assert_array_equal(total(trace, "loss"), [lost["1"], lost["2"]])
+    assert trace.get("queue_max")[:, trace.links.index("2-3")].max() == most
+
+
+def test_ns2_variables_agree_with_ns2s_own_counters():
+    trace = read(samples.DATA / "ns2_variables.tr")
+    assert trace.flows == ["0.0>4.0", "1.0>5.0"]
+    np.testing.assert_array_equal(total(trace, "retransmits"), [4, 8])
+    np.testing.assert_allclose(delivered(trace), [44, 28])  # highest ACK 43 and 27, from 0
+
+
+def test_ns2_bottleneck_alone(tmp_path):
+    """Only events of the bottleneck's link: packets count where they leave it."""
+    lines = (samples.DATA / "ns2_events.tr").read_bytes().splitlines(keepends=True)
+    path = saved(tmp_path, b"".join(line for line in lines if line.split()[2:4] == [b"2", b"3"]))
+    trace = read(path)
+    whole = read(samples.DATA / "ns2_events.tr")
+    assert np.all(np.abs(delivered(trace) - delivered(whole)) <= 1)  # one may be on its way
+    np.testing.assert_array_equal(total(trace, "loss"), total(whole, "loss"))
+    assert trace.get("rtt") is None
+
+
+def test_ns2_hierarchical_addresses(tmp_path):
+    text = (samples.DATA / "ns2_events.tr").read_text()
+    moved = re.sub(r" (\d)\.0 (\d)\.0 (\d+ \d+)$", r" 0.1.\1.0 0.1.\2.0 \3", text, flags=re.M)
+    trace, whole = read(saved(tmp_path, moved.encode())), read(samples.DATA / "ns2_events.tr")
+    assert trace.data.identical(whole.data)
+
+
+def test_many_flows_get_fewer_bins_and_too_many_are_refused(tmp_path):
+    def lines(flows):
+        return "".join(
+            f"r {i * 1e-3:.3f} 0 1 tcp 1000 ------- {i} 0.{i} 1.{i} 0 {i}\n" for i in range(flows)
+        ).encode()
+
+    trace = read(saved(tmp_path, lines(3000)))
+    np.testing.assert_allclose(delivered(trace), np.ones(3000))
+    with pytest.raises(TraceError, match="at most 10000 flows"):
+        read(saved(tmp_path, lines(20_000)))
+
+
+NS2 = b"r 1 0 1 tcp 9 - 1 0.0 1.0 0 0\n"
+REFUSED = {
+    "nan": (b"# ns-2\n" + NS2 + b"+ nan 0 1 tcp 1000 ------- 1 0.0 1.0 0 0\n", "line 3", "12"),
+    "minus": (NS2 + b"r -1 0 1 tcp 9 - 1 0.0 1.0 0 1\n", "line 2", "time"),
+    "back": (NS2 + b"r 0.9 0 1 tcp 9 - 1 0.0 1.0 1 1\n", "line 2", "decrease"),
+    "huge": (b"r 1e300 0 1 tcp 1000 ------- 1 0.0 1.0 0 0\n", "line 1", "a time from 0"),
+    "long": (NS2 + b"9" * 9000, "line 2", "4096 bytes"),
+    "short": (NS2 + b"r 2 0 1\n", "line 2", "12 columns"),
+    "empty": (b"", "empty", "a trace"),
+    "gzip": (b"\x1f\x8b\x08\x00" + b"\0" * 50, "byte 0", "gzip -d"),
+    "text": (b"hello, world\n", "byte 0", "ns2_tr"),
+    "csv": (samples.LINUX_CSV + b"0.8,1,vegas,inf,7,1,1,1,1,934,1\n", "line 7", "cwnd"),
+    "csv back": (samples.LINUX_CSV + b"0.1,1,vegas,1,7,1,1,1,1,934,1\n", "line 7", "decrease"),
+    "pcap": (samples.pcap([])[:20] + b"\1\0\0\0" + b"\xff" * 16, "byte 24", "at most 262144"),
+    "xml": (b"<FlowMonitor><FlowStats><Flow flowId='1'/></FlowStats>", "line 1", "time"),
+    "deep": (b"<FlowMonitor>" + b"<a>" * 5000, "line 1", "32 levels"),
+    "ns3": (b"+ 1 /NodeList/0/DeviceList/0/x y\nboom\n", "line 2", "ns-3 event"),
+    "ss": (samples.ss_log(RUN)[15:2000], "line 3", "the time before it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_refusals_name_the_place_and_what_is_expected(name, tmp_path):
+    data, place, expected = REFUSED[name]
+    with pytest.raises(TraceError) as caught:
+        read(saved(tmp_path, data))
+    assert isinstance(caught.value, FieldError)
+    assert place in str(caught.value)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_file_no_folder_no_format(tmp_path):
+    with pytest.raises(TraceError, match="readable file"):
+        read(tmp_path / "missing")
+    with pytest.raises(TraceError, match="regular file"):
+        read(tmp_path)
+    with pytest.raises(FieldError, match="one of auto"):
+        read(tmp_path, "excel")
