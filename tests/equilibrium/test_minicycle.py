@@ -343,11 +343,11 @@ def test_hypotheses():
     held = {name: holds for name, holds, _ in minicycle.hypotheses(1080.0, 0.08, 4.0)}
     assert all(held.values())
     above = {name: holds for name, holds, _ in minicycle.hypotheses(1080.0, 0.08, 20.0)}
-    assert [name for name, holds in above.items() if not holds] == ["simultaneous-losses"]
+    assert [name for name, holds in above.items() if not holds] == ["synchronised-losses"]
     small = minicycle.hypotheses(1080.0, 0.01, 20.0, beta=4.0, max_window=10.0)
     assert {name for name, holds, _ in small if not holds} == {
         "receiver-window", "large-bandwidth-delay", "empty-buffer-after-loss",
-        "simultaneous-losses", "single-threshold",
+        "synchronised-losses", "single-threshold",
     }  # fmt: skip
 
 

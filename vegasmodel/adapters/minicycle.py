@@ -20,7 +20,7 @@ def answer(scenario: Scenario) -> Prediction:
 
     ``variant = "paper"`` keeps hypothesis 5: both sources lose.  The packet-level variants let the
     loss fall on whoever is growing when the buffer overflows: on Reno always, on Vegas only where
-    its backlog is still below its threshold (regime "loss-limited").
+    its backlog is still below its threshold.
     """
     reason = _reason(scenario)
     if reason is not None:
@@ -28,8 +28,21 @@ def answer(scenario: Scenario) -> Prediction:
     link = scenario.links[0]
     vegas = next(g for g in scenario.flows if g.law == "vegas")
     member = np.array([m.flow.law == "vegas" for m in scenario.members])
-    counts = int(member.sum()), int((~member).sum())
-    cycle, losers = _cycle(scenario, vegas, *counts)
+    n_vegas, n_reno = int(member.sum()), int((~member).sum())
+    buffer, losers, response = _reading(scenario, vegas)
+    cycle = minicycle.solve(
+        link.capacity,
+        scenario.members[0].rtt,
+        buffer,
+        vegas.alpha,
+        vegas.decrease,
+        beta=vegas.beta,
+        losers=losers,
+        variant=vegas.variant,
+        response=response,
+        n_vegas=n_vegas,
+        n_reno=n_reno,
+    )
     if int(cycle.status) != minicycle.OK:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
     rtt = scenario.members[0].rtt
@@ -43,33 +56,20 @@ def answer(scenario: Scenario) -> Prediction:
         loss_rate=_per_flow(member, cycle.loss_rate_vegas, cycle.loss_rate_reno),
         queue_mean=np.array([queue]),
         utilization_links=np.array([float(cycle.utilization)]),
-        assumptions=(*_hypotheses(scenario, vegas, losers, *counts), *left_out(scenario)),
+        assumptions=(*_hypotheses(scenario, vegas, n_vegas, n_reno), *left_out(scenario)),
     )
 
 
-def _cycle(
-    scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int
-) -> tuple[minicycle.Cycle, minicycle.Losers]:
-    link = scenario.links[0]
+def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
+    """Buffer, losers and response of the packet-level variants, or those of the paper.
 
-    def solve(losers: minicycle.Losers) -> minicycle.Cycle:
-        return minicycle.solve(
-            link.capacity,
-            scenario.members[0].rtt,
-            link.buffer,
-            vegas.alpha,
-            vegas.decrease,
-            beta=vegas.beta,
-            losers=losers,
-            variant=vegas.variant,
-            n_vegas=n_vegas,
-            n_reno=n_reno,
-        )
-
-    both = solve("both")
-    if vegas.variant == "paper" or str(both.regime) == "loss-limited":
-        return both, "both"
-    return solve("reno"), "reno"
+    Both decide once a round trip on packets sent a round trip before: the response is 2.  ns-2's
+    drop-tail limit counts the packet in transmission, so one fewer can wait.
+    """
+    buffer = scenario.links[0].buffer
+    if vegas.variant == "paper":
+        return buffer, "both", 0.0
+    return max(buffer - 1.0, 0.0) if vegas.variant == "ns2" else buffer, "growing", 2.0
 
 
 def _reason(scenario: Scenario) -> str | None:
@@ -93,21 +93,21 @@ def _reason(scenario: Scenario) -> str | None:
     return None
 
 
-def _hypotheses(
-    scenario: Scenario, vegas: Flow, losers: minicycle.Losers, n_vegas: int, n_reno: int
-) -> list[Assumption]:
+def _hypotheses(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> list[Assumption]:
     """Hypotheses 1 to 5 of the paper, section 3, and what its title says: one source of each."""
     link = scenario.links[0]
+    buffer, losers, response = _reading(scenario, vegas)
     rows = minicycle.hypotheses(
         link.capacity,
         scenario.members[0].rtt,
-        link.buffer,
+        buffer,
         vegas.alpha,
         vegas.decrease,
         max_window=min(g.max_window for g in scenario.flows),
         beta=vegas.beta,
         losers=losers,
         variant=vegas.variant,
+        response=response,
         n_vegas=n_vegas,
         n_reno=n_reno,
     )

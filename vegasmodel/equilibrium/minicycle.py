@@ -321,7 +321,7 @@ def hypotheses(
             start <= M,
             f"windows after a loss add up to {start:.4g} packets, mu T = {M:.4g}",
         ),
-        ("simultaneous-losses", both and growing, five),
+        ("synchronised-losses", both and growing, five),
         (
             "single-threshold",
             beta is None or beta == alpha,
