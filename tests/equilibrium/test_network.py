@@ -144,10 +144,22 @@ def test_the_accuracy_is_newtons(seed, monkeypatch):
         lambda *data: rough(*data) * (1 + 1e-4 * rng.random(len(data[1]))),
     )
     assert_certified(network.solve(*random_network(seed)))
-    monkeypatch.setattr(network, "_interior_point", lambda A, c, a, x: np.full(len(c), np.nan))
-    failed = network.solve(*random_network(seed))
-    assert failed.status == "inaccurate"
-    assert np.all(np.isnan(failed.rates))
+
+
+def test_an_answer_that_is_not_proved_is_flagged(monkeypatch):
+    monkeypatch.setattr(network, "_polish", lambda A, c, a, x, start: start)
+    monkeypatch.setattr(network, "_interior_point", lambda A, c, a, x: 2 * a.sum() / c + x.max())
+    assert network.solve(*random_network(1)).status == "inaccurate"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_wide_ranges(seed):
+    """alpha over 12 orders of magnitude, capacities over 6."""
+    rng = np.random.default_rng(seed)
+    A, *_ = random_network(seed)
+    links, flows = A.shape
+    found = network.solve(A, 10 ** rng.uniform(0, 6, links), 10 ** rng.uniform(-6, 6, flows))
+    assert_certified(found)
 
 
 def test_the_certificate_finds_what_is_wrong():

@@ -59,8 +59,7 @@ class Certificate:
 class Equilibrium:
     """``rates`` [flow] pkt/s, ``prices`` [link] and ``path_delay`` [flow] queueing delays, s.
 
-    ``status``: ``certified``, or ``inaccurate`` where the certificate does not hold (all NaN where
-    the solver found nothing).
+    ``status``: ``certified``, or ``inaccurate`` where the certificate does not hold.
     """
 
     rates: Floats
@@ -86,9 +85,7 @@ def solve(
     # In units of the largest capacity and of the mean alpha all figures are near 1.
     rate, packets = float(c.max()), float(a.mean())
     scaled = (A, c / rate, a / packets, x * rate / packets)
-    start = _interior_point(*scaled)
-    found = _polish(*scaled, start) if np.all(np.isfinite(start)) else start
-    prices = found * packets / rate
+    prices = _polish(*scaled, _interior_point(*scaled)) * packets / rate
     path_delay = prices @ A
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = a / (path_delay - x)
@@ -181,7 +178,11 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
         settings,
     )
     found = np.asarray(solver.solve().z[:links], dtype=np.float64) / c
-    return found if np.all(found @ A > x) else np.full(links, np.nan)
+    if np.all(np.isfinite(found) & (found > 0)) and np.all(found @ A > x):
+        return found
+    # It gave up.  Newton gets there from anywhere, slowly: each link as if alone with its flows.
+    most = np.where(A > 0, x / np.where(A > 0, A, 1.0), 0.0).max(axis=1)
+    return np.asarray(most + (A > 0) @ a / c)
 
 
 def _placed(flows: int, place: int, value: float) -> Any:
@@ -195,58 +196,39 @@ def _placed(flows: int, place: int, value: float) -> Any:
 
 
 def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Floats:
-    """Newton on the prices of the full links, which are corrected until all signs are right."""
-    idle = c - A @ (a / (prices @ A - x))
-    full = prices * c / (prices @ c) > idle / c  # where the interior point is near, one is tiny
-    for _ in range(3 * len(c) + 3):
-        trial = np.where(full, np.maximum(prices, 0.0), 0.0)
-        if np.any(trial @ A <= x):  # a flow is left without a price: keep them all
-            full, trial = np.ones_like(full), np.maximum(prices, 0.0)
-        prices = _newton(A, c, a, x, trial, full)
-        idle = 1 - A @ (a / (prices @ A - x)) / c
-        negative = prices < -1e-13 * prices.max()
-        crowded = (idle < -1e-12) & ~full
-        if negative.any():
-            full[np.argmin(prices)] = False
-        elif crowded.any():
-            full |= crowded
-        else:
-            return np.maximum(prices, 0.0)
-    return prices
+    """Projected Newton (Bertsekas) on the dual: ``min c.price - sum alpha ln(q - x)``, price >= 0.
 
-
-def _newton(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats, full: Any) -> Floats:
-    """Minimise the dual ``c.price - sum alpha ln(q - x)`` over the prices of the full links.
-
-    Damped steps; of equally good ones (redundant links) the shortest.
+    Among equally good steps (redundant links) the shortest is taken.  Ends where rounding allows
+    no better.
     """
-    B, right = A[full] / c[full, None], np.ones(int(full.sum()))
-    y = prices[full] * c[full]  # packets queued at each link
+    B = A / c[:, None]
+    y = prices * c  # packets queued at each link
 
     def value(y: Floats) -> float:
         above = y @ B - x
         return float(y.sum() - a @ np.log(above)) if above.min() > 0 else np.inf
 
     best, best_error = y, np.inf
-    for _ in range(100):
+    for _ in range(200):
         r = a / (y @ B - x)
-        slope = right - B @ r
-        error = float(np.abs(slope).max(initial=0.0))
+        idle = 1.0 - B @ r  # the gradient: what each link has left
+        error = float(np.abs(np.minimum(y / y.sum(), idle)).max())
         if error < best_error:
             best, best_error = y, error
-        elif best_error < 1e-11:  # as good as rounding lets it be
+        elif best_error < 1e-11:
             break
-        step = np.linalg.lstsq((B * (r**2 / a)) @ B.T, -slope, rcond=1e-13)[0]
+        free = (y > min(error, 1e-6) * y.sum()) | (idle < 0)
+        step = -y  # a price that is small beside its link's idle capacity goes to 0
+        hessian = (B[free] * (r**2 / a)) @ B[free].T
+        step[free] = -np.linalg.lstsq(hessian, idle[free], rcond=1e-14)[0]
         length, now = 1.0, value(y)
-        while value(y + length * step) > now + 1e-4 * length * float(slope @ step) + 1e-12 * (
-            abs(now) + 1
-        ):
+        moved = np.maximum(y + step, 0.0)
+        while value(moved) > now + 1e-4 * float(idle @ (moved - y)) + 1e-13 * abs(now):
             length /= 2
-            if length < 1e-12:
+            if length < 1e-14:
                 break
-        y = y + length * step
-        if not np.all(y @ B > x):
+            moved = np.maximum(y + length * step, 0.0)
+        if np.any(moved @ B <= x):
             break
-    out = np.zeros_like(prices)
-    out[full] = best / c[full]
-    return out
+        y = moved
+    return best / c
