@@ -66,3 +66,14 @@ def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_bad_scenario_stops_everything(tmp_path: Path) -> None:
     with pytest.raises(vm.FieldError, match="capacity"):
         list(campaign.run([{"link": [{"capacity": "1 m"}], "flow": []}], tmp_path))
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text(TEXT.replace("10 pkt", "10 s"))
+    for main, before in ((campaign.main, [str(tmp_path / "out")]), (reference.main, ["make"])):
+        for name in (str(file), str(tmp_path / "absent.toml")):
+            assert main([*before, name]) == 2
+            said = capsys.readouterr()
+            assert said.out == ""
+            assert said.err.strip().count("\n") == 0

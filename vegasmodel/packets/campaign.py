@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -67,18 +66,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--each", help="key=value,value: one run for each")
     parser.add_argument("--processes", type=int)
     options = parser.parse_args(arguments)
-    tables = [
-        table
-        for file in options.files
-        for table in reference.variants(
-            tomllib.loads(file.read_text(encoding="utf-8")), options.each
-        )
-    ]
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("ns-2", total=len(tables))
-        for scenario, path in run(tables, options.folder, processes=options.processes):
-            progress.advance(task)
-            sys.stdout.write(f"{path.name}  {scenario.name}\n")
+    try:
+        tables = reference.tables(options.files, options.each)
+        with Progress(console=Console(stderr=True)) as progress:
+            task = progress.add_task("ns-2", total=len(tables))
+            for scenario, path in run(tables, options.folder, processes=options.processes):
+                progress.advance(task)
+                sys.stdout.write(f"{path.name}  {scenario.name}\n")
+    except (ValueError, RuntimeError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
     return 0
 
 

@@ -26,10 +26,10 @@ import numpy as np
 
 from vegasmodel.packets import ns2_support
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, load
 from vegasmodel.units import FieldError
 
-__all__ = ["check", "lookup", "make", "stored", "variants"]
+__all__ = ["check", "lookup", "make", "stored", "tables", "variants"]
 
 FOLDER = Path(__file__).parent / "reference"
 SCHEMA = 1
@@ -142,7 +142,7 @@ def _write(record: dict[str, Any]) -> str:
 
 
 def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
-    """``link.0.buffer=5 pkt,10 pkt``: the table once for each value of that key.
+    """``link.0.buffer=5 pkt,10 pkt``: the table once for each value; bare integers are numbers.
 
     ``FieldError``: there is no such place in the table.
     """
@@ -157,26 +157,47 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
         try:
             for step in way:
                 node = node[int(step) if isinstance(node, list) else step]
-            node[int(last) if isinstance(node, list) else last] = text
+            node[last] = int(text) if text.isdigit() else text
         except (KeyError, IndexError, ValueError, TypeError):
             raise FieldError("--each", each, "a place such as link.0.buffer=5 pkt,10 pkt") from None
         yield variant
 
 
+def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
+    """The tables of scenario files, each with its variants.  ``FieldError``: a bad file."""
+    found = []
+    for file in files:
+        load(file)  # says what is wrong with a file
+        found += list(variants(tomllib.loads(file.read_text(encoding="utf-8")), each))
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """``make`` or ``check``; exit status 1 where a fresh run differs by more than 1 %."""
+    """``make`` or ``check``.
+
+    Exit status 1 where a fresh run differs by more than 1 %, 2 for bad input or without ns-2.
+    """
     parser = argparse.ArgumentParser(prog="python -m vegasmodel.packets.reference")
     commands = parser.add_subparsers(dest="command", required=True)
     maker = commands.add_parser("make", help="run scenario files and store the results")
     maker.add_argument("files", nargs="+", type=Path)
-    maker.add_argument("--each", help="key=value,value: one run for each, as link.0.buffer=5,10")
+    maker.add_argument("--each", help="key=value,value: one run for each")
     commands.add_parser("check", help="run all stored scenarios again and compare")
     options = parser.parse_args(arguments)
-    if options.command == "make":
-        for file in options.files:
-            for table in variants(tomllib.loads(file.read_text(encoding="utf-8")), options.each):
-                sys.stdout.write(f"{make(table).name}  {table.get('name', file.stem)}\n")
-        return 0
+    try:
+        return _check_all() if options.command == "check" else _make(options.files, options.each)
+    except (ValueError, RuntimeError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+
+
+def _make(files: Sequence[Path], each: str | None) -> int:
+    for table in tables(files, each):
+        sys.stdout.write(f"{make(table).name}  {table.get('name', '')}\n")
+    return 0
+
+
+def _check_all() -> int:
     worst = 0.0
     for scenario in stored():
         worst = max(worst, difference := check(scenario))
