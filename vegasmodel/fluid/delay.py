@@ -1,0 +1,346 @@
+"""Differential equations whose delays depend on the state, with events.
+
+    y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
+
+Dormand and Prince's Runge-Kutta pair 5(4) with its quartic dense output carries the solution and
+its past.  Four things make it right for delays:
+
+* A break in a derivative (of the initial function, or where an event jumps) comes back, one
+  derivative smoother, each time a delayed argument passes it.  Such times are found and stepped
+  upon until the method cannot see them any more; up to there an argument reads the smooth piece
+  on its side of the break.
+* A delay shorter than the step asks for the solution inside the step: the step is then iterated.
+* Events are roots of functions of the solution, found by sign changes on sub-samples of the dense
+  output, so that two in one step are not missed, and by Brent's method; an action may move the
+  state there.
+* Only the part of the past that a delay can reach is kept, if its length is given.
+
+It knows nothing of networks.  Without delays it is an ordinary solver.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.integrate import RK45
+from scipy.optimize import brentq
+
+from vegasmodel.fluid.delay_past import Lag, Memory, Past, Piece, rounding
+from vegasmodel.metrics import Floats
+
+Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]
+
+# Dormand and Prince's coefficients and Shampine's dense output, from SciPy
+A, B, C, E, P = (np.asarray(getattr(RK45, name), dtype=np.float64) for name in "ABCEP")
+ORDER = 5
+SUBSAMPLES = 8  # of a step, between which an event's sign is looked at
+ITERATIONS = 12  # of a step that reads itself
+AFTER = 1e-3  # part of a step after an event at which its sign is known again
+
+
+@dataclass(frozen=True)
+class Event:
+    """A root of ``function(t, y)``: rising (direction 1), falling (-1) or either (0).
+
+    ``action(t, y)`` returns the state to go on with; None leaves it, but the right-hand side may
+    change from there on.  ``terminal`` ends the integration.
+    """
+
+    function: Callable[[float, Floats], float]
+    direction: int = 0
+    action: Callable[[float, Floats], Floats] | None = None
+    terminal: bool = False
+
+
+class Occurrence(NamedTuple):
+    """One event that happened: when, which, and the state just before."""
+
+    time: float
+    event: int
+    state: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What ``integrate`` returns.  Call it for y at any kept time, a float or an array [t]."""
+
+    time: Floats  # [step] ends of the steps, t_0 first
+    state: Floats  # [step, n]; after the action where an event moved the state
+    sample: Floats  # [grid, n] at the times asked for; NaN where not reached
+    events: tuple[Occurrence, ...]
+    breaks: tuple[tuple[float, int], ...]  # time and order: the derivative that jumps there
+    status: str  # "done", "event", or why it stopped early
+    rejected: int  # steps
+    _pieces: list[Piece] = field(repr=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether the end, or a terminal event, was reached."""
+        return self.status in ("done", "event")
+
+    def __call__(self, t: float | Floats) -> Floats:
+        """y(t); ValueError outside what was kept."""
+        starts = [piece.start for piece in self._pieces]
+        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        if times.size and not starts[0] <= times.min() <= times.max() <= self._pieces[-1].end:
+            raise ValueError(f"t lies in {starts[0]:g} .. {self._pieces[-1].end:g}")
+        values = np.array([self._pieces[max(bisect_right(starts, u) - 1, 0)](u) for u in times])
+        return values if np.ndim(t) else values[0]
+
+
+class _Stepper:
+    """Steps of the pair, iterated where they read themselves."""
+
+    def __init__(self, f: Right, memory: Memory, rtol: float, atol: float | Floats) -> None:
+        self.f, self.memory, self.rtol, self.atol = f, memory, rtol, atol
+
+    def slope(self, t: float, y: Floats) -> Floats:
+        return np.asarray(self.f(t, y, self.memory.past(t, y)), dtype=np.float64)
+
+    def norm(self, x: Floats, y: Floats, new: Floats) -> float:
+        scale = self.atol + self.rtol * np.maximum(np.abs(y), np.abs(new))
+        return float(np.sqrt(np.mean((x / scale) ** 2)))
+
+    def attempt(self, t: float, y: Floats, h: float) -> tuple[Piece, Floats, float]:
+        """Dense output of the step, its end, its error over the tolerance (inf: no fixed point)."""
+        memory = self.memory
+        memory.current, memory.used_current = None, False
+        K = np.empty((7, y.size))
+        K[0] = self.slope(t, y)
+        # until it knows better a step that reads itself goes straight on
+        guess = np.zeros((y.size, 4))
+        guess[:, 0] = K[0]
+        memory.current = Piece(t, h, y, guess, t + h)
+        old: Floats | None = None
+        try:
+            for _ in range(ITERATIONS):
+                for s in range(1, 6):
+                    K[s] = self.slope(t + C[s] * h, y + h * (A[s, :s] @ K[:s]))
+                new = y + h * (B @ K[:6])
+                K[6] = self.slope(t + h, new)
+                piece = Piece(t, h, y, K.T @ P, t + h)
+                error = self.norm(h * (E @ K), y, new)
+                if not memory.used_current or not math.isfinite(error):
+                    return piece, new, error
+                if old is not None and self.norm(new - old, y, new) <= 1e-3:
+                    return piece, new, error
+                old, memory.current = new, piece
+            return piece, new, math.inf
+        finally:
+            memory.current = None
+
+    def first_step(self, t: float, y: Floats, span: float) -> float:
+        """A cautious first step: the explicit Euler step that moves y by a hundredth."""
+        slope = self.slope(t, y)
+        size, speed = self.norm(y, y, y), self.norm(slope, y, y)
+        return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)
+
+
+def integrate(
+    f: Right,
+    span: tuple[float, float],
+    history: Past | Sequence[float] | Floats,
+    lags: Sequence[Lag] = (),
+    *,
+    start: Sequence[float] | Floats | None = None,
+    events: Sequence[Event] = (),
+    sample: Sequence[float] | Floats = (),
+    rtol: float = 1e-6,
+    atol: float | Floats = 1e-9,
+    max_step: float = math.inf,
+    keep: float = math.inf,
+    max_steps: int = 1_000_000,
+) -> Solution:
+    """Solve from ``span[0]`` to ``span[1]``.
+
+    ``history`` is phi(t), or a constant state; ``start`` is y(t_0) where it differs from
+    phi(t_0).  ``lags`` are delays in seconds, numbers or functions ``tau(t, y, past)`` whose
+    ``t - tau`` grows with t.  ``keep`` bounds the past that is kept: no delay may be longer.
+    Misuse raises ``ValueError``; a failure on the way is told by ``Solution.status``.
+    """
+    t, end = float(span[0]), float(span[1])
+    if not end > t:
+        raise ValueError(f"span is two growing times, not {span!r}")
+    phi = history if callable(history) else _constant(history)
+    before = np.atleast_1d(np.asarray(phi(t), dtype=np.float64))
+    y = before.copy() if start is None else np.array(start, dtype=np.float64)
+    if y.shape != before.shape or y.ndim != 1:
+        raise ValueError(f"start has shape {y.shape}, history {before.shape}")
+    if min(rtol, float(np.min(atol)), max_step, keep) <= 0:
+        raise ValueError("rtol, atol, max_step and keep are positive")
+    memory = Memory(phi, t, 1 if np.array_equal(before, y) else 0, lags)
+    stepper = _Stepper(f, memory, rtol, atol)
+    return _Run(stepper, events, np.asarray(sample, dtype=np.float64), end, keep, max_step).go(
+        t, y, max_steps
+    )
+
+
+def _constant(value: Sequence[float] | Floats) -> Past:
+    state = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    return lambda _: state
+
+
+class _Run:
+    """One integration: step size, breaks, events, samples."""
+
+    def __init__(
+        self,
+        stepper: _Stepper,
+        events: Sequence[Event],
+        grid: Floats,
+        end: float,
+        keep: float,
+        max_step: float,
+    ) -> None:
+        self.stepper, self.memory, self.events = stepper, stepper.memory, events
+        self.grid, self.end, self.keep, self.max_step = grid, end, keep, max_step
+        self.fired: set[int] = set()  # events at the start of this step
+        self.rejected = 0
+
+    def go(self, t: float, y: Floats, max_steps: int) -> Solution:
+        memory, t0 = self.memory, t
+        times, states = [t], [y.copy()]
+        found: list[Occurrence] = []
+        samples = np.full((self.grid.size, y.size), np.nan)
+        next_sample = int(np.searchsorted(self.grid, t))
+        memory.pass_now(t, y)
+        h, last_error, status, crowded = 0.0, 1.0, "done", 0
+        while t < self.end:
+            if len(times) > max_steps:
+                status = f"more than {max_steps} steps; loosen rtol, or look for a fast mode"
+                break
+            if h == 0.0:
+                h = self.stepper.first_step(t, y, self.end - t)
+            made = self._step(t, y, min(h, self.max_step), last_error)
+            if made is None:
+                status = f"the step became too small at t = {t:.12g}"
+                break
+            piece, new, error, passing, h = made
+            last_error = max(error, 1e-4)
+            happened = self._first_events(piece)
+            stop = happened[0][0] if happened else piece.end
+            piece = piece._replace(end=stop)
+            memory.add(piece, self.keep)
+            while next_sample < self.grid.size and self.grid[next_sample] <= stop:
+                samples[next_sample] = piece(self.grid[next_sample])
+                next_sample += 1
+            crowded = crowded + 1 if happened and stop - t <= 1e-9 * (stop - t0) else 0
+            t, y = stop, (piece(stop) if happened else new)
+            self.fired = {index for _, index in happened}
+            if happened:
+                found += [Occurrence(t, index, y.copy()) for _, index in happened]
+                y, jumped = self._act(t, y)
+                memory.breaks.append((t, 0 if jumped else 1))
+                h = 0.0
+            elif passing is not None and passing < ORDER:
+                memory.breaks.append((t, passing + 1))
+            times.append(t)
+            states.append(y.copy())
+            if any(self.events[index].terminal for _, index in happened):
+                status = "event"
+                break
+            if crowded > 50:
+                status = f"events accumulate at t = {t:.12g}"
+                break
+            memory.pass_now(t, y)
+        return Solution(
+            np.array(times), np.array(states), samples, tuple(found), tuple(memory.breaks),
+            status, self.rejected, memory.pieces,
+        )  # fmt: skip
+
+    def _step(
+        self, t: float, y: Floats, h: float, last_error: float
+    ) -> tuple[Piece, Floats, float, int | None, float] | None:
+        """An accepted step: dense output, end, error, order of a break stepped upon, next h."""
+        remaining = self.end - t
+        while True:
+            h = remaining if h >= remaining * (1 - 1e-12) else h
+            if h <= 4 * np.spacing(max(abs(t), abs(self.end)) * 1e-3) or not h > 0:
+                return None
+            piece, new, error = self.stepper.attempt(t, y, h)
+            crossing = self._crossing(piece, new) if math.isfinite(error) else None
+            if crossing is not None and crossing[0] < h * (1 - 1e-13):
+                h = max(crossing[0], 8 * np.spacing(max(abs(t), abs(self.end))))
+                if crossing[0] > 0.0:
+                    continue
+                piece, new, error = self.stepper.attempt(t, y, h)
+            if error <= 1.0:
+                factor = 0.9 * max(error, 1e-10) ** -0.14 * last_error**0.08
+                grown = h * min(max(factor, 0.2), 5.0)
+                if h == remaining:  # the end, at exactly its time
+                    piece = piece._replace(end=self.end)
+                return piece, new, error, crossing and crossing[1], grown
+            self.rejected += 1
+            h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
+
+    def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
+        """Part of the step (in t) after which an argument first reaches a break, and its order."""
+        first: tuple[float, int] | None = None
+        memory, t, h = self.memory, piece.start, piece.h
+        for k in range(len(memory.lags)):
+            ahead = memory.next_break(k)
+            if ahead is None:
+                continue
+            xi, order = ahead
+
+            def beyond(part: float, k: int = k, xi: float = xi) -> float:
+                u = t + part
+                y = new if part == h else piece(u)
+                return u - memory.delay(k, u, y) - xi
+
+            memory.current = piece
+            end = beyond(h)
+            if end >= -rounding(t + h):
+                root = h
+                if end > rounding(t + h):
+                    root = 0.0 if beyond(0.0) >= 0.0 else float(brentq(beyond, 0.0, h, xtol=1e-15))
+                if first is None or root < first[0]:
+                    first = (root, order)
+            memory.current = None
+        return first
+
+    def _first_events(self, piece: Piece) -> list[tuple[float, int]]:
+        """Time and number of the first event in the step, and of others at the same time."""
+        roots = []
+        for index, event in enumerate(self.events):
+            root = self._root(event, index, piece)
+            if root is not None:
+                roots.append((root, index))
+        if not roots:
+            return []
+        first = min(roots)[0]
+        return sorted((first, i) for root, i in roots if root - first <= rounding(first))
+
+    def _root(self, event: Event, index: int, piece: Piece) -> float | None:
+        def value(part: float) -> float:
+            u = piece.end if part == 1.0 else piece.start + part * piece.h
+            return float(event.function(u, piece(u)))
+
+        parts = [AFTER if index in self.fired else 0.0]
+        parts += [i / SUBSAMPLES for i in range(1, SUBSAMPLES + 1)]
+        low, before = parts[0], value(parts[0])
+        for high in parts[1:]:
+            after = value(high)
+            if before * after < 0.0 or (after == 0.0 and before != 0.0):
+                rising = 1 if before < 0.0 else -1
+                if event.direction in (0, rising):
+                    part = float(brentq(value, low, high, xtol=1e-15)) if after else high
+                    return piece.end if part == 1.0 else piece.start + part * piece.h
+            low, before = high, after
+        return None
+
+    def _act(self, t: float, y: Floats) -> tuple[Floats, bool]:
+        """Apply the actions of the events that have just fired, in their order."""
+        jumped = False
+        for index in sorted(self.fired):
+            action = self.events[index].action
+            if action is not None:
+                moved = np.asarray(action(t, y.copy()), dtype=np.float64)
+                jumped = jumped or not np.array_equal(moved, y)
+                y = moved
+        return y, jumped

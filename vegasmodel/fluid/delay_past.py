@@ -1,0 +1,104 @@
+"""The past of a delay equation: dense output of its steps, and which breaks have been passed."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+
+Past = Callable[[float], Floats]  # y at an earlier time
+Lag = float | Callable[[float, Floats, Past], float]  # seconds, or tau(t, y, past)
+
+
+class Piece(NamedTuple):
+    """Dense output of one step: y_0 + h Q (x, x^2, x^3, x^4), x = (t - t_0)/h, up to ``end``."""
+
+    start: float
+    h: float
+    y: Floats
+    Q: Floats
+    end: float
+
+    def __call__(self, t: float) -> Floats:
+        """The polynomial at t, beyond the step's ends too."""
+        x = (t - self.start) / self.h
+        value: Floats = self.y + self.h * x * (self.Q @ np.array([1.0, x, x * x, x * x * x]))
+        return value
+
+
+class Memory:
+    """Pieces, the initial function before them, and the breaks with who has passed them."""
+
+    def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
+        self.history, self.t0, self.lags = history, start, lags
+        self.pieces: list[Piece] = []
+        self.starts: list[float] = []
+        self.breaks: list[tuple[float, int]] = [(start, order)]
+        self.passed = [0] * len(lags)  # number of breaks that argument k has passed
+        self.current: Piece | None = None  # the step that is being made
+        self.used_current = False
+
+    def add(self, piece: Piece, keep: float) -> None:
+        """Append a step's piece, and drop what is older than ``keep``."""
+        self.pieces.append(piece)
+        self.starts.append(piece.start)
+        cut = bisect_left(self.starts, piece.end - keep) - 1
+        if cut > 64:  # not every time: removal from a list's head costs its length
+            del self.pieces[:cut], self.starts[:cut]
+
+    def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
+        """y(u), read from the smooth piece on the given side of the breaks ``low`` and ``high``."""
+        inside = min(max(u, low), high)
+        if inside < self.t0 or high <= self.t0:
+            return np.asarray(self.history(min(u, self.t0)), dtype=np.float64)
+        last = self.pieces[-1] if self.pieces else None
+        if self.current is not None and (last is None or inside >= last.end) and high > inside:
+            self.used_current = self.used_current or u > self.current.start
+            return self.current(u)
+        if last is None:
+            return np.asarray(self.history(self.t0), dtype=np.float64)
+        index = (bisect_left if inside == high else bisect_right)(self.starts, inside) - 1
+        return self.pieces[max(index, 0)](u)
+
+    def delay(self, k: int, t: float, y: Floats) -> float:
+        """The k-th delay, seconds."""
+        lag = self.lags[k]
+        tau = lag(t, y, self.at) if callable(lag) else lag
+        if not tau >= 0:
+            raise ValueError(f"delay {k} is {tau!r} at t = {t!r}: a delay is at least 0")
+        return float(tau)
+
+    def past(self, t: float, y: Floats) -> Floats:
+        """The delayed states, [lag, n]."""
+        z = np.empty((len(self.lags), y.size))
+        for k in range(len(self.lags)):
+            i = self.passed[k]
+            low = self.breaks[i - 1][0] if i else -math.inf
+            high = self.breaks[i][0] if i < len(self.breaks) else math.inf
+            tau = self.delay(k, t, y)
+            # tau = 0 is the present, which may differ from the past's end where an event jumped
+            z[k] = y if tau == 0.0 else self.at(t - tau, low, high)
+        return z
+
+    def next_break(self, k: int) -> tuple[float, int] | None:
+        """Time and order of the break that argument k will reach next."""
+        i = self.passed[k]
+        return self.breaks[i] if i < len(self.breaks) else None
+
+    def pass_now(self, t: float, y: Floats) -> None:
+        """Mark the breaks that an argument has reached at the start of a step."""
+        for k in range(len(self.lags)):
+            ahead = self.next_break(k)
+            while ahead is not None and t - self.delay(k, t, y) >= ahead[0] - rounding(t):
+                self.passed[k] += 1
+                ahead = self.next_break(k)
+
+
+def rounding(t: float) -> float:
+    """Two times this near to each other are one."""
+    return 1e-14 * max(1.0, abs(t))
