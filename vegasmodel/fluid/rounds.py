@@ -33,6 +33,7 @@ PARTS = 16  # events per flow and round trip, about
 _LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}
 _VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
 _HOLES = 256
+_RING = 2**16  # parcels of one flow on their way, at most
 _FIRST_RTO = 6.0  # seconds; rtxcur_init_ of 1999, and RFC 6298's order
 
 
@@ -58,7 +59,7 @@ class Totals:
         return np.where(vegas & (known < 1e9), known, np.nan)
 
 
-def _flow_record(member: Member, record: Any, start: float) -> None:
+def _flow_record(member: Member, record: Any, start: float, syn: float) -> None:
     group = member.flow
     linux = group.variant == "linux"
     record["law"], record["variant"] = _LAWS[group.law], _VARIANTS[group.variant]
@@ -69,6 +70,8 @@ def _flow_record(member: Member, record: Any, start: float) -> None:
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["start"], record["stop"] = start, member.stop
+    # the kernel opens with a handshake; ns-2 of 1999 sends data at once
+    record["syn"] = syn if linux else 0.0
     record["size"] = group.size
     record["ssthresh"], record["grow_next"] = 1e9, 1
     record["recover"], record["again"] = -1.0, -1.0
@@ -130,9 +133,10 @@ def run(
     members = scenario.members
     n = len(members)
     flows = np.zeros(n, FLOW)
+    syn = scenario.ack_size / scenario.packet_size
     for i, member in enumerate(members):
         start = member.start if starts is None else float(starts[i])
-        _flow_record(member, flows[i], start + ahead(scenario, member))
+        _flow_record(member, flows[i], start + ahead(scenario, member), syn)
     # events at one instant are taken in an order that does not depend on the scenario's
     order = np.argsort(flows, order=("start", "rtt", "law", "alpha", "beta", "stop"))
     flows = flows[order]
@@ -140,7 +144,7 @@ def run(
         flows["first_window"] = first_window
     flows["cwnd"] = flows["first_window"]
     link = _link_record(scenario)
-    rings = np.zeros((n, 16 * parts + 512), PARCEL)
+    rings = np.zeros((n, min(16 * parts + 512, _RING)), PARCEL)
     holes = np.zeros((n, _HOLES, 2))
     duration = scenario.run.duration
     times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)

@@ -14,7 +14,7 @@ import numpy as np
 from vegasmodel.fluid.rounds_laws import NEVER, expire, window
 from vegasmodel.fluid.rounds_queue import advance, burst, chance, overflow, waiting
 from vegasmodel.fluid.rounds_sender import plan
-from vegasmodel.fluid.rounds_state import DATA, TIMER, Record, Records, jit
+from vegasmodel.fluid.rounds_state import CONNECTED, DATA, START, TIMER, Record, Records, jit
 from vegasmodel.metrics import Floats
 
 FINE, FULL_RING, TOO_MANY_EVENTS = 0, 1, 2  # status
@@ -97,10 +97,11 @@ def _at_once(f: Record, ring: Records, link: Record, first: float, packets: floa
     if packets > 1.0 or lost > 0.0:
         more = kept - one
         link.queue += more
+        second = least + min(more, 1.0) / link.capacity
         last = f.rtt + waiting(link, link.queue)
-        rtt_sum = 0.5 * more * (least + last + (1.0 / link.capacity if more > 0.0 else 0.0))
-        first += kept - more
-        fine = fine and _push(f, ring, f.time + last, first, more, lost, rtt_sum, least, mark)
+        rtt_sum = 0.5 * more * (second + last)
+        back, first = f.time + last, first + one
+        fine = fine and _push(f, ring, back, first, more, lost, rtt_sum, second, mark)
     return fine
 
 
@@ -150,6 +151,29 @@ def _record(flows: Records, link: Record, out_flow: Floats, out_queue: Floats, k
 
 
 @jit
+def _handshake(f: Record, link: Record) -> float:
+    """The SYN crosses the link as a small packet; seconds until the flow may send."""
+    wait = link.queue / link.capacity
+    link.queue += f.syn
+    link.arrived += f.syn
+    return f.rtt + wait - (1.0 - f.syn) / link.capacity
+
+
+@jit
+def _restart(f: Record, link: Record, now: float) -> None:
+    """The first window, or what the timer sends: all at once, from ``next`` on."""
+    if f.event == TIMER:
+        expire(f)
+    elif f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
+        link.queue += f.syn
+        link.arrived += f.syn
+    f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
+    f.burst = min(np.floor(window(f)), f.size - f.next)
+    f.deadline = now + f.backoff * f.rto
+    f.next += f.burst
+
+
+@jit
 def march(
     flows: Records,
     rings: Records,
@@ -193,13 +217,12 @@ def march(
             if not finish(f, rings[who], link):
                 return FULL_RING, events
             plan(f, rings[who], holes[who], now, parts)
+        elif f.event == START and f.syn > 0.0:
+            f.time = now + _handshake(f, link)
+            f.event = CONNECTED
+            continue
         else:
-            if f.event == TIMER:
-                expire(f)
-            f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
-            f.burst = min(np.floor(window(f)), f.size - f.next)
-            f.deadline = now + f.backoff * f.rto
-            f.next += f.burst
+            _restart(f, link, now)
         f.since_queue = link.queue
         span = f.time - now
         if f.spread <= 1.0 or span < 1e-12:  # a packet is an instant, not a flow

@@ -113,13 +113,15 @@ def _decide_ns2(f: Record, diff: float, delta: float) -> None:
 def _decide_linux(f: Record) -> None:
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
-            f.cwnd = np.floor(f.cwnd + SLACK) + 1.0
+            f.cwnd += 1.0 / f.cwnd
         return
     whole = np.floor(f.cwnd + SLACK)
-    diff = np.floor(whole * (f.rtt_min - f.base) / f.base)
+    # integers: microseconds, one added so that none is 0; it settles the many ties at rest
+    rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
+    diff = np.floor(whole * (rtt - base) / base)
     if f.cwnd < f.ssthresh:
         if diff > f.gamma:
-            f.cwnd = min(whole, np.floor(whole * f.base / f.rtt_min) + 1.0)
+            f.cwnd = min(whole, np.floor(whole * base / rtt) + 1.0)
             f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
     elif diff > f.beta:
         f.cwnd = whole - 1.0

@@ -138,7 +138,8 @@ def _take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
 @jit
 def _new(f: Record, p: Record, now: float, step: float) -> float:
     """ACKs of new data, in order."""
-    if f.law == VEGAS and f.acked >= f.round_end:
+    decides = f.law == VEGAS and f.acked >= f.round_end
+    if decides and f.variant != LINUX:
         end_round(f, now, f.next - f.acked)
     if f.marked:
         echo(f)
@@ -146,12 +147,17 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     acks = min(_slice(p, now, step), acks_to_change(f))
     if f.round_end > f.acked:
         acks = min(acks, f.round_end - f.acked)
+    elif decides and f.variant == LINUX:
+        acks = 1.0
     end = _take(f, p, acks, now, True)
     f.acked += acks
     f.delivered += acks
     f.received = f.acked
     f.next = max(f.next, f.acked)
     f.dups = 0.0
+    if decides and f.variant == LINUX:
+        # the kernel counts the sample of the ACK on which it decides, ns-2 does not
+        end_round(f, end, f.next - f.acked)
     swell = doubling(f)
     grow(f, acks)
     time_round(f, end)

@@ -28,7 +28,7 @@ VEGAS, RENO, NEWRENO, SACK, TAHOE = range(5)
 PAPER, NS2, LINUX = range(3)
 DROPTAIL, RED = range(2)
 OPEN, RECOVERY = range(2)
-DATA, TIMER, START = range(3)  # what a flow's next event is
+DATA, TIMER, START, CONNECTED = range(4)  # what a flow's next event is
 
 FLOW = np.dtype(
     [
@@ -42,6 +42,7 @@ FLOW = np.dtype(
         ("decrease", "f8"),
         ("max_window", "f8"),
         ("first_window", "f8"),
+        ("syn", "f8"),  # size of the packets of a handshake, in data packets; 0: none
         ("known_base", "f8"),  # baseRTT held fixed; NaN: the flow measures it
         ("start", "f8"),
         ("stop", "f8"),
