@@ -1,8 +1,8 @@
 """The steady state in JAX: under jit, vmap and grad, on CPU and GPU, to 1e-11.
 
 The method of ``_secular_kernel.py`` on whole arrays, with its quadratic steps: float64 first, then
-with a sum of rates that carries the remainders of its quotients and additions.  XLA may fuse a product into a following
-sum, which leaves everything here unchanged because each product involved is exact.
+with a sum of rates that carries the remainders of its quotients and additions.  XLA may fuse a
+product into a following sum, which leaves everything here unchanged: each product is exact.
 
 Derivatives come from the implicit function theorem in a ``custom_jvp``: one closed line, forward
 and reverse.  A general root finder (optimistix) would differentiate the same way, but iterates

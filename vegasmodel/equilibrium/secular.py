@@ -144,10 +144,10 @@ def _run(
     work = np.empty((-(-n // kernel.CHUNK), kernel.WIDTH))
     if size < _INTERPRETED and not (size > 100 and _compiled.cache_info().currsize):
         # lists: Python reads their floats five times faster than an array's
-        lists, rates = [a.tolist() for a in (alpha, x, rtt)], [0.0] * size
+        a, over, d, rates = alpha.tolist(), x.tolist(), rtt.tolist(), [0.0] * size
         for k, capacity in enumerate(c.tolist()):
             *floats[k], integers[k, 0], integers[k, 1] = kernel.solve_case(
-                *lists, linux, capacity, k * n, n, rates, work
+                a, over, d, linux, capacity, k * n, n, rates, work
             )
         out[:] = rates
     elif n < _THREADED:

@@ -1,0 +1,201 @@
+"""The steady-state solver: speed, and accuracy against a 50-digit reference.
+
+``python benchmarks/secular.py`` times it; ``--accuracy [N]`` compares N cases (default 100,000)
+of seven families, adversarial ones among them, with a 50-digit reference in ``decimal``; ``--jax``
+compares the JAX path with the NumPy one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import decimal
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from vegasmodel.equilibrium import secular
+
+Case = tuple[np.ndarray, np.ndarray, float]
+DIGITS = 50
+FAMILIES = ("uniform", "cluster", "close", "magnitudes", "small at top", "mixed", "offset")
+
+
+def case(rng: np.random.Generator, family: str, n: int) -> Case:
+    """Thresholds, over-estimates and capacity of one case; floats, taken as exact."""
+    alpha, x = rng.uniform(0.5, 5.0, n), rng.uniform(0.0, 1.0, n)
+    c = 10 ** rng.uniform(-1.0, 6.0)
+    if family == "cluster":  # a few places, each with a spread of its own
+        places = rng.uniform(0.0, 1.0, 1 + int(rng.integers(4)))
+        x = rng.choice(places, n) + 10 ** rng.uniform(-16.0, -3.0) * rng.random(n)
+    elif family == "close":  # within 1e-13 of the largest
+        x = rng.uniform(0.1, 10.0) * (1.0 - 1e-13 * rng.random(n))
+    elif family == "magnitudes":
+        alpha = 10 ** rng.uniform(-6.0, 6.0, n)
+    elif family in ("small at top", "mixed") and n > 1:
+        # alone at the largest x, while the others already fill c, to within a part in 1e0 to 1e16
+        top = int(rng.integers(n))
+        others = np.arange(n) != top
+        if family == "mixed":
+            alpha = 10 ** rng.uniform(-6.0, 6.0, n)
+            x[others] -= 10 ** rng.uniform(-13.0, 0.0)
+        x[top] = x.max() + 10 ** rng.uniform(-13.0, 0.0)
+        alpha[top] = alpha.max() * 10 ** rng.uniform(-12.0, -6.0)
+        full = float((alpha[others] / (x[top] - x[others])).sum())
+        c = full * (1.0 + rng.choice([-1.0, 1.0]) * 10 ** rng.uniform(-16.0, 0.0) * 0.5)
+    elif family == "offset":  # over-estimates far from 0, gaps small beside them
+        x = 10 ** rng.uniform(0.0, 6.0) + x * 10 ** rng.uniform(-9.0, 0.0)
+    return alpha, x, c
+
+
+def sizes(rng: np.random.Generator, count: int) -> Iterator[int]:
+    """From 1 to 10,000, most of them small, so that the reference ends today."""
+    for _ in range(count):
+        largest = rng.choice(
+            [3.0, 12.0, 100.0, 1000.0, 10_000.0], p=[0.25, 0.45, 0.27, 0.025, 0.005]
+        )
+        yield max(1, int(largest ** rng.uniform(0.0, 1.0) + 0.5))
+
+
+def reference(alpha: np.ndarray, x: np.ndarray, c: float, gap: float) -> list[decimal.Decimal]:
+    """Rates to 50 digits: Newton on 1/S from ``gap``, kept in a bracket, in decimal arithmetic."""
+    with decimal.localcontext() as context:
+        context.prec = DIGITS + 10
+        a, capacity = [decimal.Decimal(v) for v in alpha.tolist()], decimal.Decimal(c)
+        exact = [Fraction(v) for v in x.tolist()]
+        top = max(exact)
+        d = [_decimal(top - v) for v in exact]
+        pole = sum((v for v, w in zip(a, d, strict=True) if w == 0), decimal.Decimal(0))
+        low, high = pole / capacity, sum(a) / capacity
+        g = decimal.Decimal(gap) if gap > 0 else (low * high).sqrt()
+        tiny = decimal.Decimal(10) ** -DIGITS
+        for _ in range(400):
+            rates = [v / (g + w) for v, w in zip(a, d, strict=True)]
+            total = sum(rates)
+            slope = sum((r / (g + w) for r, w in zip(rates, d, strict=True)), decimal.Decimal(0))
+            low, high = (max(low, g), high) if total > capacity else (low, min(high, g))
+            step = (total - capacity) / slope * total / capacity
+            if abs(step) <= tiny * g:
+                return rates
+            g = g + step if low <= g + step <= high else (low * high).sqrt()
+    raise RuntimeError("the reference did not converge")
+
+
+def _decimal(value: Fraction) -> decimal.Decimal:
+    """A difference of two floats, exactly: its denominator is a power of two."""
+    with decimal.localcontext() as context:
+        context.prec = 2500
+        return decimal.Decimal(value.numerator) / decimal.Decimal(value.denominator)
+
+
+def units(rates: np.ndarray, exact: list[decimal.Decimal]) -> float:
+    """Largest error of a case in units in the last place of the reference."""
+    worst = 0.0
+    for found, true in zip(rates.tolist(), exact, strict=True):
+        error = abs(decimal.Decimal(found) - true)
+        worst = max(worst, float(error / decimal.Decimal(float(np.spacing(float(true))))))
+    return worst
+
+
+def campaign(count: int, seed: int) -> dict[str, tuple[int, float, int]]:
+    """Family -> (cases, worst error in units in the last place, cases flagged)."""
+    rng, found = np.random.default_rng(seed), dict.fromkeys(FAMILIES, (0, 0.0, 0))
+    for number, n in enumerate(sizes(rng, count)):
+        family = FAMILIES[number % len(FAMILIES)]
+        alpha, x, c = case(rng, family, n)
+        state = secular.solve(alpha, x, c)
+        done, worst, flagged = found[family]
+        if state.status:
+            flagged += 1
+            print(f"flagged {int(state.status)}: {family}, case {number}, n = {n}")
+        else:
+            worst = max(worst, units(state.rates, reference(alpha, x, c, float(state.gap))))
+        found[family] = done + 1, worst, flagged
+    return found
+
+
+def in_jax(count: int, seed: int) -> float:
+    """Largest relative difference of the JAX path from the NumPy one over the same families."""
+    import jax
+    import jax.numpy as jnp
+
+    rng, worst = np.random.default_rng(seed), 0.0
+    with jax.enable_x64(True):
+        solve = jax.jit(secular.solve)
+        for family in FAMILIES:
+            for n in (1, 2, 7, 40, 300):
+                batch = [case(rng, family, n) for _ in range(count)]
+                alpha, x, c = (np.array(part) for part in zip(*batch, strict=True))
+                exact, found = secular.solve(alpha, x, c), solve(*map(jnp.asarray, (alpha, x, c)))
+                if np.any(np.asarray(found.status) != exact.status):
+                    print("statuses differ:", family, n)
+                error = np.abs(np.asarray(found.rates) / exact.rates - 1.0)
+                worst = max(worst, float(np.nanmax(error)))
+    return worst
+
+
+def best(call: object, repeats: int) -> float:
+    """Shortest wall time of a call, seconds."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        call()  # type: ignore[operator]
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def speed() -> None:
+    from scipy.optimize import brentq
+
+    rng, m, n = np.random.default_rng(1), 100_000, 20
+    alpha, x = rng.uniform(1.0, 4.0, (m, n)), rng.uniform(0.0, 0.1, (m, n))
+    c = 10 ** rng.uniform(1.0, 4.0, m)
+    secular.solve(alpha, x, c)  # compiles, or loads what was compiled
+    ours = best(lambda: secular.solve(alpha, x, c), 5)
+
+    def loop(cases: int) -> None:
+        for a, v, capacity in zip(alpha[:cases], x[:cases], c[:cases], strict=True):
+            d = v.max() - v
+            low, high = a[d == 0].sum() / capacity, a.sum() / capacity
+            g = brentq(
+                lambda g: float((a / (g + d)).sum()) - capacity,  # noqa: B023
+                low, high * (1 + 1e-12), xtol=1e-300, rtol=8.9e-16,
+            )  # fmt: skip
+            a / (g + d)
+
+    theirs = best(lambda: loop(2000), 3) / 2000 * m
+    print(f"{m} cases of {n} flows: {ours:.3f} s; brentq in a loop {theirs:.2f} s (of 2,000 cases)")
+    print(f"  {theirs / ours:.0f} times faster; the bar is 200")
+    alpha, x = rng.uniform(1.0, 4.0, 10_000_000), rng.uniform(0.0, 0.1, 10_000_000)
+    for capacity in (1e6, 3e8):
+        state = secular.solve(alpha, x, capacity)
+        ours = best(lambda: secular.solve(alpha, x, capacity), 5)  # noqa: B023
+        once = best(lambda: float((alpha / (state.delay - x)).sum()), 5)  # noqa: B023
+        print(f"10,000,000 flows, c = {capacity:g}, {int(state.iterations)} passes: {ours:.3f} s")
+        print(f"  {ours / once:.1f} times one NumPy sum ({once:.3f} s); the bar is 6")
+    small = best(lambda: secular.solve(alpha[:n].tolist(), x[:n].tolist(), 1000.0), 50)
+    print(f"one case of {n} flows: {1e6 * small:.0f} us")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--accuracy", type=int, nargs="?", const=100_000, metavar="N")
+    parser.add_argument("--jax", type=int, nargs="?", const=200, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.accuracy:
+        begin, found = time.perf_counter(), campaign(options.accuracy, options.seed)
+        for family, (cases, worst, flagged) in found.items():
+            print(f"{family:13s} {cases:6d} cases, worst {worst:.2f} ulp, {flagged} flagged")
+        print(f"{time.perf_counter() - begin:.0f} s")
+        raise SystemExit(any(worst > 8.0 for _, worst, _ in found.values()))
+    if options.jax:
+        worst = in_jax(options.jax, options.seed)
+        print(f"JAX against NumPy: largest relative difference {worst:.1e}")
+        return
+    speed()
+
+
+if __name__ == "__main__":
+    main()

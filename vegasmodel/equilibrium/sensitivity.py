@@ -1,0 +1,78 @@
+"""How the rates answer to over-estimates: ``boutremans`` 3.1.3, (7), (8) and (9), with any alphas.
+
+Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  Along the equilibrium
+(6), dDelta/dx_k = w_k.  Arguments as in ``secular.rates`` (variant ``paper``): [..., n] and [...].
+Each function has the paper's printed form beside it, which has one alpha for all flows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.equilibrium import secular
+
+Floats = NDArray[np.float64]
+
+
+def own(alpha: Any, x: Any, c: Any) -> Floats:
+    """(7), derived: (dr_i/dx_i)/r_i = (1 - w_i)/y_i [..., n], 1/s."""
+    y, w = _parts(alpha, x, c)
+    return np.asarray(_others(w) / y)
+
+
+def cross(alpha: Any, x: Any, c: Any) -> Floats:
+    """(8), derived: (dr_i/dx_k)/r_i = -w_k/y_i [..., i, k], 1/s; row (7) on the diagonal."""
+    y, w = _parts(alpha, x, c)
+    out = -w[..., None, :] / y[..., :, None]
+    i = np.arange(y.shape[-1])
+    out[..., i, i] = _others(w) / y
+    return np.asarray(out)
+
+
+def delay(alpha: Any, x: Any, c: Any) -> Floats:
+    """(9), derived: (dr_i/dDelta)/r_i = -1/y_i [..., n], 1/s; a partial derivative, x held."""
+    y, _ = _parts(alpha, x, c)
+    return np.asarray(-1.0 / y)
+
+
+def own_printed(y: Any) -> Floats:
+    """(7) as printed: y_i s/(1 + y_i^2 s), s = sum over k != i of 1/y_k^2.  Equals ``own``."""
+    y = np.asarray(y, dtype=np.float64)
+    s = _others(1.0 / y**2)
+    return np.asarray(y * s / (1.0 + y**2 * s))
+
+
+def cross_printed(y: Any) -> Floats:
+    """(8) as printed [..., i, k]: -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2); diagonal NaN.
+
+    Wrong where y_j differ: derived, the numerator's y_j is y_i.
+    """
+    y = np.asarray(y, dtype=np.float64)
+    out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
+    i = np.arange(y.shape[-1])
+    out[..., i, i] = np.nan
+    return np.asarray(out)
+
+
+def delay_printed(y: Any) -> Floats:
+    """(9) as printed: -1/y_i.  Equals ``delay``."""
+    return np.asarray(-1.0 / np.asarray(y, dtype=np.float64))
+
+
+def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
+    state = secular.solve(alpha, x, c)
+    x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
+    y = np.asarray(state.gap)[..., None] + (x.max(axis=-1, keepdims=True) - x)
+    fall = state.rates / y
+    return np.asarray(y), np.asarray(fall / fall.sum(axis=-1, keepdims=True))
+
+
+def _others(w: Floats) -> Floats:
+    """Sum over the other flows, from both ends: 1 - w_i would cancel where flow i outweighs all."""
+    pad = [(0, 0)] * (w.ndim - 1)
+    before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)
+    after = np.cumsum(np.pad(w, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]
+    return np.asarray(before + after)

@@ -1,0 +1,182 @@
+"""`boutremans` in SymPy: (3) to (11), the sensitivities (7) to (9), and the arrival forms.
+
+Symbols are the paper's; ``derivations()`` lists all.  Windows in packets, times in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from vegasmodel.symbolic.steps import Derivation
+
+alpha, beta, c, d, x, Delta, W, n = sp.symbols("alpha beta c d x Delta W n", positive=True)
+s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
+
+
+def window() -> Derivation:
+    """(3) and (4): the window at which Diff of (1) is alpha, with baseRTT of (2)."""
+    base, rtt = d + x, d + Delta
+    diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
+    rest = sp.Eq(diff, alpha)
+    three = sp.Eq(W - base / rtt * W, alpha)
+    [derived] = sp.solve(rest, W)
+    return Derivation(
+        "4", "cwnd_i", (rest,), (three,), sp.factor(derived), alpha * (d + Delta) / (Delta - x)
+    )
+
+
+def rate() -> Derivation:
+    """(5): window over round-trip time."""
+    derived = sp.simplify(window().derived / (d + Delta))
+    return Derivation(
+        "5", "rate_i", (window().derived, d + Delta), (), derived, alpha / (Delta - x)
+    )
+
+
+def rate_linux() -> Derivation:
+    """The same with Linux's W (RTT - baseRTT)/baseRTT = alpha; the step is in partial fractions."""
+    base, rtt = d + x, d + Delta
+    rest = sp.Eq(W * (rtt - base) / base, alpha)
+    [window_] = sp.solve(rest, W)
+    derived = sp.factor(window_ / rtt)
+    return Derivation("-", "rate_i", (rest,), (window_, sp.apart(derived, Delta)), derived)
+
+
+def band() -> tuple[Derivation, Derivation]:
+    """(10) and (11): windows and rates at the upper edge; at the lower one they are (4), (5)."""
+    size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
+    return (
+        Derivation("10", "cwnd_i", (window().derived,), (), size, beta * (d + Delta) / (Delta - x)),
+        Derivation("11", "rate_i", (rate().derived,), (), speed, beta / (Delta - x)),
+    )
+
+
+def no_over_estimate() -> Derivation:
+    """3.1.2: (6) with every x_i = 0."""
+    balance = sp.Eq(n * rate().derived.subs(x, 0), c)
+    [derived] = sp.solve(balance, Delta)
+    note = "printed upside down: it has the unit of 1/time; the rate c/n that follows is right"
+    share = rate().derived.subs({x: 0, Delta: derived})
+    return Derivation("3.1.2", r"\Delta", (balance,), (share,), derived, c / (n * alpha), note)
+
+
+def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
+    """(7), (8), (9) for i = 1, k = 2: one alpha, any number of flows.
+
+    (7) and (8) are logarithmic derivatives along the equilibrium, where (6) and the implicit
+    function theorem give dDelta/dx_k; (9) is the partial derivative with x held.
+    """
+    over = sp.symbols(f"x1:{flows + 1}", positive=True)
+    rates = [rate().derived.subs(x, v) for v in over]
+    balance = sum(rates) - c  # (6)
+    moves = tuple(sp.simplify(-sp.diff(balance, v) / sp.diff(balance, Delta)) for v in over)
+    y = [Delta - v for v in over]
+
+    def along(by: int) -> Any:
+        total = sp.diff(rates[0], over[by]) + sp.diff(rates[0], Delta) * moves[by]
+        return sp.simplify(total / rates[0])
+
+    others = sum(1 / v**2 for v in y[1:])
+    not_k = [y[0], *y[2:]]
+    seven = others / (1 + y[0] ** 2 * others) * y[0]
+    eight = -1 / (y[0] + sum(y[1] ** 2 * v / v**2 for v in not_k))
+    note = "the numerator's Delta - x_j should be Delta - x_i"
+    partial = sp.simplify(sp.diff(rates[0], Delta) / rates[0])
+    return (
+        Derivation("7", "rate_i'/rate_i", (balance,), moves, along(0), seven),
+        Derivation("8", "rate_i'/rate_i", (balance,), moves, along(1), eight, note),
+        Derivation("9", "rate_i'/rate_i", (rates[0],), (), partial, -1 / y[0]),
+    )
+
+
+def cross_corrected(flows: int = 3) -> Any:
+    """(8) with its numerator corrected, for i = 1, k = 2; equals the derived form."""
+    y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]
+    return -1 / (y[0] + sum(y[1] ** 2 * y[0] / v**2 for v in (y[0], *y[2:])))
+
+
+def two_arrivals() -> Derivation:
+    """The exact recursion x_i = Delta_{i-1} with (6), two flows: last rate over first.
+
+    In units of alpha/c.  The print is Bonald's form.
+    """
+    first = sp.Eq(1 / Delta, 1)
+    [wait] = sp.solve(first, Delta)
+    second = sp.Eq(1 / Delta + 1 / (Delta - wait), 1)
+    both = max(sp.solve(second, Delta), key=float)
+    derived = sp.radsimp(both / (both - wait))
+    bonald = arrivals_bonald(2)
+    note = "printed rates add up to 5c/6"
+    return Derivation(
+        "3.1.2",
+        "rate_2/rate_1",
+        (first, second),
+        (wait, both),
+        derived,
+        bonald[1] / bonald[0],
+        note,
+    )
+
+
+def arrivals_bonald(flows: int) -> tuple[Any, ...]:
+    """Bonald's rates as printed in 3.1.2, in units of c: 1/(n S_n - (i-1) S_{i-1})."""
+    total = flows * sp.harmonic(flows)
+    return tuple(1 / (total - i * sp.harmonic(i)) for i in range(flows))
+
+
+def bonald_total() -> Derivation:
+    """(6) for Bonald's x_i and Delta with two flows: the rates should add up to c."""
+    rates = arrivals_bonald(2)
+    note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
+    return Derivation("6", r"\sum rate_i/c", rates, (), sp.Integer(1), sum(rates), note)
+
+
+def bend_integrand() -> Any:
+    """((1-s) ln(1-s) + s)/s^2, whose integral from 0 to 1 is the constant of ``asymptotic``."""
+    return ((1 - s) * sp.log(1 - s) + s) / s**2
+
+
+def asymptotic() -> tuple[Derivation, Derivation]:
+    """Large n, in units of alpha/c: C in Delta_n = n (ln n + C), and the sum of Bonald's rates.
+
+    With k = n s and Lambda = ln n + C, Delta_n - Delta_{n-k} = n (s Lambda - (1-s) ln(1-s)).  The
+    sum over k of its reciprocal, in powers of 1/Lambda, has (1-s) ln(1-s)/(s^2 Lambda^2) as second
+    term, which is -1/s + ``bend_integrand``.  The parts in 1/s add up to harmonic numbers,
+    ln n + gamma, times 1/Lambda - 1/Lambda^2 + ... = 1/(Lambda + 1); the integrand, by
+    (1-s) ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)), integrates to sum 1/(k^2 (k+1)).
+    """
+    k = sp.symbols("k", integer=True, positive=True)
+    bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))
+    level = L + C
+    total = (L + sp.EulerGamma) / (level + 1) + bend / level**2
+    # C = a + b/ln n makes the total 1 up to 1/ln^2 n
+    a, b, t = sp.symbols("a b t")  # t = 1/ln n
+    series = sp.series((total - 1).subs(C, a + b * t).subs(L, 1 / t), t, 0, 3).removeO()
+    orders = [sp.Eq(sp.expand(series).coeff(t, power), 0) for power in (1, 2)]
+    [found] = sp.solve(orders, [a, b], dict=True)
+    note = "Bonald's n S_n has C = gamma: one alpha/c a flow too long"
+    return (
+        Derivation(
+            "-", "C", (total,), (bend, *orders), found[a] + found[b] / L, sp.EulerGamma, note
+        ),
+        Derivation(
+            "-", r"\sum rate_i/c", (total,), (bend,), total.subs(C, sp.EulerGamma), sp.Integer(1)
+        ),
+    )
+
+
+def derivations() -> tuple[Derivation, ...]:
+    """All of this module."""
+    return (
+        window(),
+        rate(),
+        rate_linux(),
+        *band(),
+        no_over_estimate(),
+        *sensitivities(),
+        two_arrivals(),
+        bonald_total(),
+        *asymptotic(),
+    )
