@@ -294,3 +294,10 @@ def read(cls: type[T], table: object, where: str, packet_size: float, **given: A
 def _join(where: str, key: str) -> str:
     key = key if key.isprintable() and len(key) <= 60 else ascii(key)[:60]
     return f"{where}.{key}" if where else key
+
+
+class Checked:
+    """A dataclass that holds its fields against their rules when it is made."""
+
+    def __post_init__(self) -> None:
+        check(self)

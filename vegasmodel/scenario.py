@@ -21,9 +21,41 @@ import numpy as np
 
 from vegasmodel import rules
 from vegasmodel.consistency import MAX_FLOWS, settle
-from vegasmodel.rules import Boolean, Choice, Integer, OneOf, Quantity, Table, Tables, Text, Texts
+from vegasmodel.disciplines import DropTail, Queue, QueueRule, RateDelay, Red
+from vegasmodel.rules import (
+    Boolean,
+    Checked,
+    Choice,
+    Integer,
+    OneOf,
+    Quantity,
+    Table,
+    Tables,
+    Text,
+    Texts,
+)
 from vegasmodel.rules import declare as field
 from vegasmodel.units import FieldError
+
+__all__ = [
+    "LAWS",
+    "VARIANTS",
+    "Drop",
+    "DropTail",
+    "Flow",
+    "Link",
+    "Member",
+    "Pareto",
+    "ParetoArrivals",
+    "Poisson",
+    "RateDelay",
+    "Red",
+    "Run",
+    "Scenario",
+    "Staggered",
+    "Uniform",
+    "load",
+]
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
 VARIANTS = ("paper", "ns2", "linux")
@@ -32,72 +64,6 @@ MAX_FILE = 4_000_000  # bytes
 _TIME = Quantity("time")
 _POSITIVE_TIME = Quantity("time", low_open=True)
 _SHAPE = Quantity("fraction", low=1.0, low_open=True)
-
-
-class Checked:
-    """A dataclass that holds its fields against their rules when it is made."""
-
-    def __post_init__(self) -> None:
-        rules.check(self)
-
-
-@dataclass(frozen=True)
-class DropTail(Checked):
-    """First in, first out; a packet that finds the buffer full is lost."""
-
-    discipline: Literal["droptail"] = field(Choice(("droptail",)), "droptail")
-
-
-@dataclass(frozen=True)
-class Red(Checked):
-    """Random early detection: drops or marks with a probability that grows with the mean queue."""
-
-    min_threshold: float = field(Quantity("packets"))
-    max_threshold: float = field(Quantity("packets", low_open=True))
-    max_probability: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
-    weight: float = field(Quantity("fraction", high=1.0, low_open=True), 0.002)
-    ecn: bool = field(Boolean(), False)
-    gentle: bool = field(Boolean(), False)
-    discipline: Literal["red"] = field(Choice(("red",)), "red")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.max_threshold <= self.min_threshold:
-            raise FieldError(
-                "queue.max_threshold",
-                self.max_threshold,
-                f"more than min_threshold, {self.min_threshold:g}",
-            )
-
-
-@dataclass(frozen=True)
-class RateDelay(Checked):
-    """Rate-Delay services (``podlesny``): two queues, served so that rates stand as k : 1 a flow.
-
-    ``delay_buffer`` is the D queue's part of the buffer.
-    """
-
-    k: float = field(Quantity("fraction", low_open=True), 1.0)
-    delay_buffer: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
-    discipline: Literal["rd"] = field(Choice(("rd",)), "rd")
-
-
-Queue = DropTail | Red | RateDelay
-_QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDelay}
-
-
-class _QueueRule:
-    """A queue table: ``discipline`` decides which keys it has."""
-
-    def read(self, value: object, where: str, packet_size: float) -> Any:
-        if not isinstance(value, Mapping):
-            raise FieldError(where, value, 'a table such as { discipline = "droptail" }')
-        Choice(tuple(_QUEUES)).check(value.get("discipline"), f"{where}.discipline")
-        return rules.read(_QUEUES[value["discipline"]], value, where, packet_size)
-
-    def check(self, value: Any, where: str) -> None:
-        if not isinstance(value, Queue):
-            raise FieldError(where, value, "a DropTail, Red or RateDelay")
 
 
 class _PacketNumbers:
@@ -132,7 +98,7 @@ class Link(Checked):
     name: str = field(Text(), "bottleneck")
     buffer: float = field(Quantity("packets", infinite=True), math.inf)
     delay: float = field(_TIME, None)  # one way; default 1 ms, or less where that is too much
-    queue: Queue = field(_QueueRule(), DropTail())
+    queue: Queue = field(QueueRule(), DropTail())
     loss: float = field(Quantity("fraction", high=1.0), 0.0)
     drops: tuple[Drop, ...] = field(Tables(Drop), ())
 
