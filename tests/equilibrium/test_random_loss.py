@@ -173,6 +173,10 @@ MEASURED = [  # law, p, rtt, capacity, buffer, pkt/s
     ("vegas", 0.001, 0.1, 1250.0, 1000.0, 608.2),
     ("vegas", 0.01, 0.05, 625.0, 20.0, 326.1),
     ("vegas", 0.01, 0.02, 187.5, 10.0, 184.9),
+    ("vegas", 0.03, 0.05, 625.0, 20.0, 156.5),
+    ("vegas", 0.06, 0.1, 1250.0, 1000.0, 39.66),
+    ("tahoe", 0.001, 0.02, 187.5, 10.0, 178.1),
+    ("tahoe", 0.03, 0.1, 1250.0, 1000.0, 47.9),
 ]
 
 
@@ -180,6 +184,23 @@ MEASURED = [  # law, p, rtt, capacity, buffer, pkt/s
 def test_chain_against_packets(law, p, rtt, capacity, buffer, measured):
     rate = rl.throughput(rl.Flow(law, rtt), p, capacity, buffer)
     assert rate == pytest.approx(measured, rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("law", "p", "printed"),
+    [
+        ("reno", 0.01, 0.894),
+        ("reno", 0.05, 0.455),
+        ("sack", 0.01, 0.977),
+        ("sack", 0.05, 0.537),
+        ("vegas", 0.01, 0.955),
+        ("vegas", 0.05, 0.637),
+    ],
+)
+def test_table_1_of_evaluation(law, p, printed):
+    """1.5 Mbit/s, packets of 1000 B, 13.2 ms, buffer 6: utilisation as printed, within 8 %."""
+    found = rl.share([rl.Flow(law, 0.0132)], p, 187.5, 6.0)
+    assert found.rates[0] / 187.5 == pytest.approx(printed, rel=0.08)
 
 
 @pytest.mark.parametrize(
