@@ -22,6 +22,14 @@ lint: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+bench: setup  ## timings as ratios against named rivals, and accuracy campaigns
+	@for b in benchmarks/*.py; do \
+	  case $$b in benchmarks/fuzz_*|benchmarks/accuracy*) continue;; esac; \
+	  echo "== $$b"; $(BIN)/python $$b || exit 1; done
+
+paper: setup  ## the papers' equations, tables, figures and claims, each with a verdict
+	-$(BIN)/vegasmodel paper
+
 lock:  ## make requirements.lock again from pyproject.toml
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate -o requirements.lock
@@ -29,4 +37,4 @@ lock:  ## make requirements.lock again from pyproject.toml
 clean:  ## remove what was built
 	rm -rf .venv out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo test lint lock clean
+.PHONY: help setup demo test lint bench paper lock clean

@@ -214,6 +214,37 @@ def convert(
         console.paragraphs([f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."])
 
 
+@app.command()
+def paper(
+    key: Annotated[
+        str | None, typer.Argument(help="tsang, boutremans, evaluation, devendictis, podlesny.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Run ns-2 again.")] = False,
+    json: Json = False,
+) -> None:
+    """Print what the papers print beside what we compute, with a verdict each.
+
+    Exit status 1 if an item is discrepant: computed honestly, and it differs.
+
+    Example: vegasmodel paper devendictis
+    """
+    import paper_checks
+    from vegasmodel import console
+    from vegasmodel.rules import Choice
+
+    if key is not None:
+        Choice(paper_checks.PAPERS).check(key, "paper")
+    checks = paper_checks.run(None if key is None else [key], live=live)
+    rows = [check.to_json() for check in checks]
+    if json:
+        console.print_json({"checks": rows})
+    else:
+        console.print_checks(rows)
+    short = sum(row["verdict"] == "discrepant" for row in rows)
+    if short:
+        raise Shortfall(f"{short} of {len(rows)} items are discrepant")
+
+
 app.command()(cli_forms.equilibrium)
 app.command()(cli_forms.arrivals)
 app.command()(cli_forms.rd)

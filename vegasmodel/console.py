@@ -166,6 +166,43 @@ def flow_table(result: Prediction, most: int = 50) -> Table:
     return table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows], result.model)
 
 
+VERDICTS = ("reproduced", "erratum", "discrepant", "blocked")
+
+
+def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
+    """Paper checks: counts per paper, then a row an item, notes below those not reproduced."""
+    out = console()
+    papers = list(dict.fromkeys(check["paper"] for check in checks))
+    for name in papers:
+        mine = [check for check in checks if check["paper"] == name]
+        rows = [
+            [str(c["item"]), _brief(c["printed"]), _brief(c["computed"]), str(c["verdict"])]
+            for c in mine
+        ]
+        out.print(table(["item", "printed", "computed", "verdict"], rows, name))
+        paragraphs([f"{c['item']}: {c['note']}" for c in mine if c["verdict"] != "reproduced"])
+        out.print()
+    rows = [
+        [
+            name,
+            *(str(sum(c["paper"] == name and c["verdict"] == v for c in checks)) for v in VERDICTS),
+        ]
+        for name in papers
+    ]
+    out.print(table(["paper", *VERDICTS], rows))
+
+
+def _brief(value: Any) -> str:
+    """A printed or computed value in a cell of at most 24 characters."""
+    if isinstance(value, float):
+        text = f"{value:.4g}"
+    elif isinstance(value, (list, tuple)):
+        text = ", ".join(_brief(entry) for entry in value)
+    else:
+        text = "-" if value is None else str(value)
+    return text if len(text) <= 24 else text[:21] + "..."
+
+
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
     """Means over the second half of a simulation, per flow and per link."""
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
