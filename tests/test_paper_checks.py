@@ -32,6 +32,12 @@ NAMED = {
         *("figure 1", "section 1", "section 2.1", "section 2.2", "section 3.1", "section 3.2"),
         *("section 3.2, cwnd_i", "section 3.2, rate_i", "section 3.3", "section 3.4", "section 4"),
     ],
+    "boutremans": [
+        *(f"equation {n}" for n in range(1, 12)),
+        *(f"figure {n}" for n in ("2", "3a", "3b", "3c", "4a", "4b", "4c", "5", "6", "7")),
+        *(f"figure {n}" for n in ("8a", "8b", "8c")),
+        *("section 3.1.1", "section 3.1.2", "section 3.1.3", "section 3.2.1", "section 4.1"),
+    ],
     "evaluation": [
         *(f"table {n}" for n in ("1", "2", "3", "4a", "4b")),
         *(f"figure {n}" for n in ("1", "2a", "2b", "3a", "3b", "4a", "4b", "5", "6a", "6b", "6c")),

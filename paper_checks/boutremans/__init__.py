@@ -1,3 +1,5 @@
-"""Records of ``boutremans``."""
+"""``boutremans``: the steady state of Vegas and who came first.  Theory, then figures."""
 
-RECORDS = ()
+from paper_checks.boutremans import bands, figures, theory
+
+RECORDS = (*theory.RECORDS, *bands.RECORDS, *figures.RECORDS)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from paper_checks.checks import Found, Record, exactly, rounding
-from paper_checks.evaluation.scenes import pair, single, trio
-from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_3, delays, ratio
+from paper_checks.evaluation.scenes import pair, single
+from paper_checks.evaluation.tables import TABLE_2, TABLE_3, delays, ratio
 from paper_checks.runs import Floats, Runs
 from paper_checks.spread import SOURCE, simulated
 from vegasmodel.scenario import Red, Scenario
@@ -20,11 +20,12 @@ AXIS = (4.0, 7.0, 10.0, 15.0, 50.0)  # buffers of the charts in 3.3.2
 DELAY_AXIS = (10.0, 15.0, 20.0, 30.0, 50.0)  # and in 3.2.3
 
 
-def _mbit(i: int) -> Callable[[Floats], float]:
+def mbit(i: int) -> Callable[[Floats], float]:
+    """Mbit/s of source ``i``."""
     return lambda rates: float(rates[i]) * MBIT
 
 
-def _holds(
+def holds(
     scenario: Scenario, claim: Callable[[Floats], bool], names: str
 ) -> Callable[[Runs], Found]:
     """Whether a claim on the throughputs of one run holds; the note says what they were."""
@@ -108,21 +109,21 @@ def figures_2_to_4() -> list[Record]:
             "figure 3b, vegas, X = 22 ms, shorter connection",
             "figure",
             0.8,
-            simulated(scene("vegas", 22e-3), _mbit(0), 0.8, 0.1),
+            simulated(scene("vegas", 22e-3), mbit(0), 0.8, 0.1),
             note=f"Mbit/s. {SOURCE} {NO_PICTURE}",
         ),
         Record(
             "figure 3b, vegas, X = 22 ms, longer connection",
             "figure",
             0.7,
-            simulated(scene("vegas", 22e-3), _mbit(1), 0.7, 0.1),
+            simulated(scene("vegas", 22e-3), mbit(1), 0.7, 0.1),
             note=f"Mbit/s. {SOURCE} {NO_PICTURE}",
         ),
         Record(
             "figure 4b, sack, X = 22 ms, the shorter connection gains",
             "figure",
             True,
-            _holds(scene("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
+            holds(scene("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
             note=f"'Very noticeable', read as a ratio above 1.5. {RUN} {NO_PICTURE}",
         ),
     ]
@@ -217,145 +218,6 @@ def buffers_and_delay() -> list[Record]:
 
 LOSSY = ("reno", "sack")
 
-# --- figures 6 to 8 and section 3.3 ----------------------------------------------------------
-
-
-def competition() -> list[Record]:
-    """Different laws at one link, by the buffer."""
-
-    def crossing(law: str) -> Callable[[Runs], Found]:
-        def compute(runs: Runs) -> Found:
-            gaps = []
-            for B in AXIS:
-                first, second = runs(pair(law, "vegas", buffer=B)).throughput[0]
-                gaps.append(first - second)
-            text = ", ".join(f"{g / CAPACITY:+.2f}" for g in gaps)
-            k = next((i for i in range(1, len(gaps)) if gaps[i - 1] < 0 <= gaps[i]), None)
-            detail = f"Difference in shares of the link at 4, 7, 10, 15, 50: {text}."
-            if k is None:
-                return Found(None, detail=f"The lines do not cross. {detail}")
-            part = -gaps[k - 1] / (gaps[k] - gaps[k - 1])
-            return Found(AXIS[k - 1] + part * (AXIS[k] - AXIS[k - 1]), detail=detail)
-
-        return compute
-
-    def wins(law: str, B: float, red: bool, vegas: bool) -> Record:
-        queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
-        section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
-        winner = "Vegas" if vegas else law
-        return Record(
-            f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
-            "claim",
-            True,
-            _holds(
-                pair(law, "vegas", buffer=B, queue=queue),
-                (lambda r: r[1] > r[0]) if vegas else (lambda r: r[0] > r[1]),
-                f"{law}, Vegas",
-            ),
-            note=RUN,
-        )
-
-    return [
-        Record(
-            "figure 6a, Reno and SACK, ratio",
-            "figure",
-            1.0,
-            simulated(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1),
-            note=f"Half and half, 0.75 Mbit/s each. {SOURCE} {NO_PICTURE}",
-        ),
-        *(
-            Record(
-                f"figure 6{letter}, Vegas gets less than {law}",
-                "figure",
-                True,
-                _holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas"),
-                note=f"{RUN} {NO_PICTURE}",
-            )
-            for letter, law in (("b", "reno"), ("c", "sack"))
-        ),
-        *(
-            Record(
-                f"section 3.3.2.1, {law}-Vegas cross at buffer",
-                "claim",
-                printed,
-                crossing(law),
-                tolerance=1.0,
-                note=f"{RUN} Straight lines between the chart's buffers. Tolerance 1: 'about'.",
-            )
-            for law, printed in (("reno", 8), ("sack", 10))
-        ),
-        *(
-            wins(law, B, red, vegas)
-            for red in (False, True)
-            for law in LOSSY
-            for B, vegas in ((4.0, True), (50.0, False))
-        ),
-        Record(
-            "section 3.3.2.2, maxthresh does not matter much",
-            "claim",
-            True,
-            exactly(Found(max(_SPAN) < 2, detail=f"Largest over least printed ratio: {_SPAN}.")),
-            note="From tables 4a and 4b: taken to hold while the ratios stay within a factor of 2.",
-        ),
-        *_figure_7(),
-        *_figure_8(),
-    ]
-
-
-_SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
-
-
-def _figure_7() -> list[Record]:
-    default = pair("reno", "vegas", buffer=15.0)
-    modified = pair("reno", "vegas", buffer=15.0, thresholds=(3.0, 6.0))
-    return [
-        Record(
-            "figure 7, alpha 1, beta 3: Vegas gets less",
-            "figure",
-            True,
-            _holds(default, lambda r: r[1] < r[0], "Reno, Vegas"),
-            note=f"Section 3.3.3, buffer 15. {RUN} {NO_PICTURE}",
-        ),
-        Record(
-            "figure 7, alpha 3, beta 6: Reno over Vegas",
-            "figure",
-            1.0,
-            simulated(modified, ratio, 1.0, 0.1),
-            note=f"Section 3.3.3, buffer 15: 'not biased'. {SOURCE} {NO_PICTURE}",
-        ),
-    ]
-
-
-def _figure_8() -> list[Record]:
-    names = "Reno, SACK, Vegas"
-    return [
-        Record(
-            "figure 8, buffer 15: Vegas gets more than Reno and SACK",
-            "figure",
-            True,
-            _holds(trio(15.0), lambda r: r[2] > max(r[0], r[1]), names),
-            note=f"{RUN} {NO_PICTURE}",
-        ),
-        Record(
-            "figure 8, buffer 30: Vegas gets less than Reno and SACK",
-            "figure",
-            True,
-            _holds(trio(30.0), lambda r: r[2] < min(r[0], r[1]), names),
-            note=f"{RUN} {NO_PICTURE}",
-        ),
-        *(
-            Record(
-                f"figure 8, buffer {B:g}: Reno over SACK",
-                "figure",
-                1.0,
-                simulated(trio(B), ratio, 1.0, 0.1),
-                note=f"'About the same share'. {SOURCE} {NO_PICTURE}",
-            )
-            for B in (15.0, 30.0)
-        ),
-    ]
-
-
 # --- section 2.4 and claims that cite others -------------------------------------------------
 
 
@@ -425,5 +287,4 @@ RECORDS = (
     *figures_2_to_4(),
     figure_5(),
     *buffers_and_delay(),
-    *competition(),
 )

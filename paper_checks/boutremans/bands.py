@@ -1,0 +1,113 @@
+"""Equations (10) and (11) of ``boutremans`` and figure 6: alpha < beta."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+
+from paper_checks.boutremans.scenes import CAPACITY
+from paper_checks.boutremans.theory import ALPHA, BETA, N, X, settled
+from paper_checks.checks import Found, Record, exactly
+from paper_checks.runs import Floats
+
+
+def bands() -> list[Record]:
+    """Equations (10) and (11), and what follows for two sources."""
+    from vegasmodel.equilibrium import arrivals
+    from vegasmodel.equilibrium import bands as package
+
+    band = package.equilibria(np.full(N, ALPHA), np.full(N, BETA), X, CAPACITY)
+    two = package.equilibria([ALPHA] * 2, [BETA] * 2, [0.0, 0.0], CAPACITY)
+    _, most = two.ratio_range
+    low, high = band.delay_range
+    backlogs = settled()
+    first = arrivals.arrive(
+        np.full(2, ALPHA), CAPACITY, beta=np.full(2, BETA), rtt=np.full(2, 0.2), x=np.zeros(2)
+    )
+    r1, r2 = (float(r) for r in first.rates)
+    wait = float(np.mean(_resting_wait()))
+    return [
+        Record(
+            "equation 10",
+            "equation",
+            True,
+            exactly(
+                Found(
+                    bool(np.all((backlogs >= ALPHA) & (backlogs <= BETA))),
+                    detail=f"Backlogs {backlogs.min():.2f} to {backlogs.max():.2f} packets.",
+                )
+            ),
+            note="Windows at which rule (1) rests: alpha (d + Delta)/(Delta - x) <= cwnd <= "
+            "beta (d + Delta)/(Delta - x) is alpha <= Diff <= beta.",
+        ),
+        Record(
+            "equation 11",
+            "equation",
+            True,
+            exactly(
+                Found(
+                    low - 1e-12 <= wait <= high + 1e-12,
+                    detail=f"Delta {wait:.4f} s between {low:.4f} and {high:.4f} s.",
+                )
+            ),
+            note="The Delta at which rule (1) comes to rest lies within the package's exact set of "
+            "equilibria: sum of alpha/(Delta - x) <= c <= sum of beta/(Delta - x).",
+        ),
+        Record(
+            "section 4.1, beta/alpha between two sources with x = 0",
+            "claim",
+            BETA / ALPHA,
+            exactly(float(most[0, 1])),
+            tolerance=1e-9,
+            note="Largest ratio over the whole set of equilibria; attained.",
+        ),
+        Record(
+            "figure 6, the first of two gets more",
+            "figure",
+            True,
+            exactly(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
+            note="Two sources, x = 0, alpha 1, beta 3, d 0.2 s: quasi-static arrivals. The picture "
+            "is missing from our text; its described content is checked.",
+        ),
+        Record(
+            "figure 6, region 5 is where no window moves",
+            "figure",
+            True,
+            exactly(_regions()),
+            note="The signs of rule (1) over the nine regions cut by the lines Diff_i = alpha and "
+            "Diff_i = beta: user 1 grows in (1), (4), (7), shrinks in (3), (6), (9); user 2 grows "
+            "in (7), (8), (9), shrinks in (1), (2), (3).",
+        ),
+    ]
+
+
+def _resting_wait() -> Floats:
+    """Delta where ``settled`` rests, from each source's backlog and the sum of the rates."""
+    b = settled()
+    return np.array([brentq(lambda s: float(np.sum(b / (s - X))) - CAPACITY, X.max() + 1e-9, 10.0)])
+
+
+def _regions() -> bool:
+    """Regions by columns of Diff_1 (low, between, high) and rows of Diff_2 (high first)."""
+    diffs = {0: 0.5, 1: 2.0, 2: 4.0}
+    moves = {}
+    for column in range(3):
+        for row in range(3):
+            signs = [(d < ALPHA) - (d > BETA) for d in (diffs[column], diffs[2 - row])]
+            moves[3 * row + column + 1] = tuple(signs)
+    printed = {
+        "first grows": {1, 4, 7},
+        "first shrinks": {3, 6, 9},
+        "second grows": {7, 8, 9},
+        "second shrinks": {1, 2, 3},
+    }
+    found = {
+        "first grows": {k for k, m in moves.items() if m[0] > 0},
+        "first shrinks": {k for k, m in moves.items() if m[0] < 0},
+        "second grows": {k for k, m in moves.items() if m[1] > 0},
+        "second shrinks": {k for k, m in moves.items() if m[1] < 0},
+    }
+    return found == printed and moves[5] == (0, 0)
+
+
+RECORDS = tuple(bands())

@@ -1,0 +1,152 @@
+"""Figures 6 to 8 of ``evaluation`` and sections 3.3 and 3.4: unlike sources at one link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from paper_checks.checks import Found, Record, exactly
+from paper_checks.evaluation.figures import AXIS, LOSSY, NO_PICTURE, RUN, holds
+from paper_checks.evaluation.scenes import pair, trio
+from paper_checks.evaluation.tables import CAPACITY, ratio
+from paper_checks.runs import Runs
+from paper_checks.spread import SOURCE, simulated
+from vegasmodel.scenario import Red
+
+
+def competition() -> list[Record]:
+    """Different laws at one link, by the buffer."""
+
+    def crossing(law: str) -> Callable[[Runs], Found]:
+        def compute(runs: Runs) -> Found:
+            gaps = []
+            for B in AXIS:
+                first, second = runs(pair(law, "vegas", buffer=B)).throughput[0]
+                gaps.append(first - second)
+            text = ", ".join(f"{g / CAPACITY:+.2f}" for g in gaps)
+            k = next((i for i in range(1, len(gaps)) if gaps[i - 1] < 0 <= gaps[i]), None)
+            detail = f"Difference in shares of the link at 4, 7, 10, 15, 50: {text}."
+            if k is None:
+                return Found(None, detail=f"The lines do not cross. {detail}")
+            part = -gaps[k - 1] / (gaps[k] - gaps[k - 1])
+            return Found(AXIS[k - 1] + part * (AXIS[k] - AXIS[k - 1]), detail=detail)
+
+        return compute
+
+    def wins(law: str, B: float, red: bool, vegas: bool) -> Record:
+        queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
+        section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
+        winner = "Vegas" if vegas else law
+        return Record(
+            f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
+            "claim",
+            True,
+            holds(
+                pair(law, "vegas", buffer=B, queue=queue),
+                (lambda r: r[1] > r[0]) if vegas else (lambda r: r[0] > r[1]),
+                f"{law}, Vegas",
+            ),
+            note=RUN,
+        )
+
+    return [
+        Record(
+            "figure 6a, Reno and SACK, ratio",
+            "figure",
+            1.0,
+            simulated(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1),
+            note=f"Half and half, 0.75 Mbit/s each. {SOURCE} {NO_PICTURE}",
+        ),
+        *(
+            Record(
+                f"figure 6{letter}, Vegas gets less than {law}",
+                "figure",
+                True,
+                holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas"),
+                note=f"{RUN} {NO_PICTURE}",
+            )
+            for letter, law in (("b", "reno"), ("c", "sack"))
+        ),
+        *(
+            Record(
+                f"section 3.3.2.1, {law}-Vegas cross at buffer",
+                "claim",
+                printed,
+                crossing(law),
+                tolerance=1.0,
+                note=f"{RUN} Straight lines between the chart's buffers. Tolerance 1: 'about'.",
+            )
+            for law, printed in (("reno", 8), ("sack", 10))
+        ),
+        *(
+            wins(law, B, red, vegas)
+            for red in (False, True)
+            for law in LOSSY
+            for B, vegas in ((4.0, True), (50.0, False))
+        ),
+        Record(
+            "section 3.3.2.2, maxthresh does not matter much",
+            "claim",
+            True,
+            exactly(Found(max(_SPAN) < 2, detail=f"Largest over least printed ratio: {_SPAN}.")),
+            note="From tables 4a and 4b: taken to hold while the ratios stay within a factor of 2.",
+        ),
+        *_figure_7(),
+        *_figure_8(),
+    ]
+
+
+_SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
+
+
+def _figure_7() -> list[Record]:
+    default = pair("reno", "vegas", buffer=15.0)
+    modified = pair("reno", "vegas", buffer=15.0, thresholds=(3.0, 6.0))
+    return [
+        Record(
+            "figure 7, alpha 1, beta 3: Vegas gets less",
+            "figure",
+            True,
+            holds(default, lambda r: r[1] < r[0], "Reno, Vegas"),
+            note=f"Section 3.3.3, buffer 15. {RUN} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 7, alpha 3, beta 6: Reno over Vegas",
+            "figure",
+            1.0,
+            simulated(modified, ratio, 1.0, 0.1),
+            note=f"Section 3.3.3, buffer 15: 'not biased'. {SOURCE} {NO_PICTURE}",
+        ),
+    ]
+
+
+def _figure_8() -> list[Record]:
+    names = "Reno, SACK, Vegas"
+    return [
+        Record(
+            "figure 8, buffer 15: Vegas gets more than Reno and SACK",
+            "figure",
+            True,
+            holds(trio(15.0), lambda r: r[2] > max(r[0], r[1]), names),
+            note=f"{RUN} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 8, buffer 30: Vegas gets less than Reno and SACK",
+            "figure",
+            True,
+            holds(trio(30.0), lambda r: r[2] < min(r[0], r[1]), names),
+            note=f"{RUN} {NO_PICTURE}",
+        ),
+        *(
+            Record(
+                f"figure 8, buffer {B:g}: Reno over SACK",
+                "figure",
+                1.0,
+                simulated(trio(B), ratio, 1.0, 0.1),
+                note=f"'About the same share'. {SOURCE} {NO_PICTURE}",
+            )
+            for B in (15.0, 30.0)
+        ),
+    ]
+
+
+RECORDS = tuple(competition())
