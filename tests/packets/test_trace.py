@@ -1,0 +1,300 @@
+"""The trace type, its file, what it says about a scenario, and the Linux reference runs."""
+
+import dataclasses
+import hashlib
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vegasmodel as vm
+from tests.packets import samples
+from vegasmodel.packets import TraceError, measured, read
+from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.trace import KEY, VARIABLES, make
+from vegasmodel.units import FieldError
+
+ROOT = Path(__file__).parent.parent.parent
+LINUX = ROOT / "vegasmodel" / "packets" / "reference" / "linux"
+
+# summary.csv of the runs: throughput (pkt/s), share, Vegas's baseRTT at the end (ms), mean
+# smoothed RTT (ms) of the first and second flow over the last two thirds.
+SUMMARY = {
+    "e1a_2M_40ms_a3b3": ((55.556, 194.442), (0.2222, 0.7778), (40.035, 56.21), (72.0, 72.0)),
+    "e1b_2M_40ms_a2b4": ((55.556, 194.442), (0.2222, 0.7778), (40.033, 56.212), (72.0, 72.0)),
+    "e1d_2M_40ms_a2b4_iw2": ((88.198, 161.8), (0.3528, 0.6472), (40.031, 56.212), (68.0, 68.0)),
+    "e1h_2M_40ms_a10b10_iw2": (
+        (61.291, 188.707),
+        (0.2452, 0.7548),
+        (40.031, 68.212),
+        (105.92, 105.97),
+    ),
+    "e1j1_2M_320ms_a3b3": ((95.506, 154.492), (0.382, 0.618), (320.031, 336.205), (356.0, 356.0)),
+}
+
+
+def small(**changes):
+    rng = np.random.default_rng(3)
+    variables = {
+        "throughput": rng.uniform(0, 500, (6, 2)),
+        "rtt": rng.uniform(0.04, 0.08, (6, 2)),
+        "queue": rng.uniform(0, 20, (6, 1)),
+        "first": [0.0, 1.5],
+    }
+    given = {"links": ["bottleneck"], "scenario": "abc", "provenance": {"source": "a test"}}
+    return make("ns2", np.arange(1.0, 7.0), ["a", "b"], variables, **(given | changes))
+
+
+def same(one, other):
+    """Bit for bit: NaN signs, zeros and all."""
+    for field in dataclasses.fields(one):
+        if field.name != "data":
+            assert getattr(one, field.name) == getattr(other, field.name)
+    assert list(one.data.sizes.items()) == list(other.data.sizes.items())
+    assert set(one.data.variables) == set(other.data.variables)
+    for name in one.data.variables:
+        assert one.data[name].attrs == other.data[name].attrs
+        left, right = one.data[name].values, other.data[name].values
+        assert left.dtype == right.dtype
+        assert left.tobytes() == right.tobytes()
+
+
+ODD = (math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1.7e308, 0.1, 1 / 3)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_round_trip_bit_for_bit(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    flows, links, rows = rng.integers(1, 5), rng.integers(0, 4), rng.integers(1, 40)
+    variables = {}
+    for name, kind in VARIABLES.items():
+        size = flows if kind.over == "flow" else links
+        if size and rng.random() < 0.7:
+            shape = (size,) if kind.static else (rows, size)
+            # any 64 bits at all, NaNs with signs and payloads among them, and odd values
+            values = np.frombuffer(rng.bytes(8 * math.prod(shape))).reshape(shape).copy()
+            values[rng.random(shape) < 0.3] = rng.choice(ODD)
+            variables[name] = (
+                np.nan_to_num(values, posinf=1.0, neginf=0.0) if kind.static else values
+            )
+    begin = rng.uniform(0, 1e6)
+    trace = make(
+        "ns2",
+        begin + np.cumsum(rng.uniform(1e-6, 10.0, rows)),
+        [f'flow {i} \u03b1\n"' for i in range(flows)],
+        variables,
+        begin=begin,
+        links=[f"link{i}" for i in range(links)],
+        scenario=None if seed % 2 else "0123456789abcdef",
+        provenance={"source": "\u00e9\x00\t"},
+    )
+    trace.write(tmp_path / "t.parquet")
+    same(read(tmp_path / "t.parquet"), trace)
+
+
+@pytest.mark.parametrize("name", list(samples.every_format()))
+def test_round_trip_of_every_reader(name, tmp_path):
+    (tmp_path / "raw").write_bytes(samples.every_format()[name][0])
+    trace = read(tmp_path / "raw")
+    trace.write(tmp_path / "t.parquet")
+    same(read(tmp_path / "t.parquet"), trace)
+
+
+def test_a_trace_is_frozen_and_leaves_out_what_is_not_known():
+    trace = small()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trace.engine = "ns3"
+    assert trace.get("window") is None
+    assert trace.edges.tolist() == [0.0, 1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("times", "flows", "variables", "message"),
+    [
+        ([1, 1], ["a"], {}, "increasing times"),
+        ([1, math.nan], ["a"], {}, "increasing times"),
+        ([-1, 1], ["a"], {}, "increasing times"),
+        ([1, 2], ["a", "a"], {}, "names that differ"),
+        ([1, 2], ["a"], {"throughput": [[1.0]]}, "shape"),
+        ([1, 2], ["a"], {"speed": [[1.0], [1.0]]}, "one of throughput"),
+    ],
+)
+def test_wrong_traces_are_refused(times, flows, variables, message):
+    with pytest.raises(FieldError, match=message):
+        make("ns2", times, flows, variables)
+
+
+def hostile():
+    """Parquet files that are no traces of ours, by name."""
+    about = small()._metadata()
+
+    def table(columns, **changes):
+        import json
+
+        return pa.table(columns).replace_schema_metadata({KEY: json.dumps(about | changes)})
+
+    times = pa.array(np.arange(1.0, 7.0))
+    pairs = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(12)), 2)
+    return {
+        "plain": (pa.table({"time": times}), "metadata"),
+        "version": (table({"time": times}, schema=99), "version 1"),
+        "no time": (table({"throughput": pairs}), "wrote"),
+        "text time": (table({"time": pa.array(["a"] * 6)}), "double"),
+        "width": (table({"time": times, "throughput": pairs}, flows=["a"]), "lists of 1"),
+        "names": (table({"time": times}, flows=[1, 2]), "text"),
+        "static": (table({"time": times}, static={"first": [1.0]}), "wrote"),
+        "begin": (table({"time": times}, begin="0"), "begin"),
+        "backwards": (table({"time": pa.array([2.0, 1.0])}), "wrote"),
+        "null": (table({"time": pa.array([1.0, None])}), "wrote"),
+        "many": (table({"time": pa.array(np.zeros(4_000_001))}), "rows"),
+    }
+
+
+@pytest.mark.parametrize("name", list(hostile()))
+def test_hostile_parquet_is_refused(name, tmp_path):
+    table, message = hostile()[name]
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(TraceError, match=message) as caught:
+        read(tmp_path / "t.parquet")
+    assert str(caught.value).isprintable()
+
+
+def test_damaged_parquet_is_refused_or_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    small().write(path)
+    whole, rng = path.read_bytes(), random.Random(8)
+    refused = 0
+    for _ in range(300):
+        path.write_bytes(samples.mutate(whole, rng))
+        try:
+            read(path, "parquet")
+        except TraceError:
+            refused += 1
+    assert refused > 100
+
+
+def scenario(flows=("a", "b"), warmup=1.0, duration=6.0, start=0.0, size="inf"):
+    groups = "".join(
+        f'[[flow]]\nname = "{name}"\nlaw = "vegas"\nrtt = "40 ms"\nstart = "{start} s"\n'
+        f'size = "{size}"\n'
+        for name in flows
+    )
+    return vm.Scenario.from_toml(
+        f'[[link]]\ncapacity = "500 pkt/s"\n{groups}'
+        f'[run]\nwarmup = "{warmup} s"\nduration = "{duration} s"\n'
+    )
+
+
+def test_prediction_weighs_intervals_by_their_part_in_the_time_that_counts():
+    rates = np.array([[100.0, 10.0], [200.0, 20.0], [300.0, 30.0]])
+    losses = np.array([[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
+    trace = make(
+        "ns2",
+        [1.0, 2.0, 4.0],
+        ["b", "a"],
+        {"throughput": rates, "loss": losses, "sent": rates, "retransmits": losses},
+    )
+    answer = measured.to_prediction(trace, scenario(warmup=0.5, duration=3.0))
+    assert answer.model == "trace"
+    # half of the first interval, the second, half of the last (2 s at 300)
+    np.testing.assert_allclose(answer.throughput, np.array([55.0, 550.0]) / 2.5)
+    np.testing.assert_allclose(answer.retransmits, [0.0, 0.5 + 2 + 2])
+    np.testing.assert_allclose(answer.loss_rate, [0.0, 4.5 / (50 + 200 + 150)])
+    assert answer.base_rtt is None
+    assert answer.to_json()["flows"][0]["throughput_pps"] == pytest.approx(22.0)
+
+
+def test_prediction_counts_a_flow_only_while_it_is_active():
+    rates = np.full((6, 2), 100.0)
+    late = measured.to_prediction(small_rates(rates), scenario(start=3.0))
+    np.testing.assert_allclose(late.throughput, [100.0, 100.0])
+    rates[3:] = 0
+    short = measured.to_prediction(small_rates(rates, last=[3.0, 3.0]), scenario(size="300 pkt"))
+    np.testing.assert_allclose(short.throughput, [100.0, 100.0])
+    silent = measured.to_prediction(small_rates(rates, last=[3.0, 3.0]), scenario())
+    np.testing.assert_allclose(silent.throughput, [40.0, 40.0])
+
+
+def small_rates(rates, last=(6.0, 6.0)):
+    times = np.arange(1.0, 7.0)
+    static = {"first": [0.0, 0.0], "last": last}
+    return make("ns2", times, ["a", "b"], {"throughput": rates, **static})
+
+
+def test_flows_are_matched_by_name_then_by_order_or_refused():
+    trace = small()
+    assert measured.match(trace, scenario(("b", "a"))) == [1, 0]
+    assert measured.match(trace, scenario(("b",))) == [1]
+    assert measured.match(trace, scenario(("x", "y"))) == [0, 1]
+    assert measured.match(trace, scenario(("x",)), {"x": "b"}) == [1]
+    for flows, names, message in (
+        (("x", "y", "z"), None, "2 flows: a, b"),
+        (("x",), None, "name them alike"),
+        (("x", "y"), {"x": "a"}, "also one for y"),
+        (("x",), {"x": "c"}, "a flow of the trace: a, b"),
+        (("x",), {"z": "a", "x": "b"}, "a flow of the scenario: x"),
+    ):
+        with pytest.raises(FieldError, match=message):
+            measured.match(trace, scenario(flows), names)
+
+
+def test_a_trace_that_ends_before_the_warm_up_is_refused():
+    with pytest.raises(FieldError, match="after the warm-up of 50 s"):
+        measured.to_prediction(small(), scenario(warmup=50.0, duration=100.0))
+
+
+@pytest.mark.parametrize("run", list(SUMMARY))
+def test_linux_runs_agree_with_their_summary(run):
+    throughput, share, base, rtt = SUMMARY[run]
+    s = vm.load(ROOT / "paper_checks" / "linux" / f"{run}.toml")
+    trace = read(LINUX / f"{run}.parquet")
+    assert trace.scenario == s.fingerprint()
+    answer = measured.to_prediction(trace, s)
+    # the summary counts between samples, 0.2 s apart in 67 s: 0.3 %
+    np.testing.assert_allclose(answer.throughput, throughput, rtol=3e-3)
+    np.testing.assert_allclose(answer.throughput / sum(answer.throughput), share, rtol=3e-3)
+    np.testing.assert_allclose(answer.base_rtt * 1e3, base, atol=0.001)
+    np.testing.assert_allclose(answer.rtt_mean * 1e3, rtt, rtol=1e-3)
+    np.testing.assert_array_equal(answer.retransmits, [0, 0])
+
+
+def test_linux_files_are_whole():
+    sums = dict(line.split()[::-1] for line in (LINUX / "SHA256SUMS").read_text().splitlines())
+    assert set(sums) == {path.name for path in LINUX.glob("*.parquet")}
+    for name, digest in sums.items():
+        assert hashlib.sha256((LINUX / name).read_bytes()).hexdigest() == digest
+
+
+def test_estimates_of_a_linux_run():
+    """250 pkt/s; 40 ms; the late source took 56 for its base; alpha = beta = 3, held in [3, 4)."""
+    e = estimate(read(LINUX / "e1a_2M_40ms_a3b3.parquet"))
+    assert e.capacity.value == pytest.approx(250, rel=1e-3)
+    assert e.base_rtt["1"].value == pytest.approx(0.040, rel=2e-3)
+    assert all(3 <= e.alpha[flow].value < 4 for flow in "12")
+    assert e.buffer.high == math.inf
+    assert "lower bound" in e.buffer.how
+
+
+def test_estimates_of_an_ns2_run():
+    """1.5 Mbit/s, packets of 1000 and 1040 B; a queue limit of 10 lets 9 wait."""
+    e = estimate(read(samples.DATA / "ns2_events.tr"))
+    assert e.capacity.low < 1.5e6 / 8 / 1020 < e.capacity.high
+    assert e.capacity.high < 1.1 * e.capacity.low
+    assert e.buffer.value == 9
+    assert "overflowed" in e.buffer.how
+
+
+def test_estimates_of_a_fixed_window(tmp_path):
+    """20 packets in flight at 500 pkt/s and 22 ms: 20 (40 - 22)/40 = 9 of them wait."""
+    path = tmp_path / "t.pcap"
+    path.write_bytes(samples.pcap(samples.frames(samples.course(2000))))
+    e = estimate(read(path))
+    (name,) = e.base_rtt
+    assert e.capacity.value == pytest.approx(500, rel=0.02)
+    assert e.base_rtt[name].value == pytest.approx(0.022, rel=1e-3)
+    assert e.alpha[name].value == pytest.approx(9, rel=0.01)
+    assert estimate(read(samples.DATA / "flowmon.xml")).buffer is None
