@@ -108,6 +108,64 @@ def test_closed_form_commands(capsys: pytest.CaptureFixture[str], arguments: lis
     assert max(map(len, out.splitlines())) <= 80
 
 
+LINUX = Path(__file__).parents[1] / "paper_checks" / "linux" / "e1a_2M_40ms_a3b3.toml"
+TRACE = Path(__file__).parents[1] / "vegasmodel/packets/reference/linux/e1a_2M_40ms_a3b3.parquet"
+
+
+def test_compare_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    doc = document(capsys, ["compare", str(LINUX), "--trace", str(TRACE), "--json"])
+    measured = doc["results"][-1]
+    assert measured["model"] == "trace"
+    check_result(measured)
+    # summary.csv of the runs: 0.2222 and 0.7778 of the link
+    assert measured["ratios"]["first/second"] == pytest.approx(0.2222 / 0.7778, rel=0.01)
+    for errors in doc["errors"].values():
+        assert set(errors) == {"throughput_nrmse", "ratio", "base_rtt"}
+    assert abs(doc["errors"]["fluid"]["throughput_nrmse"]) < 0.05
+    strict = ["compare", str(LINUX), "--trace", str(TRACE), "--max-error", "0"]
+    assert run(strict) == 1
+    _, err = capsys.readouterr()
+    assert "--max-error" in err
+
+
+def test_simulate_convert_and_read_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        '[[link]]\ncapacity = "250 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\ncount = 2\n'
+        '[run]\nduration = "20 s"\nwarmup = "5 s"\n'
+    )
+    first, second = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    picture = tmp_path / "p.png"
+    doc = document(
+        capsys,
+        ["simulate", str(scenario), "--out", str(first), "--plot", str(picture), "--json"],
+    )
+    assert [f["name"] for f in doc["flows"]] == ["vegas[0]", "vegas[1]"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    doc = document(capsys, ["convert", str(first), "--out", str(second), "--json"])
+    assert doc["flows"] == ["vegas[0]", "vegas[1]"]
+    from vegasmodel import packets
+
+    assert packets.read(first).data.identical(packets.read(second).data)
+
+
+def test_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["paper", "boutremans", "--json"])
+    doc = json.loads(capsys.readouterr().out)
+    discrepant = [c for c in doc["checks"] if c["verdict"] == "discrepant"]
+    assert status == (1 if discrepant else 0)
+    keys = {"paper", "item", "kind", "printed", "computed", "tolerance", "verdict", "note"}
+    assert all(set(c) == keys for c in doc["checks"])
+
+
+def test_no_model_has_an_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text('[[link]]\ncapacity = "9 pkt/s"\n[[flow]]\nlaw = "reno"\nrtt = "1 s"\n')
+    assert run(["predict", str(path)]) == 0
+    out, _ = capsys.readouterr()
+    assert "minicycle has no answer: the equations need Vegas" in out
+
+
 HOSTILE = ["[exec touch x]", "$env(HOME); touch x", "a;`touch x`", '"quoted" {brace', "[bold]b[/]"]
 
 

@@ -89,7 +89,7 @@ def predict(
     case = load(scenario)
     results = predict_all(case, names)
     if len(names) > 1 and not json:
-        results = [p for p in results if p.applicable]
+        results = [p for p in results if p.applicable] or results  # all reasons, or none
     _show(case, results, json=json, plot=plot, flows=flows)
 
 

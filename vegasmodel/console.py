@@ -118,7 +118,10 @@ def print_results(
     out = console()
     out.print(Text(headline(scenario)))
     out.print()
-    out.print(results_table(scenario, results))
+    if any(result.applicable for result in results):
+        out.print(results_table(scenario, results))
+    else:
+        out.print(Text("No model asked has an answer here; the simulator may: --model fluid"))
     if len(scenario.flows) > MAX_COLUMNS:
         out.print(Text(f"({len(scenario.flows)} groups; --json lists them all)"))
     if per_flow:
