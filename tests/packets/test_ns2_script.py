@@ -66,6 +66,7 @@ REFUSED = {
     "max_window": {"flow": "max_window = 1\n"},
     "buffer": {"link": 'buffer = "1 pkt"\n'},
     "link[0].buffer": {"link": 'buffer = "12 pkt"\nqueue = { discipline = "rd" }\n'},
+    "flow.count": {"flow": "count = 4001\n"},
     "drops.packets": {"link": 'drops = [{ flow = "vegas", packets = [2000000] }]\n'},
 }
 

@@ -11,6 +11,7 @@ from vegasmodel.units import FieldError
 __all__ = ["check", "rate_delay_limits", "remarks"]
 
 UNLIMITED = 1_000_000_000  # packets; ns-2 keeps limits in 32 bits
+MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every node made before it
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
 
 
@@ -24,6 +25,8 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
 
 def check(scenario: Scenario) -> None:
     """Raise ``FieldError`` with the field, its value and what ns-2 can do."""
+    if len(scenario.members) > MAX_FLOWS:
+        raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-2")
     for i, link in enumerate(scenario.links):
         _link(scenario, link, f"link[{i}]")
     for i, flow in enumerate(scenario.flows):

@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 def record(scenario: Scenario, interval: float | None = None, *, number: int = 0) -> Trace:
     """Run ``scenario`` once, with the seed of run ``number``, and return its trace.
 
-    ``interval``: seconds, by default 1/240 of the duration.  Raises as ``ns2.run``.
+    ``interval``: seconds, by default ``ns2.default_interval``.  Raises as ``ns2.run``.
     """
-    output = ns2.run_trace(scenario, interval or scenario.run.duration / 240, number=number)
+    output = ns2.run_trace(scenario, interval or ns2.default_interval(scenario), number=number)
     return to_trace(scenario, output, number=number)
 
 
