@@ -145,7 +145,7 @@ def run(
     flows["cwnd"] = flows["first_window"]
     link = _link_record(scenario)
     rings = np.zeros((n, min(16 * parts + 512, _RING)), PARCEL)
-    holes = np.zeros((n, _HOLES, 2))
+    holes = np.zeros((n, _HOLES, 3))
     duration = scenario.run.duration
     times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)
     per_flow, queue = np.zeros((samples, n, 5)), np.zeros(samples)

@@ -43,7 +43,7 @@ def _push(
         return False
     p = ring[(f.head + f.count) % size]
     p.back, p.first, p.count, p.lost = back, first, count, lost
-    p.rtt_sum, p.rtt_min, p.marked = rtt_sum, rtt_min, marked
+    p.rtt_sum, p.rtt_min, p.marked, p.sent_at = rtt_sum, rtt_min, marked, f.time
     f.count += 1
     return True
 

@@ -152,6 +152,24 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
 
 
 @jit
+def smooth(f: Record, rtt: float, samples: float) -> None:
+    """Running means of RTT (gain 1/8) and of its deviation (gain 1/4), ``samples`` at once."""
+    if f.smooth == 0.0:
+        f.smooth, f.deviation = rtt, rtt / 4.0
+    error = rtt - f.smooth
+    f.smooth += (1.0 - 0.875**samples) * error
+    f.deviation += (1.0 - 0.75**samples) * (abs(error) - f.deviation)
+
+
+@jit
+def overdue(f: Record, elapsed: float) -> bool:
+    """Vegas retransmits at the first duplicate ACK where the packet is out for too long."""
+    if f.law != VEGAS or f.variant == LINUX or f.smooth == 0.0:
+        return False
+    return elapsed >= (f.smooth + 2.0 * f.deviation) * (1.0 + 1.0 / 16.0)
+
+
+@jit
 def cut(f: Record) -> bool:
     """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
     if f.law == VEGAS and f.variant != LINUX:

@@ -21,7 +21,9 @@ from vegasmodel.fluid.rounds_laws import (
     echo,
     end_round,
     grow,
+    overdue,
     scoreboard,
+    smooth,
     time_round,
     window,
 )
@@ -60,7 +62,7 @@ def fresh(f: Record, packets: float) -> float:
 
 
 @jit
-def add_hole(f: Record, holes: Floats, first: float, count: float) -> None:
+def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: float) -> None:
     """The receiver misses these; a retransmission lost again is missed already."""
     if first < f.received:
         return
@@ -69,6 +71,7 @@ def add_hole(f: Record, holes: Floats, first: float, count: float) -> None:
         holes[f.holes - 1, 1] = first + count
     else:
         holes[f.holes, 0], holes[f.holes, 1] = first, first + count
+        holes[f.holes, 2] = sent_at
         f.holes += 1
 
 
@@ -86,7 +89,7 @@ def fill(f: Record, holes: Floats, first: float, count: float) -> float:
         elif low < first < high:
             high = first  # the rare middle: what follows counts as received
         if low < high:
-            holes[kept, 0], holes[kept, 1] = low, high
+            holes[kept, 0], holes[kept, 1], holes[kept, 2] = low, high, holes[k, 2]
             kept += 1
     f.holes = kept
     f.acked = holes[0, 0] if kept > 0 else f.received
@@ -120,6 +123,8 @@ def _take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
         f.rtt_sum += share
         f.rtt_count += acks
         f.rtt_min = min(f.rtt_min, p.rtt_min)
+        if f.law == VEGAS:
+            smooth(f, f.rtt_last, acks)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)
     f.rtt_area += share
@@ -205,7 +210,7 @@ def _duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> 
     """ACKs of data beyond a hole."""
     acks = _slice(p, now, step)
     if f.phase == OPEN and f.dups < 3.0:
-        acks = min(acks, 3.0 - f.dups)
+        acks = 1.0 if f.law == VEGAS else min(acks, 3.0 - f.dups)
     elif f.phase == RECOVERY and scoreboard(f):
         quiet = f.pipe - window(f)
         acks = min(acks, quiet) if quiet >= 1.0 else acks
@@ -220,6 +225,8 @@ def _duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> 
     _take(f, p, acks, now, scoreboard(f))
     f.delivered += fill(f, holes, first, acks)
     f.dups += acks
+    if f.phase == OPEN and f.dups < 3.0 and overdue(f, end - holes[0, 2]):
+        f.dups = 3.0
     if f.phase == RECOVERY:
         if scoreboard(f):
             f.pipe -= acks
@@ -341,7 +348,7 @@ def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> Non
         if p.count > 0.0:
             break
         if p.lost > 0.0:
-            add_hole(f, holes, p.first, p.lost)
+            add_hole(f, holes, p.first, p.lost, p.sent_at)
             p.first += p.lost
             p.lost = 0.0
         if p.back <= now:

@@ -72,6 +72,8 @@ FLOW = np.dtype(
         ("rtt_count", "f8"),
         ("rtt_min", "f8"),
         ("rtt_last", "f8"),
+        ("smooth", "f8"),  # mean RTT and mean deviation, for Vegas's fine-grained timeout
+        ("deviation", "f8"),
         # the retransmission timer, in ticks as BSD kept it
         ("srtt", "i8"),
         ("rttvar", "i8"),
@@ -118,6 +120,7 @@ PARCEL = np.dtype(
         ("first", "f8"),
         ("count", "f8"),  # delivered
         ("lost", "f8"),  # dropped, behind those
+        ("sent_at", "f8"),  # when its last packet set out
         ("rtt_sum", "f8"),
         ("rtt_min", "f8"),
         ("marked", "i8"),
