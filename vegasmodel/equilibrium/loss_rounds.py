@@ -28,6 +28,7 @@ p = 10 % Vegas is off by up to 25 %, Tahoe by 19 %.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ class Recovery:
     fine_timer: bool = False  # fewer than three duplicate ACKs may do
     round_per_hole: bool = False  # each further hole takes a round
     idle_rounds: float = 0.0  # rounds without growth after a recovery
-    slow_rounds: int = 1  # rounds for which slow start keeps its window
+    slow_rounds: int = 1  # rounds for which slow start keeps a window
     backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
     ack_lag: float = 0.5  # ACKs beyond w that a growth by one packet takes
 
@@ -97,67 +98,101 @@ def goodput(source: Source, law: Recovery) -> float:
     """Packets delivered for the first time per second; infinite where nothing limits them."""
     if source.loss >= 1.0:
         return 0.0
-    top = max(2.0, min(source.hold, source.overflow, _reach(source)))
+    reach = math.inf
+    if source.loss > 0:
+        reach = REACH / math.sqrt(source.ack_every * source.loss)
+    top = max(2.0, min(source.hold, source.overflow, reach))
     if math.isinf(top):
         return source.capacity
     if source.loss == 0.0 and source.hold <= source.overflow:
         return top / max(source.rtt, top / source.capacity)
-    return _Chain(source, law, top).rate()
+    needed = DUPLICATES
+    if law.fine_timer:
+        slack = source.capacity * source.rtt * FINE_SLACK  # in packet times
+        needed = math.ceil(min(max(slack, 1.0), DUPLICATES))
+    overflows = source.overflow <= min(source.hold, reach)
+    chain = _chain(law, source.loss, source.ack_every, top, overflows, needed)
+    return chain.packets / chain.seconds(source)
 
 
-def _reach(source: Source) -> float:
-    return REACH / math.sqrt(source.ack_every * source.loss) if source.loss > 0 else math.inf
+@functools.lru_cache(maxsize=32)
+def _chain(
+    law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: int
+) -> _Chain:
+    """Flows that differ in their times only share the chain, which knows none."""
+    return _Chain(law, loss, ack_every, top, overflows, needed)
 
 
 class _Chain:
-    """Windows ``w`` on a grid, and the chain of loss events on it.
+    """Windows ``w`` on a grid up to ``top``, and the chain of loss events on it.
 
-    ``phase`` arrays: from a start at each window, probability of the next loss at each window,
-    packets and seconds until then.
+    ``overflows``: at the top the buffer drops a packet; else the top is held until one is lost.
+    ``needed``: duplicate ACKs after which a loss is seen.  ``packets`` are those of one event.
     """
 
-    def __init__(self, source: Source, law: Recovery, top: float) -> None:
-        self.source, self.law = source, law
+    def __init__(
+        self,
+        law: Recovery,
+        loss: float,
+        ack_every: float,
+        top: float,
+        overflows: bool,
+        needed: int,
+    ) -> None:
+        self.law, self.loss, self.ack_every = law, loss, ack_every
+        self.overflows, self.needed = overflows, needed
         self.step = max(1.0, top / GRID)
         below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
         self.w: Floats = np.append(below, top)  # the top itself: no jump where it moves
-        self.keep = math.log1p(-source.loss)  # ln of the probability that a packet arrives
-
-    def rate(self) -> float:
-        """Renewal reward: packets over seconds, both per loss event."""
-        w, p, law = self.w, self.source.loss, self.law
+        self.keep = math.log1p(-loss)  # ln of the probability that a packet arrives
+        self.fast = self._fast_retransmit()
+        self.kept = law.decrease * self.w
         growth = self._growth()
-        timeout_phase = self._slow_start(growth)
-        slow, packets_t, seconds_t = self._start(timeout_phase, w / 2.0, 3.0)
+        slow = self._slow_start(growth)
+        to_t, packets_t = self._start(slow, self.w / 2.0, 3.0)
         packets_t = packets_t + DUPLICATES - 1
-        seconds_t = seconds_t + 2 * self.source.rtt
         if law.restarts:
-            to, packets_f, seconds_f = slow, packets_t, seconds_t
+            to_f, packets_f = to_t, packets_t
         else:
-            kept = law.decrease * w
-            holes = 1.0 + law.round_per_hole * p * (w - 1)
-            to, packets_f, seconds_f = self._start(growth, kept, 2.0)
-            packets_f = packets_f + holes * np.maximum(kept - 1, 0) + law.idle_rounds * kept
-            seconds_f = seconds_f + (holes + law.idle_rounds) * self._rtt(kept)
-        seconds_t = seconds_t + self._silence()
-        fast = self._fast_retransmit()
-        weight = _stationary(fast[:, None] * to + (1 - fast)[:, None] * slow)
-        packets = w - 1 + fast * packets_f + (1 - fast) * packets_t
-        seconds = self._rtt(w) + fast * seconds_f + (1 - fast) * seconds_t
-        return float(weight @ packets / (weight @ seconds))
+            to_f, packets_f = self._start(growth, self.kept, 2.0)
+            packets_f = packets_f + law.idle_rounds * self.kept
+            packets_f = packets_f + self._holes() * np.maximum(self.kept - 1, 0)
+        fast = self.fast[:, None]
+        self.weight = _stationary(fast * to_f + (1 - fast) * to_t)
+        each = self.w - 1 + self.fast * packets_f + (1 - self.fast) * packets_t
+        self.packets = float(self.weight @ each)
 
-    def _rtt(self, window: Floats) -> Floats:
-        """A window beyond rtt times capacity queues behind itself."""
-        return np.maximum(self.source.rtt, window / self.source.capacity)
+    def seconds(self, source: Source) -> float:
+        """Mean time of one loss event and of what follows it until the next."""
 
-    def _silence(self) -> Floats:
+        def rtt(window: Floats) -> Floats:  # a window beyond rtt times capacity queues
+            return np.maximum(source.rtt, window / source.capacity)
+
+        growth = self.alive @ (self.rounds * rtt(self.middle))
+        slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
+        [slow] = self._start((slow,), self.w / 2.0, 3.0)
+        slow = slow + 2 * source.rtt
+        if self.law.restarts:
+            recovered = slow
+        else:
+            [recovered] = self._start((growth,), self.kept, 2.0)
+            recovered = recovered + (self._holes() + self.law.idle_rounds) * rtt(self.kept)
+        stalled = slow + self._silence(source.timeout)
+        each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * stalled
+        return float(self.weight @ each)
+
+    def _holes(self) -> Floats:
+        """Rounds that a recovery takes."""
+        return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
+
+    def _silence(self, timeout: float) -> Floats:
         """Mean time from the last ACK to the end of a timeout, at each window.
 
         The timeout repeats, with double the time (six times at most), until three packets arrive.
         """
         p = -math.expm1(DUPLICATES * self.keep)
         doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
-        silence = np.full_like(self.w, self.source.timeout * doubled / (1 - p))
+        silence = np.full_like(self.w, timeout * doubled / (1 - p))
         if self.law.backs_off:  # this loss, and one for each window before that let none be timed
             hit = -np.expm1(self.keep * self.w)
             silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5
@@ -165,59 +200,53 @@ class _Chain:
 
     def _sent(self, packets: Floats) -> Floats:
         """Mean number of packets until the first loss, of at most ``packets``."""
-        p = self.source.loss
+        p = self.loss
         return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
 
-    def _growth(self) -> tuple[Floats, Floats, Floats]:
-        """Linear growth from each window (rows) to the loss at each window (columns)."""
-        w, source = self.w, self.source
+    def _growth(self) -> tuple[Floats, Floats]:
+        """Linear growth from each window (rows) to the loss at each window (columns), packets."""
+        w = self.w
         width = np.append(np.diff(w), 1.0)
-        middle = w + np.maximum(width - 1, 0) / 2  # of the whole windows in a step
-        packets = source.ack_every * width * (middle + self.law.ack_lag)
+        self.middle = w + np.maximum(width - 1, 0) / 2  # of the whole windows in a step
+        packets = self.ack_every * width * (self.middle + self.law.ack_lag)
         before = np.concatenate([[0.0], np.cumsum(packets)[:-1]])
-        alive = np.triu(np.exp(np.minimum(self.keep * (before[None, :] - before[:, None]), 0.0)))
+        self.alive = np.triu(
+            np.exp(np.minimum(self.keep * (before[None, :] - before[:, None]), 0.0))
+        )
         lost = -np.expm1(self.keep * packets)
-        lost[-1] = 1.0  # the top: dropped by the buffer, or held until a packet is lost
+        lost[-1] = 1.0
         sent = self._sent(packets)
-        if source.overflow > min(source.hold, _reach(source)):
-            sent[-1] = 1.0 / source.loss
-        return alive * lost, alive @ sent, alive @ (sent / middle * self._rtt(middle))
+        if not self.overflows:
+            sent[-1] = 1.0 / self.loss
+        self.rounds = sent / self.middle
+        return self.alive * lost, self.alive @ sent
 
-    def _slow_start(self, growth: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+    def _slow_start(self, growth: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
         """Slow start from 4 packets to each window (rows) as threshold, then linear growth."""
         w = self.w
-        alive, packets, seconds = np.ones_like(w), np.zeros_like(w), np.zeros_like(w)
-        lost = np.zeros((w.size, w.size))
-        window = 4.0
-        while window < w[-1]:
-            on = window < w
-            burst = np.where(on, window * self.law.slow_rounds, 0.0)
-            sent = alive * self._sent(burst)
-            packets += sent
-            seconds += sent / window * self._rtt(np.full_like(w, window))
+        doublings = max(0, math.ceil(math.log2(w[-1] / 4.0)))
+        self.slow_windows = np.array([4.0 * 2.0**i for i in range(doublings)])
+        self.slow_rounds = np.zeros((w.size, self.slow_windows.size))
+        alive, lost = np.ones_like(w), np.zeros((w.size, w.size))
+        for i, window in enumerate(self.slow_windows):
+            burst = np.where(window < w, window * self.law.slow_rounds, 0.0)
+            self.slow_rounds[:, i] = alive * self._sent(burst) / window
             place = min(max(round(window / self.step), 1), w.size) - 1
             lost[:, place] += alive * -np.expm1(self.keep * burst)
             alive = alive * np.exp(self.keep * burst)
-            window *= 2
-        to, packets_g, seconds_g = growth
-        return (
-            lost + alive[:, None] * to,
-            packets + alive * packets_g,
-            seconds + alive * seconds_g,
-        )
+        self.survive = alive
+        to, packets = growth
+        sent = self.slow_rounds @ self.slow_windows
+        return lost + alive[:, None] * to, sent + alive * packets
 
-    def _start(
-        self, phase: tuple[Floats, Floats, Floats], window: Floats, least: float
-    ) -> tuple[Floats, Floats, Floats]:
+    def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
         """A phase started between two windows of the grid: linear between theirs."""
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
-        to, packets, seconds = phase
-        return (
-            (1 - part)[:, None] * to[low] + part[:, None] * to[low + 1],
-            (1 - part) * packets[low] + part * packets[low + 1],
-            (1 - part) * seconds[low] + part * seconds[low + 1],
+        return tuple(
+            ((1 - part) * x[low].T + part * x[low + 1].T).T  # the windows are x's first axis
+            for x in phase
         )
 
     def _fast_retransmit(self) -> Floats:
@@ -230,7 +259,7 @@ class _Chain:
         return np.asarray((1 - part) * self._repaired(low) + part * self._repaired(low + 1))
 
     def _repaired(self, window: Floats) -> Floats:
-        p, after = self.source.loss, window - 1
+        p, after = self.loss, window - 1
         arrive = 1 - p
         if self.law.restarts:  # three others arrive, and the retransmission
             return (1 - _fewer(DUPLICATES, after, p, arrive)) * arrive
@@ -239,14 +268,7 @@ class _Chain:
         # the others needed arrive, and every retransmission: lost with p, its second copy arrives
         again = p * arrive
         whole: Floats = (again + arrive) ** after
-        return arrive * (whole - _fewer(self._needed(), after, again, arrive))
-
-    def _needed(self) -> int:
-        """Duplicate ACKs after which a loss is seen."""
-        if not self.law.fine_timer:
-            return DUPLICATES
-        slack = self.source.capacity * self.source.rtt * FINE_SLACK  # in packet times
-        return math.ceil(min(max(slack, 1.0), DUPLICATES))
+        return arrive * (whole - _fewer(self.needed, after, again, arrive))
 
 
 def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
@@ -260,7 +282,17 @@ def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
 
 
 def _stationary(matrix: Floats) -> Floats:
-    """Stationary distribution of a stochastic matrix (rows add up to 1)."""
+    """Stationary distribution of a stochastic matrix (rows add up to 1).
+
+    A loss forgets all but its window factor of the one before, so repeated steps converge; a
+    small solve is slower by far where other threads want the cores.
+    """
+    weight = np.full(len(matrix), 1 / len(matrix))
+    for _ in range(400):
+        after = weight @ matrix
+        if np.abs(after - weight).sum() < 1e-14:
+            return np.asarray(after / after.sum())
+        weight = after
     system = np.eye(len(matrix)) - matrix.T
     system[-1] = 1.0
     right = np.zeros(len(matrix))

@@ -47,16 +47,16 @@ def square_root(
 
     ``b`` packets per ACK, window factor d = ``decrease`` at a loss.  With losses 1/p packets
     apart K = sqrt((1 + d) / (2 (1 - d))), 1.2247 for d = 1/2.  With independent ones
-    K = 1 / (sqrt(2) (1 - d) m(d)), m from ``random_factor``: 1.3098.  Infinite for p = 0.
+    K = 1 / (sqrt(2) (1 - d) m(d)), m from ``random_factor``: 1.3098.  Infinite for p = 0 or d = 1.
 
-    Raises ``ValueError`` outside 0 <= p <= 1, 0 <= d < 1, b > 0, rtt > 0.
+    Raises ``ValueError`` outside 0 <= p <= 1, 0 <= d <= 1, b > 0, rtt > 0.
     """
     p, rtt, b, d = _checked(p, rtt, b, decrease)
-    if losses == "periodic":
-        constant = np.sqrt((1 + d) / (2 * (1 - d)))
-    else:
-        constant = 1 / (math.sqrt(2) * (1 - d) * random_factor(d))
     with np.errstate(divide="ignore"):
+        if losses == "periodic":
+            constant = np.sqrt((1 + d) / (2 * (1 - d)))
+        else:  # d = 1, no decrease: infinite, whatever the factor
+            constant = 1 / (math.sqrt(2) * (1 - d) * random_factor(np.where(d < 1, d, 0.0)))
         return np.asarray(constant / (rtt * np.sqrt(b * p)))
 
 
@@ -93,6 +93,8 @@ def pftk(
     p, rtt, b, d = _checked(p, rtt, b, decrease)
     T_0 = np.asarray(timeout, dtype=np.float64)
     W_max = np.asarray(max_window, dtype=np.float64)
+    if np.any(d == 1):
+        raise ValueError("decrease: less than 1")
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = (1 - p) / p
         half = (b * (1 - d) + 1) / (2 * b * (1 - d**2))
@@ -278,7 +280,7 @@ def _checked(
         ("p", (loss >= 0) & (loss <= 1), "from 0 to 1"),
         ("rtt", time > 0, "more than 0"),
         ("b", every > 0, "more than 0"),
-        ("decrease", (factor >= 0) & (factor < 1), "at least 0 and less than 1"),
+        ("decrease", (factor >= 0) & (factor <= 1), "from 0 to 1"),
     ):
         if not np.all(good):
             raise ValueError(f"{name}: {allowed}")
