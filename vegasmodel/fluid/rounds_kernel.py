@@ -60,7 +60,7 @@ def _drop(link: Record, packets: float) -> None:
 @jit
 def _evenly(f: Record, ring: Records, link: Record) -> bool:
     """The stretch's evenly sent packets have arrived: who was lost, and when the rest return."""
-    lost, picked = chance(link, f.spread)
+    lost, picked = chance(link, f.spread, f.since_queue)
     if not link.ecn:
         lost, picked = lost + picked, 0.0
     if lost > 0.0:
@@ -79,7 +79,7 @@ def _evenly(f: Record, ring: Records, link: Record) -> bool:
 @jit
 def _at_once(f: Record, ring: Records, link: Record, first: float, packets: float) -> bool:
     """Packets sent back to back at the end of the stretch: each finds those before it."""
-    lost, picked = chance(link, packets)
+    lost, picked = chance(link, packets, link.queue)
     if not link.ecn:
         lost, picked = lost + picked, 0.0
     kept = burst(link, packets - lost)

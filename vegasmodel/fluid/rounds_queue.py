@@ -27,6 +27,7 @@ def advance(link: Record, now: float) -> None:
     before = link.queue
     after = before + slope * span
     if after < 0.0:
+        link.idle += after / slope  # since the link fell idle
         after = 0.0
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
@@ -43,11 +44,6 @@ def advance(link: Record, now: float) -> None:
     link.queue = after
     link.area += area
     link.now = now
-    if link.discipline == RED:
-        # one step of the moving average per arrival; an idle link counts as if it sent
-        steps = span * (link.rate if after > 0.0 or before > 0.0 else link.capacity)
-        seen = max(area / span - 1.0, 0.0)  # waiting packets only
-        link.average += (1.0 - math.exp(-link.weight * steps)) * (seen - link.average)
 
 
 @jit
@@ -64,8 +60,20 @@ def _early(link: Record) -> float:
 
 
 @jit
-def chance(link: Record, packets: float) -> tuple[float, float]:
-    """How many of ``packets`` arrivals are lost by chance (random loss), and picked by RED."""
+def _observe(link: Record, packets: float, seen: float) -> None:
+    """RED's moving average: one step per arrival, and one of 0 per packet an idle link misses."""
+    missed = np.floor(link.capacity * link.idle)
+    link.idle = 0.0
+    link.average *= (1.0 - link.weight) ** missed
+    link.average += (1.0 - (1.0 - link.weight) ** packets) * (seen - link.average)
+
+
+@jit
+def chance(link: Record, packets: float, before: float) -> tuple[float, float]:
+    """How many of ``packets`` arrivals are lost by chance (random loss), and picked by RED.
+
+    ``before``: work that the first of them found.
+    """
     lost, picked = 0.0, 0.0
     if link.loss > 0.0:
         link.hazard += packets * -math.log1p(-min(link.loss, 1.0 - 1e-12))
@@ -76,7 +84,11 @@ def chance(link: Record, packets: float) -> tuple[float, float]:
         if lost >= packets:
             link.hazard = 0.0
     if link.discipline == RED:
-        p = _early(link)
+        # it looks at the packets that wait, without the one in transmission
+        single = np.ceil(before - ROUNDING) - 1.0
+        seen = max(single if packets <= 1.0 else 0.5 * (before + link.queue) - 1.5, 0.0)
+        _observe(link, packets, seen)
+        p = _early(link) if seen > 1.0 else 0.0
         if p == 0.0:
             link.urge = 0.0
         elif p >= 1.0:

@@ -145,6 +145,7 @@ LINK = np.dtype(
         ("excess", "f8"),  # arrivals beyond a full buffer whose losers are not yet picked
         ("rate", "f8"),  # sum of the flows' arrival rates
         ("average", "f8"),  # RED
+        ("idle", "f8"),  # RED: seconds without a packet since the last arrival
         ("urge", "f8"),  # RED: sum of drop probabilities since the last drop
         ("next_urge", "f8"),
         ("hazard", "f8"),  # random loss, likewise
