@@ -14,7 +14,9 @@ with the demand above c at one end and below it at the other, by more than round
 Equilibria are of the mean-field kind: the averages of an oscillating queue lie near them only
 where the control loop is stable.  ``alpha`` stands for the packets that Vegas keeps queued, which
 may be anything from its alpha to its beta: under a queue that loss-based flows swing, ns-2's Vegas
-is found between them (2.1 against one Reno flow, 1.1 in 5 : 5).
+is found between them (2.1 against one Reno flow, 1.1 in 5 : 5).  Beside ns-2 2.35 (1 : 1 to 10 : 20
+flows, thresholds 5 and 15, alpha 1.5 here) the mean queue lies within 11 % with drops and 32 % with
+marks, the classes' rates within 29 % and 41 %; the largest where Vegas meets few or many Reno flows.
 """
 
 from __future__ import annotations
@@ -80,9 +82,9 @@ class Curve:
 class Flows:
     """The flows: booleans and numbers that broadcast to one entry per flow.
 
-    ``decrease`` is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas; ``alpha`` and
-    ``over_estimate`` are read where ``vegas`` holds.  ``timeout`` (without the queueing delay,
-    which adds to it) None: the coarse timer's.
+    ``decrease`` after a loss is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas (a mark halves);
+    ``alpha`` and ``over_estimate`` are read where ``vegas`` holds.  ``timeout`` (without the
+    queueing delay, which adds to it) None: the coarse timer's.
     """
 
     vegas: ArrayLike
@@ -174,7 +176,9 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
             )
         ),
     )
-    d = np.where(vegas, 0.75, 0.5) if flows.decrease is None else np.asarray(flows.decrease)
+    d: ArrayLike = 0.5  # a mark halves the window, that of ns-2's Vegas too
+    if not curve.ecn:
+        d = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
     delay = queue / capacity
     RTT = T + delay
     if curve.ecn:
