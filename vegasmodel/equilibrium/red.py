@@ -14,9 +14,9 @@ with the demand above c at one end and below it at the other, by more than round
 Equilibria are of the mean-field kind: the averages of an oscillating queue lie near them only
 where the control loop is stable.  ``alpha`` stands for the packets that Vegas keeps queued, which
 may be anything from its alpha to its beta: under a queue that loss-based flows swing, ns-2's Vegas
-is found between them (2.1 against one Reno flow, 1.1 in 5 : 5).  Beside ns-2 2.35 (1 : 1 to 10 : 20
-flows, thresholds 5 and 15, alpha 1.5 here) the mean queue lies within 11 % with drops and 32 % with
-marks, the classes' rates within 29 % and 41 %; the largest where Vegas meets few or many Reno flows.
+is found between them (2.1 against one Reno flow, 1.1 in 5 : 5).  Beside ns-2 2.35 (1 : 1 to
+10 : 20 flows, thresholds 5 and 15, alpha 1.5 here) the mean queue lies within 11 % with drops and
+32 % with marks, the rates of the classes within 29 % and 41 %.
 """
 
 from __future__ import annotations
