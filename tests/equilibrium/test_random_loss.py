@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vegasmodel.equilibrium import random_loss as rl
+from vegasmodel.equilibrium import rate_delay
 from vegasmodel.equilibrium.loss_rounds import LAWS
 
 CHECKED = settings(deadline=None, max_examples=25, derandomize=True)
@@ -184,6 +185,14 @@ MEASURED = [  # law, p, rtt, capacity, buffer, pkt/s
 def test_chain_against_packets(law, p, rtt, capacity, buffer, measured):
     rate = rl.throughput(rl.Flow(law, rtt), p, capacity, buffer)
     assert rate == pytest.approx(measured, rel=0.08)
+
+
+@pytest.mark.parametrize("buffer", [0.0, 50.0, 100.0, 300.0])
+def test_without_random_loss_the_chain_is_the_sawtooth_under_a_full_buffer(buffer):
+    """Another model of the same: utilisation of AIMD with too small a buffer."""
+    rate = rl.throughput(rl.Flow("sack", 0.5), 0.0, 625.0, buffer)
+    expected = rate_delay.rate_utilization(0.5, buffer + 1, 625.0)
+    assert rate / 625.0 == pytest.approx(float(expected), rel=2e-3)
 
 
 @pytest.mark.parametrize(
