@@ -43,11 +43,15 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
     assert campaign.main([str(whole), *arguments]) == 0
     moments = random.Random(1)
     command = [sys.executable, "-m", "vegasmodel.packets.campaign", str(broken), *arguments]
-    for _ in range(3):
+    for there in range(1, 4):  # killed at random after each of the first three results
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(moments.uniform(0.3, 1.5))
+        end = time.monotonic() + 60
+        while len(list(broken.glob("*.json"))) < there and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.0, 0.2))
         process.kill()
         process.wait()
+        assert len(list(broken.glob("*.json"))) >= there
     assert campaign.main([str(broken), *arguments]) == 0
     assert contents(broken) == contents(whole)
     assert len(contents(whole)) == 4
