@@ -106,10 +106,10 @@ def goodput(source: Source, law: Recovery) -> float:
         return source.capacity
     if source.loss == 0.0 and source.hold <= source.overflow:
         return top / max(source.rtt, top / source.capacity)
-    needed = DUPLICATES
-    if law.fine_timer:
-        slack = source.capacity * source.rtt * FINE_SLACK  # in packet times
-        needed = math.ceil(min(max(slack, 1.0), DUPLICATES))
+    needed = float(DUPLICATES)
+    if law.fine_timer:  # the next whole number of packet times, blurred by half of one
+        slack = source.capacity * source.rtt * FINE_SLACK
+        needed = min(max(slack + 0.5, 1.0), needed)
     overflows = source.overflow <= min(source.hold, reach)
     chain = _chain(law, source.loss, source.ack_every, top, overflows, needed)
     return chain.packets / chain.seconds(source)
@@ -117,7 +117,7 @@ def goodput(source: Source, law: Recovery) -> float:
 
 @functools.lru_cache(maxsize=32)
 def _chain(
-    law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: int
+    law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
     """Flows that differ in their times only share the chain, which knows none."""
     return _Chain(law, loss, ack_every, top, overflows, needed)
@@ -127,7 +127,7 @@ class _Chain:
     """Windows ``w`` on a grid up to ``top``, and the chain of loss events on it.
 
     ``overflows``: at the top the buffer drops a packet; else the top is held until one is lost.
-    ``needed``: duplicate ACKs after which a loss is seen.  ``packets`` are those of one event.
+    ``needed``: duplicate ACKs after which a loss is seen, on average.  ``packets``: of one event.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class _Chain:
         ack_every: float,
         top: float,
         overflows: bool,
-        needed: int,
+        needed: float,
     ) -> None:
         self.law, self.loss, self.ack_every = law, loss, ack_every
         self.overflows, self.needed = overflows, needed
@@ -268,7 +268,11 @@ class _Chain:
         # the others needed arrive, and every retransmission: lost with p, its second copy arrives
         again = p * arrive
         whole: Floats = (again + arrive) ** after
-        return arrive * (whole - _fewer(self.needed, after, again, arrive))
+        low, part = int(self.needed), self.needed % 1
+        few = (1 - part) * _fewer(low, after, again, arrive)
+        if part:
+            few = few + part * _fewer(low + 1, after, again, arrive)
+        return arrive * (whole - few)
 
 
 def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:

@@ -152,7 +152,8 @@ def hold_window(
 @dataclass(frozen=True)
 class Flow:
     """One source.  ``ack_every`` is 2 with delayed ACKs; ``alpha`` and ``over_estimate`` are
-    Vegas's.  None stands for ``coarse_timeout`` and for the law's own window factor.
+    Vegas's.  None stands for ``coarse_timeout`` (queueing adds to it) and for the law's own window
+    factor.
     """
 
     law: str
@@ -187,7 +188,8 @@ def throughput(
     if flow.decrease is not None:
         law = dataclasses.replace(law, decrease=flow.decrease)
     R = flow.rtt + queueing
-    T_0 = float(coarse_timeout(R)) if flow.timeout is None else flow.timeout
+    T_0 = float(coarse_timeout(flow.rtt)) if flow.timeout is None else flow.timeout
+    T_0 += queueing
     hold = flow.max_window
     if flow.law == "vegas":
         own = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
@@ -208,7 +210,8 @@ class Share:
 
     ``status``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the
     mean queue settles below the buffer) or ``buffer-limited`` (it stays full, and ``loss`` is
-    more than the random one); ``failed`` if the residual (pkt/s over capacity) is not small.
+    more than the random one); ``failed``, with NaN rates, if the residual (sum over capacity, less
+    1) is not small, as where neither loss nor a buffer stops loss-based flows.
     """
 
     rates: Floats
@@ -254,9 +257,10 @@ def share(
         queueing = _root(lambda q: excess(q, p), full if math.isfinite(full) else 0.01, math.inf)
     found = dict(zip(kinds, rates(queueing, loss), strict=True))
     residual = excess(queueing, loss)
+    result = np.array([found[flow] for flow in flows])
     if status != "loss-limited" and not abs(residual) < 1e-6:
-        status = "failed"
-    return Share(np.array([found[flow] for flow in flows]), queueing, loss, residual, status)
+        return Share(np.full_like(result, np.nan), queueing, loss, residual, "failed")
+    return Share(result, queueing, loss, residual, status)
 
 
 def _root(falling: Callable[[float], float], guess: float, high: float) -> float:
