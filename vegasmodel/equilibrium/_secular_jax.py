@@ -1,8 +1,7 @@
 """The steady state in JAX: under jit, vmap and grad, on CPU and GPU, to 1e-11.
 
 The method of ``_secular_kernel.py`` on whole arrays, with its quadratic steps: float64 first, then
-with a sum of rates that carries the remainders of its quotients and additions.  XLA may fuse a
-product into a following sum, which leaves everything here unchanged: each product is exact.
+with a sum of rates that carries the remainders of its quotients and additions.
 
 Derivatives come from the implicit function theorem in a ``custom_jvp``: one closed line, forward
 and reverse.  A general root finder (optimistix) would differentiate the same way, but iterates
@@ -23,7 +22,6 @@ ROUGH_PASSES = 60
 EXACT_PASSES = 80
 
 two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
-quotient: Any = kernel.quotient
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
@@ -99,6 +97,20 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     y = jnp.where(present | (y > 0), y, jnp.inf)  # an absent flow beyond Delta: rate 0
     status = jnp.where(done, kernel.OK, kernel.NOT_CONVERGED)
     return top + gap, y, gap, passes, jnp.where(good, status, kernel.INVALID)
+
+
+def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
+    """``kernel.quotient`` that withstands XLA, which may fuse any product into a sum after it.
+
+    Shortening by ``reduce_precision`` makes the products of halves exact, fused or not, and
+    stands between the product in q and the sums that q enters.
+    """
+    inverse = 1.0 / s
+    q = jax.lax.reduce_precision(a * inverse, 11, 50)
+    qh, sh = (jax.lax.reduce_precision(v, 11, 25) for v in (q, s))
+    ql, sl = q - qh, s - sh
+    rest = (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
+    return q, (rest - q * e) * inverse, inverse
 
 
 def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:

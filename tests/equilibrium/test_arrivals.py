@@ -1,0 +1,160 @@
+"""Arrival order: the exact recursion, Bonald's form, the large-n behaviour, and bands."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from vegasmodel.equilibrium import arrivals, bands, secular
+
+
+def test_two_flows_stand_in_the_golden_ratio():
+    rates = arrivals.arrive([1.0, 1.0], 1.0).rates
+    assert rates[1] / rates[0] == pytest.approx((1 + math.sqrt(5)) / 2, rel=1e-15)
+
+
+def test_recursion_solves_its_equation_for_every_number_of_flows():
+    n, alpha, c = 1000, 3.0, 250.0
+    state = arrivals.arrive(np.full(n, alpha), c)
+    assert state.status == 0
+    assert state.x[0] == 0.0
+    np.testing.assert_array_equal(state.x[1:], state.delays[:-1])
+    for i in range(2, n + 1):  # (6) of the first i flows
+        total = math.fsum(alpha / (state.delays[i - 1] - state.x[:i]))
+        assert abs(total / c - 1) < 1e-12
+        if i % 200 == 0:
+            rates = arrivals.arrive(np.full(i, alpha), c).rates
+            assert abs(math.fsum(rates) / c - 1) < 1e-12
+    assert abs(math.fsum(state.rates) / c - 1) < 1e-12
+    assert np.all(np.diff(state.rates) > 0)  # late flows win
+
+
+def test_bonald_breaks_the_papers_own_equation():
+    for n in (2, 5, 20, 100):
+        x, rates = arrivals.bonald(n, 2.0, 50.0)
+        s = [sum(1 / j for j in range(1, i + 1)) for i in range(n + 1)]
+        np.testing.assert_allclose(x, [2.0 / 50.0 * i * s[i] for i in range(n)], rtol=1e-13)
+        # the paper's own Delta and x give these rates by (5); they fall short of c
+        np.testing.assert_allclose(rates, 2.0 / (2.0 / 50.0 * n * s[n] - x), rtol=1e-12)
+        assert rates.sum() < 0.9 * 50.0
+    assert arrivals.bonald(2, 2.0, 50.0)[1].sum() == pytest.approx(50.0 * 5 / 6, rel=1e-15)
+    # figure 2, n = 20: by the printed form the last rate is n S_n/(S_n + 1 - 1/n) times the first
+    rates, s = arrivals.bonald(20, 1.0, 1.0)[1], sum(1 / j for j in range(1, 21))
+    assert rates[-1] / rates[0] == pytest.approx(20 * s / (s + 1 - 1 / 20), rel=1e-13)
+
+
+def test_asymptotics_close_in_at_the_stated_order():
+    errors = []
+    for n in (30, 300, 3000):
+        state, known = arrivals.arrive(np.ones(n), 1.0), arrivals.asymptotes(n, 1.0, 1.0)
+        log = math.log(n)
+        level, stated = state.delays[-1] / n - log, known.delay / n - log
+        errors.append(abs(level - stated) * log**2)
+        rates = arrivals.bonald(n, 1.0, 1.0)[1]
+        bonald = arrivals.asymptotes(n, 1.0, 1.0, "bonald")
+        assert 1 / rates[0] == pytest.approx(bonald.delay, rel=2 / n)
+        assert rates[-1] == pytest.approx(bonald.last, rel=2 / n)
+        assert abs(rates.sum() - bonald.total) < 1 / log**3
+        assert state.rates[-1] == pytest.approx(known.last, rel=2 / log**2)
+        # how far apart: one alpha/c a flow, less (pi^2/6 - 1)/ln n
+        apart = (1 / rates[0] - state.delays[-1]) / n
+        assert apart == pytest.approx(1 - arrivals.BEND / log, abs=2 / log**2)
+    assert max(errors) < 2.0  # |C - stated| = O(1/ln^2 n)
+    with pytest.raises(ValueError, match="one of"):
+        arrivals.asymptotes(5, 1.0, 1.0, "other")
+
+
+def test_any_parameters_per_flow_and_batches():
+    rng = np.random.default_rng(1)
+    alpha, rtt, c = (
+        rng.uniform(1, 5, (4, 6)),
+        rng.uniform(0.01, 0.2, (4, 6)),
+        rng.uniform(50, 500, 4),
+    )
+    for variant in secular.VARIANTS:
+        batch = arrivals.arrive(alpha, c, rtt=rtt, variant=variant)
+        for k in range(4):
+            one = arrivals.arrive(alpha[k], c[k], rtt=rtt[k], variant=variant)
+            np.testing.assert_array_equal(batch.rates[k], one.rates)
+            x = 0.0
+            for i in range(6):  # each step is a steady state of the flows so far
+                assert one.x[i] == x
+                x = secular.queueing_delay(
+                    alpha[k, : i + 1], one.x[: i + 1], c[k], rtt[k, : i + 1], variant
+                )
+        scaled = arrivals.arrive(alpha, c / 3, rtt=rtt * 3, variant=variant)
+        np.testing.assert_allclose(scaled.rates * 3, batch.rates, rtol=1e-11)
+
+
+@pytest.mark.parametrize("variant", secular.VARIANTS)
+def test_alpha_equal_beta_is_the_recursion(variant):
+    rng = np.random.default_rng(2)
+    alpha, rtt = rng.uniform(1, 4, 7), rng.uniform(0.02, 0.2, 7)
+    plain = arrivals.arrive(alpha, 300.0, rtt=rtt, variant="paper")
+    banded = arrivals.arrive(alpha, 300.0, beta=alpha, rtt=rtt, variant="paper")
+    np.testing.assert_allclose(banded.rates, plain.rates, rtol=1e-14)
+    # with a dead band of one packet the point lies in the band of its own over-estimates
+    point = arrivals.arrive(alpha, 300.0, beta=alpha, rtt=rtt, variant=variant)
+    band = bands.equilibria(alpha, alpha, point.x, 300.0, rtt=rtt, variant=variant)
+    assert band.contains(point.rates, 1e-9) or variant != "paper"
+    low, high = band.rate_range
+    assert np.all(point.rates >= low * (1 - 1e-12))
+    assert np.all(point.rates <= high * (1 + 1e-12))
+
+
+def by_the_rule(alpha, beta, c, d, x=None):
+    """The arrivals as differential equation of windows, (1): up below alpha, down above beta."""
+    n = len(d)
+    w, over = np.zeros(n), np.zeros(n)
+    delay = 0.0
+    for i in range(n):
+        over[i] = delay if x is None else x[i]
+        w[i] = 1e-3
+        for _ in range(60_000):
+            now = slice(0, i + 1)
+            total = (w[now] / d[now]).sum()
+            delay = 0.0
+            if total > c:
+                delay = brentq(lambda q: (w[now] / (d[now] + q)).sum() - c, 0.0, 10.0)  # noqa: B023
+            diff = w[now] * (delay - over[now]) / (d[now] + delay)
+            move = np.where(diff < alpha, 1.0, np.where(diff > beta, -1.0, 0.0))
+            if not move.any():
+                break
+            w[now] += 2e-3 * move
+        else:
+            raise AssertionError("no rest")
+    return w / (d + delay), over
+
+
+@pytest.mark.parametrize("known_base", [True, False])
+def test_the_selected_point_is_where_the_rule_goes(known_base):
+    d, c, alpha, beta = np.array([0.03, 0.05, 0.04]), 40.0, 1.0, 3.0
+    x = np.zeros(3) if known_base else None
+    rates, over = by_the_rule(alpha, beta, c, d, x)
+    point = arrivals.arrive([alpha] * 3, c, beta=beta, rtt=d, x=x)
+    np.testing.assert_allclose(point.x, over, atol=2e-3)
+    np.testing.assert_allclose(point.rates, rates, rtol=0.02)
+
+
+def test_early_flows_win_without_over_estimation_and_late_ones_with_it():
+    """`boutremans` 4.1 and figure 7: 1 Mbit/s of 1000-byte packets, d = 0.2 s, ten flows."""
+    args = {"beta": 3.0, "rtt": 0.2}
+    known = arrivals.arrive(np.ones(10), 125.0, x=0.0, **args).rates
+    assert np.all(np.diff(known) <= 1e-12)  # several may have reached the upper edge
+    assert known[0] / known[-1] == pytest.approx(3.0, rel=1e-12)  # beta/alpha
+    wider = arrivals.arrive(np.ones(10), 125.0, x=0.0, beta=5.0, rtt=0.2).rates
+    assert wider[0] / wider[-1] > known[0] / known[-1]
+    measured = arrivals.arrive(np.ones(10), 125.0, **args).rates
+    assert measured[-1] > measured[0]
+    single = arrivals.arrive(np.ones(10), 125.0, beta=1.0, rtt=0.2).rates
+
+    def index(r):
+        return r.sum() ** 2 / (r.size * (r @ r))
+
+    assert index(single) < index(measured) < 1  # 4.2.2: the two effects compensate in part
+
+
+def test_bands_need_rtt():
+    with pytest.raises(ValueError, match="need rtt"):
+        arrivals.arrive([1.0, 1.0], 10.0, beta=3.0)

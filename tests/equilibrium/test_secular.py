@@ -1,0 +1,308 @@
+"""The steady-state solver: accuracy, invariants, JAX, flags."""
+
+import subprocess
+import sys
+from functools import partial
+
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from vegasmodel import equilibrium
+from vegasmodel.equilibrium import _secular_kernel as kernel
+from vegasmodel.equilibrium import secular, sensitivity
+
+RNG = np.random.default_rng(7)
+FAMILIES = ("uniform", "magnitudes", "close", "small at top", "cluster")
+
+
+def case(rng, family, n):
+    alpha, x, c = rng.uniform(0.5, 5.0, n), rng.uniform(0.0, 1.0, n), 10 ** rng.uniform(0, 5)
+    if family == "magnitudes":
+        alpha = 10 ** rng.uniform(-6, 6, n)
+    elif family == "close":
+        x = 3.0 * (1 - 1e-13 * rng.random(n))
+    elif family == "cluster":
+        x = np.repeat(rng.random(2), n)[:n] + 1e-10 * rng.random(n)
+    elif family == "small at top" and n > 1:
+        x[0], alpha[0] = x.max() + 10 ** rng.uniform(-13, 0), 1e-12
+        c = float((alpha[1:] / (x[0] - x[1:])).sum())  # the others fill the link
+    return alpha, x, c
+
+
+def exact_rates(alpha, x, c, gap):
+    """Rates to 50 digits.  The sign of the balance on both sides proves the root."""
+    with mpmath.workdps(60):
+        a, v = [mpmath.mpf(float(t)) for t in alpha], [mpmath.mpf(float(t)) for t in x]
+        d, g = [max(v) - t for t in v], mpmath.mpf(float(gap))
+
+        def balance(g):
+            return mpmath.fsum(p / (g + q) for p, q in zip(a, d, strict=True)) - mpmath.mpf(c)
+
+        for _ in range(6):
+            total = balance(g) + mpmath.mpf(c)
+            slope = mpmath.fsum(p / (g + q) ** 2 for p, q in zip(a, d, strict=True))
+            g += (total - c) / slope * total / c
+        assert (
+            balance(g * (1 - mpmath.mpf(10) ** -30)) > 0 > balance(g * (1 + mpmath.mpf(10) ** -30))
+        )
+        return [p / (g + q) for p, q in zip(a, d, strict=True)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rates_within_8_units_in_the_last_place(family):
+    rng = np.random.default_rng(FAMILIES.index(family))
+    for n in [1, 2, 3, 5, 8, 13, 20, 40, 100] * 4:
+        alpha, x, c = case(rng, family, n)
+        state = secular.solve(alpha, x, c)
+        assert state.status == 0
+        exact = exact_rates(alpha, x, c, state.gap)
+        for found, true in zip(state.rates, exact, strict=True):
+            assert abs(mpmath.mpf(float(found)) - true) <= 8 * np.spacing(float(true))
+
+
+def test_a_failure_is_flagged_and_a_true_one():
+    # the gap would need more digits than double-double has: flagged, not wrong
+    alpha, x = np.array([1e-80, 1.0, 1.0]), np.array([1.0, 0.5, 0.0])
+    state = secular.solve(alpha, x, 3.0)
+    assert state.status == secular.ILL_CONDITIONED
+    assert np.isnan(state.delay)
+    assert np.all(np.isnan(state.rates))
+    for bad in ([-1.0, 1.0], [np.nan, 1.0], [0.0, 0.0], [np.inf, 1.0]):
+        assert secular.solve(bad, [0.0, 1.0], 1.0).status == secular.INVALID
+    for c in (0.0, -1.0, np.nan, np.inf):
+        assert secular.solve([1.0, 1.0], [0.0, 1.0], c).status == secular.INVALID
+    mixed = secular.solve([[1.0, 1.0], [1.0, np.nan]], 0.0, 1.0)
+    assert mixed.status.tolist() == [0, secular.INVALID]
+    assert mixed.rates[0].tolist() == [0.5, 0.5]
+
+
+def test_misuse_is_a_value_error():
+    with pytest.raises(ValueError, match="needs rtt"):
+        secular.rates([1.0], [0.0], 1.0, variant="linux")
+    with pytest.raises(ValueError, match="one of paper"):
+        secular.rates([1.0], [0.0], 1.0, variant="bsd")
+    with pytest.raises(ValueError, match="no flow"):
+        secular.rates([], [], 1.0)
+    with pytest.raises(ValueError, match="shape"):
+        secular.rates([1.0, 2.0], [0.0, 0.0, 0.0], 1.0)
+
+
+def test_compiled_and_interpreted_give_the_same_bits(monkeypatch):
+    rng = np.random.default_rng(3)
+    for variant in ("paper", "linux"):
+        for family in FAMILIES:
+            cases = [case(rng, family, 60) for _ in range(8)]
+            alpha, x, c = (np.array(part) for part in zip(*cases, strict=True))
+            rtt = rng.uniform(0.01, 0.3, alpha.shape)
+            monkeypatch.setattr(secular, "_INTERPRETED", 10**9)
+            secular._compiled.cache_clear()
+            slow = secular.solve(alpha, x, c, rtt, variant)
+            monkeypatch.setattr(secular, "_INTERPRETED", 0)
+            fast = secular.solve(alpha, x, c, rtt, variant)
+            for one, other in zip(slow, fast, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+def test_threads_and_chunks_change_no_bit(monkeypatch):
+    rng = np.random.default_rng(4)
+    alpha, x = rng.uniform(1, 4, 3 * kernel.CHUNK + 5), rng.random(3 * kernel.CHUNK + 5)
+    monkeypatch.setattr(secular, "_INTERPRETED", 0)
+    one = secular.solve(alpha, x, 1e4)
+    monkeypatch.setattr(secular, "_THREADED", 100)
+    for one_, other in zip(one, secular.solve(alpha, x, 1e4), strict=True):
+        np.testing.assert_array_equal(one_, other)
+    assert abs(one.residual) < 1e-15
+
+
+def test_the_command_line_path_imports_neither_numba_nor_jax():
+    code = (
+        "import sys, vegasmodel as vm; r = vm.equilibrium.rates([1.0] * 20, [0.0] * 20, 10.0);"
+        "assert abs(r.sum() - 10) < 1e-13; assert not {'numba', 'jax', 'scipy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+flows = st.integers(1, 12).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.floats(0.1, 50.0), min_size=n, max_size=n),
+        st.lists(st.floats(0.0, 0.5), min_size=n, max_size=n),
+        st.lists(st.floats(0.001, 0.5), min_size=n, max_size=n),
+    )
+)
+capacity = st.floats(1.0, 1e5)
+variants = st.sampled_from(secular.VARIANTS)
+quick = settings(deadline=None, max_examples=60, derandomize=True)
+
+
+@quick
+@given(flows, capacity, variants, st.floats(0.01, 100.0), st.randoms(use_true_random=False))
+def test_invariants(case, c, variant, scale, random):
+    alpha, x, rtt = (np.array(part) for part in case)
+    state = secular.solve(alpha, x, c, rtt, variant)
+    assert state.status == 0
+    assert state.rates.sum() == pytest.approx(c, rel=1e-13)  # capacity
+    assert state.delay > x.max() or state.gap > 0
+    order = list(range(alpha.size))
+    random.shuffle(order)
+    permuted = secular.rates(alpha[order], x[order], c, rtt[order], variant)
+    np.testing.assert_allclose(permuted, state.rates[order], rtol=2e-14)
+    slower = secular.solve(alpha, x * scale, c / scale, rtt * scale, variant)  # time
+    np.testing.assert_allclose(slower.rates, state.rates / scale, rtol=1e-11)
+    larger = secular.solve(alpha * scale, x, c * scale, rtt, variant)  # packets
+    np.testing.assert_allclose(larger.rates, state.rates * scale, rtol=1e-11)
+    # r_i = alpha/(Delta - x_i), or Linux's form, flow by flow
+    y = state.gap + (x.max() - x)
+    held = state.rates * y * (1 + (y / (rtt + x) if variant == "linux" else 0))
+    np.testing.assert_allclose(held, alpha, rtol=1e-14)
+
+
+@quick
+@given(flows, capacity, variants, st.floats(1e-3, 0.1))
+def test_own_over_estimate_helps_and_hurts_the_others(case, c, variant, more):
+    alpha, x, rtt = (np.array(part) for part in case)
+    before = secular.rates(alpha, x, c, rtt, variant)
+    x[0] += more
+    after = secular.rates(alpha, x, c, rtt, variant)
+    slack = 1e-14
+    assert after[0] >= before[0] * (1 - slack)
+    assert np.all(after[1:] <= before[1:] * (1 + slack))
+    if alpha.size > 1 and alpha[0] / alpha[1:].sum() < 10 and c < 1e3:
+        assert after[0] > before[0]
+
+
+@quick
+@given(flows, capacity)
+def test_reductions(case, c):
+    alpha, x, rtt = (np.array(part) for part in case)
+    np.testing.assert_allclose(  # x = 0: in proportion to alpha, and Delta = sum alpha/c
+        secular.rates(alpha, 0.0, c), c * alpha / alpha.sum(), rtol=1e-14
+    )
+    assert secular.queueing_delay(alpha, 0.0, c) == pytest.approx(alpha.sum() / c, rel=1e-14)
+    assert secular.rates(alpha[:1], x[:1], c)[0] == pytest.approx(c, rel=1e-15)
+    np.testing.assert_array_equal(
+        secular.rates(alpha, x, c, variant="ns2"), secular.rates(alpha, x, c)
+    )
+    # a long rtt: dividing by base or by RTT is the same, but for Delta/base
+    far = secular.solve(alpha, x, c, rtt * 1e9, "linux")
+    change = np.abs(far.rates / secular.rates(alpha, x, c) - 1).max()
+    assert change <= 1e-14 + 2 * float(far.delay) / (1e9 * rtt.min())
+    padded = secular.rates(np.append(alpha, 0.0), np.append(x, 99.0), c)
+    np.testing.assert_array_equal(padded[:-1], secular.rates(alpha, x, c))
+    assert padded[-1] == 0.0
+
+
+def test_shapes_broadcast():
+    state = secular.solve(np.ones((4, 1, 3)), np.zeros((5, 3)), np.full((4, 5), 9.0))
+    assert state.rates.shape == (4, 5, 3)
+    assert state.delay.shape == state.status.shape == (4, 5)
+    assert secular.queueing_delay(2.0, np.zeros(3), 9.0) == pytest.approx(6 / 9)
+    assert equilibrium.rates is secular.rates
+
+
+@pytest.mark.parametrize("variant", ["paper", "linux"])
+def test_jax_agrees_to_1e_11(variant):
+    rng = np.random.default_rng(5)
+    with jax.enable_x64(True):
+        solve = jax.jit(jax.vmap(lambda *a: secular.solve(*a, variant)))
+        for family in FAMILIES:
+            cases = [case(rng, family, 20) for _ in range(40)]
+            alpha, x, c = (np.array(part) for part in zip(*cases, strict=True))
+            rtt = rng.uniform(0.01, 0.3, alpha.shape)
+            found = solve(*map(jnp.asarray, (alpha, x, c, rtt)))
+            assert isinstance(found.rates, jax.Array)
+            assert not np.any(found.status)
+            expected = secular.solve(alpha, x, c, rtt, variant)
+            np.testing.assert_allclose(found.rates, expected.rates, rtol=1e-11)
+            np.testing.assert_allclose(found.delay, expected.delay, rtol=1e-13)
+        # the same shapes again, so nothing to compile: one case with a NaN, one padded
+        alpha[0, 3], alpha[1, 5], x[1, 5] = np.nan, 0.0, 99.0
+        found = solve(*map(jnp.asarray, (alpha, x, c, rtt)))
+        assert found.status[:2].tolist() == [secular.INVALID, 0]
+        assert np.isnan(found.delay[0])
+        assert found.rates[1, 5] == 0.0
+        np.testing.assert_allclose(found.rates[1].sum(), c[1], rtol=1e-13)
+
+
+def test_jax_wants_64_bits():
+    with pytest.raises(ValueError, match="64-bit"):
+        secular.rates(jnp.ones(3), jnp.zeros(3), 1.0)
+
+
+def test_linux_gradients():
+    alpha, x, c = np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.01, 0.03]), 100.0
+    rtt = np.array([0.05, 0.1, 0.02])
+    with jax.enable_x64(True):
+        args = tuple(map(jnp.asarray, (alpha, x, c, rtt)))
+        every = (0, 1, 2, 3)
+        rates = partial(secular.rates, variant="linux")
+        both = jax.jit(lambda *a: (jax.jacrev(rates, every)(*a), jax.jacfwd(rates, every)(*a)))
+        reverse, forward = jax.tree.map(np.asarray, both(*args))
+        curved = jax.jit(jax.hessian(lambda v: secular.queueing_delay(alpha, v, c)))(args[1])
+        curved = np.asarray(curved)
+    for a, b in zip(reverse, forward, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    for k, value in enumerate((alpha, x, np.array(c), rtt)):
+        for i in np.ndindex(value.shape):
+            step = 1e-6 * (value[i] + 0.01)
+            ends = []
+            for sign in (1, -1):
+                moved = [alpha, x, np.array(c), rtt]
+                moved[k] = value.copy()
+                moved[k][i] += sign * step
+                ends.append(rates(*moved))
+            central = (ends[0] - ends[1]) / (2 * step)
+            scale = np.abs(reverse[k]).max()
+            np.testing.assert_allclose(reverse[k][(..., *i)], central, rtol=1e-6, atol=1e-6 * scale)
+    np.testing.assert_allclose(curved.sum(axis=1), 0.0, atol=1e-9 * np.abs(curved).max())
+
+
+def test_sensitivities_agree_with_autodiff_and_central_differences():
+    rng, m, n = np.random.default_rng(11), 1000, 6
+    alpha, x = rng.uniform(0.5, 5.0, (m, n)), rng.uniform(0.0, 0.1, (m, n))
+    c = 10 ** rng.uniform(0.5, 3.0, m)
+    state = secular.solve(alpha, x, c)
+    cross = sensitivity.cross(alpha, x, c)
+    with jax.enable_x64(True):
+        jacobian = jax.jit(jax.vmap(jax.jacrev(lambda v, a, k: secular.rates(a, v, k))))
+        auto = jacobian(*map(jnp.asarray, (x, alpha, c))) / state.rates[..., None]
+    # relative to the largest entry of the case: some (8) are 1e-9 of it
+    scale = np.abs(cross).max(axis=(1, 2), keepdims=True)
+    assert np.max(np.abs(np.asarray(auto) - cross) / scale) < 1e-11
+    np.testing.assert_allclose(auto, cross, rtol=1e-6)
+    own = sensitivity.own(alpha, x, c)
+    np.testing.assert_allclose(np.diagonal(cross, axis1=1, axis2=2), own, rtol=1e-14)
+    y = state.gap[:, None] + (x.max(axis=1, keepdims=True) - x)
+    for k in range(n):
+        step = 1e-5 * y.min(axis=1)  # of the smallest scale of the case
+        up, down = x.copy(), x.copy()
+        up[:, k] += step
+        down[:, k] -= step
+        width = (up[:, k] - down[:, k])[:, None]
+        central = (secular.rates(alpha, up, c) - secular.rates(alpha, down, c)) / width
+        error = np.abs(central / state.rates - cross[:, :, k]) / scale[:, :, 0]
+        assert error.max() < 1e-6
+    # (9): r = alpha/(Delta - x) with x held
+    moved = alpha / (y * (1 + 1e-5)), alpha / (y * (1 - 1e-5))
+    central = (moved[0] - moved[1]) / (2e-5 * y) / state.rates
+    np.testing.assert_allclose(sensitivity.delay(alpha, x, c), central, rtol=1e-6)
+
+
+def test_printed_sensitivities():
+    rng = np.random.default_rng(12)
+    x, c = rng.uniform(0.0, 0.1, (50, 5)), 200.0
+    state = secular.solve(3.0, x, c)
+    y = state.gap[:, None] + (x.max(axis=1, keepdims=True) - x)
+    np.testing.assert_allclose(sensitivity.own_printed(y), sensitivity.own(3.0, x, c), rtol=1e-11)
+    np.testing.assert_allclose(sensitivity.delay_printed(y), sensitivity.delay(3.0, x, c))
+    off = ~np.eye(5, dtype=bool)
+    derived, printed = sensitivity.cross(3.0, x, c)[:, off], sensitivity.cross_printed(y)[:, off]
+    assert np.max(np.abs(printed / derived - 1)) > 0.1  # (8) as printed is wrong ...
+    even = np.full((1, 5), 0.2)
+    np.testing.assert_allclose(  # ... but where all y are equal
+        sensitivity.cross_printed(even)[:, off], np.full((1, 20), -1.0), rtol=1e-14
+    )
