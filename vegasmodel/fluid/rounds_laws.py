@@ -197,6 +197,7 @@ def cut(f: Record) -> bool:
         f.cwnd, f.next = 1.0, f.acked
         return False  # go back: the window itself sends the hole
     f.phase = RECOVERY
+    f.worried = 2.0
     f.inflated = 0.0 if scoreboard(f) else 3.0
     f.pipe = f.high - f.acked - 3.0
     f.mend = f.acked + 1.0

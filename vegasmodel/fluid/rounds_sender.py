@@ -251,26 +251,34 @@ def _duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> 
 @jit
 def _filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
     """The first hole fills: the ACK jumps to the next one, or to everything received."""
+    ns2_vegas = f.law == VEGAS and f.variant != LINUX
     acks = min(_slice(p, now, step), holes[0, 1] - f.acked)
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
-    elif not scoreboard(f):
+    if ns2_vegas or (f.phase == RECOVERY and not scoreboard(f)):
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
-    first = p.first
-    _take(f, p, acks, now, False)
+    first, sent_at = p.first, holes[0, 2]
+    _take(f, p, acks, now, f.variant == LINUX)
     f.delivered += fill(f, holes, first, acks)
     f.next = max(f.next, f.acked)
     f.deadline = end + f.backoff * f.rto
-    if f.phase == RECOVERY and f.acked < f.recover and f.holes > 0 and f.law != RENO:
-        _partial(f, holes, now, end, acks)
+    if ns2_vegas:
+        if f.acked > f.round_end:
+            end_round(f, end, f.next - f.acked + 1.0)
+        if f.acked > first + acks:  # the ACK speaks for a packet that was sent once: a sample
+            f.rtt_sum += f.rtt_last if f.phase == RECOVERY else end - sent_at
+            f.rtt_count += 1.0
+    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0 and f.law != RENO
+    if stays and _partial(f, holes, now, end, acks):
         return end
-    if f.law == VEGAS:
-        _late_round(f, end, acks)
     counts = f.phase == OPEN or not scoreboard(f)
+    if f.phase == RECOVERY and f.law == VEGAS and f.variant == LINUX:
+        f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
+        f.rtt_count = 0.0
     f.phase, f.inflated, f.dups = OPEN, 0.0, 0.0
     swell = doubling(f)
-    if counts and (f.law != VEGAS or f.variant != LINUX):
+    if counts:
         grow(f, acks)
     free = room(f, now)
     _leave(f, free, free if swell and acks > 1.0 else acks)
@@ -278,27 +286,20 @@ def _filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> flo
 
 
 @jit
-def _late_round(f: Record, now: float, acks: float) -> None:
-    """Vegas, when an ACK jumps over a filled hole: the decision, then the sample of that ACK."""
-    if f.acked > f.round_end:
-        if f.variant == LINUX:  # begins a new cycle after the loss
-            f.rtt_count = 0.0
-        end_round(f, now, f.next - f.acked + 1.0)
-    f.rtt_sum += acks * f.rtt_last
-    f.rtt_count += acks
-    f.rtt_min = min(f.rtt_min, f.rtt_last)
-
-
-@jit
-def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> None:
-    """A partial ACK in recovery: more is missing."""
+def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> bool:
+    """A partial ACK in recovery: more is missing.  False: the sender does not see that."""
     if scoreboard(f):
         f.pipe -= 2.0 * acks
         _mend(f, holes, room(f, now))
-        return
+        return True
+    if f.law == VEGAS:  # looks twice for a packet that is out for too long
+        f.worried -= 1.0
+        if f.worried < 0.0 or not overdue(f, end - holes[0, 2]):
+            return False
     _again(f, end)
     f.inflated = 0.0
     _leave(f, min(room(f, now), 2.0), 0.0)
+    return True
 
 
 @jit

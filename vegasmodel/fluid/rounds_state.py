@@ -72,6 +72,7 @@ FLOW = np.dtype(
         ("rtt_count", "f8"),
         ("rtt_min", "f8"),
         ("rtt_last", "f8"),
+        ("worried", "f8"),  # partial ACKs upon which it still looks for overdue packets
         ("smooth", "f8"),  # mean RTT and mean deviation, for Vegas's fine-grained timeout
         ("deviation", "f8"),
         # the retransmission timer, in ticks as BSD kept it
