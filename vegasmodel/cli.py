@@ -134,19 +134,27 @@ def simulate(
 def measure(
     scenario: File,
     engine: Annotated[str, typer.Option(help="Packet-level simulator.")] = "ns2",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the first run over time as a trace (.parquet).")
+    ] = None,
     json: Json = False,
     plot: Plot = None,
     flows: PerFlow = True,
 ) -> None:
     """Run the packet-level simulator and report what it measured.
 
-    Example: vegasmodel measure mixed.toml
+    Example: vegasmodel measure mixed.toml --out mixed.parquet
     """
-    from vegasmodel.comparison import run_engine
+    from vegasmodel.comparison import record_engine, run_engine
+    from vegasmodel.console import output_path
     from vegasmodel.scenario import load
 
     _check_picture(plot)
+    if out is not None:
+        output_path(out, "--out", (".parquet",))
     case = load(scenario)
+    if out is not None:
+        record_engine(case, engine).write(out)
     _show(case, [run_engine(case, engine)], json=json, plot=plot, flows=flows)
 
 

@@ -18,6 +18,8 @@ from vegasmodel.units import FieldError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from vegasmodel.packets.trace import Trace
+
 ENGINES = ("ns2",)
 
 
@@ -28,6 +30,15 @@ def run_engine(scenario: Scenario, engine: str = "ns2") -> Prediction:
     from vegasmodel.packets import ns2
 
     return ns2.run(scenario)
+
+
+def record_engine(scenario: Scenario, engine: str = "ns2") -> Trace:
+    """One run of the simulator over time.  ``FieldError`` for an unknown engine."""
+    if engine not in ENGINES:
+        raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
+    from vegasmodel.packets import ns2_trace
+
+    return ns2_trace.record(scenario)
 
 
 @dataclass(frozen=True)
