@@ -44,9 +44,10 @@ def matches(head: bytes) -> bool:
 def read(source: Source) -> Trace:
     """Read the whole file in blocks.  Raises ``TraceError`` with the line."""
     from vegasmodel.packets.readers import ns2_kernel as kernel  # Numba loads here
+    from vegasmodel.packets.readers.ns2_words import MAX_LINE
 
     tables, bins = _tables(), Bins()
-    buffer: Any = np.empty(BLOCK + kernel.MAX_LINE + 1, dtype=np.uint8)
+    buffer: Any = np.empty(BLOCK + MAX_LINE + 1, dtype=np.uint8)
     source.file.seek(0)
     kept, final = 0, False
     while not final:
@@ -80,6 +81,9 @@ def _tables() -> Any:
         link_slots=np.full(SLOTS, -1, dtype=np.int64),
         sent_key=np.full((SENT_SLOTS, 2), -1, dtype=np.int64),
         sent_time=np.full(SENT_SLOTS, np.nan),
+        words=np.zeros(24, dtype=np.int64),
+        event=np.zeros(12, dtype=np.int64),
+        when=np.zeros(1),
     )
 
 

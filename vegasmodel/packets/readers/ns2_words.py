@@ -1,0 +1,229 @@
+"""The words of an ns-2 trace, from bytes to numbers, compiled by Numba.
+
+Integers of more than 18 digits are refused; times are exact to the last bit or the next.
+Numba's cache of ``ns2_kernel`` does not notice a change here: touch that file too.
+"""
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+MAX_LINE = 4096
+POWERS = 10.0 ** np.arange(23)
+TENS = 10 ** np.arange(19)
+# an event's numbers; the middle ones stand in the order of the line
+KIND, TYPE, AT, GOAL, BYTES, LABEL, NODE1, PORT1, NODE2, PORT2, NUMBER, PACKET = range(12)
+AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # what follows each of those
+# its type
+TCP, OTHER, ACK, ROUTING = range(4)
+# Without Numba's reference counts, which took half of the time; so nothing may be allocated.
+jit = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+
+
+@jit
+def _token(buf, i, end):
+    """Next run of non-blanks in ``[i, end)``."""
+    while i < end and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
+        i += 1
+    a = i
+    while i < end and buf[i] != 32 and buf[i] != 9 and buf[i] != 13:
+        i += 1
+    return a, i
+
+
+@jit
+def integer(buf, a, b):
+    """Value and whether it is one."""
+    negative = a < b and buf[a] == 45
+    if negative:
+        a += 1
+    if a == b or b - a > 18:
+        return 0, False
+    value = 0
+    for i in range(a, b):
+        digit = np.int64(buf[i]) - 48
+        if digit < 0 or digit > 9:
+            return 0, False
+        value = value * 10 + digit
+    return (-value if negative else value), True
+
+
+@jit
+def decimal(buf, a, b):
+    """Value and whether it is a finite decimal number."""
+    negative = a < b and buf[a] == 45
+    if negative:
+        a += 1
+    mantissa, scale, digits, point, i = 0, 0, 0, False, a
+    while i < b and (48 <= buf[i] <= 57 or (buf[i] == 46 and not point)):
+        if buf[i] == 46:
+            point = True
+        else:
+            digits += 1
+            if mantissa < 10**17:
+                mantissa = mantissa * 10 + np.int64(buf[i]) - 48
+                scale -= point
+            else:
+                scale += not point
+        i += 1
+    good = digits > 0
+    if i < b:
+        exponent, whole = _exponent(buf, i, b)
+        good = good and whole
+        scale += exponent
+    value = float(mantissa)
+    if -22 <= scale <= 0:
+        value /= POWERS[-scale]  # both are exact, and so the quotient is the nearest double
+    elif scale > 0:
+        value *= 10.0**scale
+    else:
+        value /= 10.0 ** (-scale)
+    return (-value if negative else value), good and np.isfinite(value)
+
+
+@jit
+def _exponent(buf, a, b):
+    """What stands after a number: ``e``, a sign or none, digits."""
+    if buf[a] != 101 and buf[a] != 69:
+        return 0, False
+    a += 1
+    if a < b and buf[a] == 43:
+        a += 1
+    exponent, good = integer(buf, a, b)
+    return exponent, good and abs(exponent) <= 400
+
+
+@jit
+def _address(buf, a, b):
+    """Node, port and whether good.  ``3.0`` is node 3; ``0.1.2.0`` is packed as a negative."""
+    dot = b - 1
+    while dot >= a and buf[dot] != 46:
+        dot -= 1
+    if dot < a:
+        node, good = integer(buf, a, b)
+        return node, -1, good and node >= 0
+    port, good = integer(buf, dot + 1, b)
+    node, flat = integer(buf, a, dot)
+    if flat:
+        return node, port, good and node >= 0
+    packed, part, levels, digits = 0, 0, 1, 0
+    for i in range(a, dot):
+        digit = np.int64(buf[i]) - 48
+        if buf[i] == 46 and digits > 0:
+            packed, part, levels, digits = packed * 4096 + part, 0, levels + 1, 0
+        elif 0 <= digit <= 9:
+            part, digits = part * 10 + digit, digits + 1
+        else:
+            return 0, 0, False
+        if part >= 4096 or levels > 4:
+            return 0, 0, False
+    good = good and digits > 0
+    return -2 - (packed * 4096 + part) * 8 - levels, port, good
+
+
+@jit
+def equal(buf, a, b, text):
+    """Whether ``buf[a:b]`` is ``text``."""
+    good = b - a == len(text)
+    for i in range(len(text)):
+        good = good and buf[a + i] == text[i]
+    return good
+
+
+@jit
+def split(buf, i, end, spans):
+    """Starts and ends of the first 12 words."""
+    n = 0
+    while n < 12:
+        a, i = _token(buf, i, end)
+        if a == i:
+            break
+        spans[2 * n], spans[2 * n + 1] = a, i
+        n += 1
+    return n
+
+
+@jit
+def _number(buf, i, after):
+    """Digits from i on with ``after`` behind them: value and what follows; -1 if they are not."""
+    first, value = i, 0
+    while 48 <= buf[i] <= 57:
+        value = value * 10 + np.int64(buf[i]) - 48
+        i += 1
+    good = buf[i] == after and 0 < i - first <= 18
+    return value, (i + 1 if good else -1)
+
+
+@jit
+def _seconds(buf, i, clock):
+    """A time of digits, a point and digits before a blank; what follows it, or -1."""
+    whole, first = _number(buf, i, 46)
+    value, after = _number(buf, first, 32) if first > 0 else (0, -1)
+    if after < 0 or after - i > 17:
+        return -1
+    digits = after - 1 - first
+    clock[0] = (whole * TENS[digits] + value) / POWERS[digits]
+    return after
+
+
+@jit
+def usual(buf, i, e, clock):
+    """Parse an event with single blanks, flat addresses and type tcp or ack; -1 if it is not.
+
+    At least ``MAX_LINE`` bytes must follow i.  Fills ``e`` and ``clock``; returns the next line.
+    """
+    kind = buf[i]
+    if not (kind == 43 or kind == 45 or kind == 114 or kind == 100) or buf[i + 1] != 32:
+        return -1
+    e[KIND] = kind
+    i = _seconds(buf, i + 2, clock)
+    for k in (AT, GOAL):
+        if i > 0:
+            e[k], i = _number(buf, i, 32)
+    if i < 0:
+        return -1
+    if buf[i] == 116 and buf[i + 1] == 99 and buf[i + 2] == 112 and buf[i + 3] == 32:
+        e[TYPE] = TCP
+    elif buf[i] == 97 and buf[i + 1] == 99 and buf[i + 2] == 107 and buf[i + 3] == 32:
+        e[TYPE] = ACK
+    else:
+        return -1
+    e[BYTES], i = _number(buf, i + 4, 32)
+    if i < 0 or buf[i + 7] != 32:
+        return -1
+    for k in range(i, i + 7):  # flags
+        if buf[k] <= 32:
+            return -1
+    i += 8
+    for k in range(LABEL, PACKET):
+        e[k], i = _number(buf, i, AFTER[k])
+        if i < 0:
+            return -1
+    e[PACKET], i = _number(buf, i, 10)
+    return i
+
+
+@jit
+def unusual(buf, w, e, clock):
+    """Parse the words of any event into ``e`` and ``clock``; whether it is one."""
+    e[KIND] = buf[w[0]]
+    clock[0], good = decimal(buf, w[2], w[3])
+    e[AT], good1 = integer(buf, w[4], w[5])
+    e[GOAL], good2 = integer(buf, w[6], w[7])
+    e[BYTES], good3 = integer(buf, w[10], w[11])
+    e[LABEL], good4 = integer(buf, w[14], w[15])
+    e[NODE1], e[PORT1], good5 = _address(buf, w[16], w[17])
+    e[NODE2], e[PORT2], good6 = _address(buf, w[18], w[19])
+    e[NUMBER], good7 = integer(buf, w[20], w[21])
+    e[PACKET], good8 = integer(buf, w[22], w[23])
+    e[TYPE] = OTHER
+    if equal(buf, w[8], w[9], b"ack"):
+        e[TYPE] = ACK
+    elif equal(buf, w[8], w[9], b"tcp"):
+        e[TYPE] = TCP
+    elif w[9] - w[8] > 2 and equal(buf, w[8], w[8] + 3, b"rtP"):
+        e[TYPE] = ROUTING
+    good = good and good1 and good2 and good3 and good4 and good5 and good6 and good7 and good8
+    return good and e[AT] >= 0 and e[GOAL] >= 0
