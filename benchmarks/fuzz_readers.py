@@ -53,15 +53,15 @@ def batch(task: tuple[int, str]) -> tuple[str, dict[str, int], float, int, list[
                 if "\n" in str(error) or len(str(error)) > 600:
                     reason = "message"
             except Exception as error:
+                outcomes["other"] += 1
                 reason = repr(error)[:200]
             took = time.process_time() - begun
             slowest = max(slowest, took)
             if took > SLOW:
                 reason = f"{took:.1f} s"
             if reason:
-                outcomes["wrong"] += 1
                 KEEP.mkdir(parents=True, exist_ok=True)
-                kept = KEEP / f"{name}-{seed}-{outcomes['wrong']}"
+                kept = KEEP / f"{name}-{seed}-{len(wrong)}"
                 kept.write_bytes(data)
                 wrong.append(f"{kept}: {reason}")
     return name, outcomes, slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, wrong
@@ -73,6 +73,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after")
     options = parser.parse_args()
     names = list(samples.every_format())
     batches = -(-options.count // BATCH)
@@ -87,10 +88,12 @@ def main() -> int:
             failed += len(wrong)
             for line in wrong:
                 print(line, flush=True)
+            if time.perf_counter() - begun > 60 * options.minutes:
+                break
     for name in names:
         print(f"{name:10} {dict(total[name])}, slowest {slowest[name]:.2f} s of CPU")
     print(
-        f"{batches * BATCH} inputs in {time.perf_counter() - begun:.0f} s, {failed} wrong, "
+        f"{sum(sum(each.values()) for each in total.values())} inputs in {time.perf_counter() - begun:.0f} s, {failed} wrong, "
         f"largest process {memory / 1e3:.0f} MB"
     )
     return 1 if failed else 0
