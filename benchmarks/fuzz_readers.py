@@ -92,8 +92,9 @@ def main() -> int:
                 break
     for name in names:
         print(f"{name:10} {dict(total[name])}, slowest {slowest[name]:.2f} s of CPU")
+    done = sum(sum(outcomes.values()) for outcomes in total.values())
     print(
-        f"{sum(sum(each.values()) for each in total.values())} inputs in {time.perf_counter() - begun:.0f} s, {failed} wrong, "
+        f"{done} inputs in {time.perf_counter() - begun:.0f} s, {failed} wrong, "
         f"largest process {memory / 1e3:.0f} MB"
     )
     return 1 if failed else 0
