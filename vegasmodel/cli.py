@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 app = typer.Typer(
-    help="How TCP Vegas and its rivals share a bottleneck: predicted, simulated, measured.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,6 +30,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write a picture (.png, .svg or .pdf).")]
 PerFlow = Annotated[bool, typer.Option("--flows", help="A row for every flow.")]
 File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from vegasmodel import __version__
+
+        typer.echo(f"vegasmodel {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """How TCP Vegas and its rivals share a bottleneck: predicted, simulated, measured."""
 
 
 class Shortfall(Exception):  # noqa: N818 - an outcome, not an error

@@ -6,7 +6,6 @@ Colours are those of Okabe and Ito, which colour-blind readers can tell apart; a
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,14 +37,12 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
 def save(fig: Figure, path: str | Path) -> None:
     """Write the picture whole or not at all; the format is that of the suffix."""
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(suffix=path.suffix, dir=path.parent)
-    os.close(handle)
+    temporary = path.with_name(f".{os.getpid()}-{path.name}")
     try:
         fig.savefig(temporary, dpi=150)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def plain(text: str) -> str:
