@@ -2,6 +2,7 @@
 
 import random
 import re
+import subprocess
 from pathlib import Path
 
 import dpkt
@@ -192,6 +193,24 @@ def test_ns2_events_agree_with_a_plain_loop():
     np.testing.assert_allclose(delivered(trace), [len(seen["1"]), len(seen["2"])])
     np.testing.assert_array_equal(total(trace, "loss"), [lost["1"], lost["2"]])
     assert trace.get("queue_max")[:, trace.links.index("2-3")].max() == most
+
+
+@pytest.mark.ns2
+def test_a_fresh_ns2_run_agrees_with_its_counters(tmp_path):
+    """Packets sent, sent again, highest ACK (from 0) and ACKs of a Vegas and a Reno source."""
+    script = samples.DATA / "ns2_two_flows.tcl"
+    done = subprocess.run(
+        ["ns", str(script), "12"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    counters = np.array([line.split() for line in done.stdout.splitlines()], dtype=int).T
+    events, variables = read(tmp_path / "out.tr"), read(tmp_path / "var.tr")
+    np.testing.assert_array_equal(total(events, "sent"), counters[0])
+    np.testing.assert_array_equal(total(events, "retransmits"), counters[1])
+    np.testing.assert_array_equal(total(events, "acks"), counters[3])
+    np.testing.assert_array_equal(total(variables, "retransmits"), counters[1])
+    np.testing.assert_allclose(delivered(variables), counters[2] + 1)
+    # the RTT that ns-2 traces is the same, in ticks of 10 ms
+    np.testing.assert_allclose(later(events, "rtt"), later(variables, "rtt"), atol=0.01)
 
 
 def test_ns2_variables_agree_with_ns2s_own_counters():

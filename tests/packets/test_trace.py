@@ -219,6 +219,21 @@ def test_prediction_counts_a_flow_only_while_it_is_active():
     np.testing.assert_allclose(silent.throughput, [40.0, 40.0])
 
 
+def test_base_rtt_is_the_sources_own_or_else_the_smallest_rtt_so_far():
+    own = np.column_stack([np.linspace(0.05, 0.04, 6), np.full(6, math.nan)])
+    least = np.column_stack([[0.07, 0.04, 0.06, 0.05, 0.05, 0.03], np.full(6, 0.08)])
+    rates, times = np.full((6, 2), 100.0), np.arange(1.0, 7.0)
+    seen = scenario(warmup=2.0, duration=5.0)
+    both = make(
+        "linux", times, ["a", "b"], {"throughput": rates, "base_rtt": own, "rtt_min": least}
+    )
+    np.testing.assert_array_equal(
+        measured.to_prediction(both, seen).base_rtt, [own[4, 0], math.nan]
+    )
+    packets = make("ns2", times, ["a", "b"], {"throughput": rates, "rtt_min": least})
+    np.testing.assert_array_equal(measured.to_prediction(packets, seen).base_rtt, [0.04, 0.08])
+
+
 def small_rates(rates, last=(6.0, 6.0)):
     times = np.arange(1.0, 7.0)
     static = {"first": [0.0, 0.0], "last": last}

@@ -22,7 +22,8 @@ def to_prediction(
 
     Throughput: packets delivered for the first time over the part of that time in which the
     member is active (its start to its stop, or to the flow's last packet if its size is finite).
-    ``base_rtt``: the source's own at the end; for sources that keep none, absent.  ``loss_rate``:
+    ``base_rtt``, Vegas sources only: their own at the end if the trace has it, else the smallest
+    RTT that the flow saw from its start, which is what a source takes for it.  ``loss_rate``:
     drops over packets sent; where the trace has no drops, retransmissions over them (``extra``
     says which).  ``flows`` maps member names to the trace's names; see ``match`` for the default.
 
@@ -154,14 +155,21 @@ def _mean(
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
-    values = trace.get("base_rtt")
-    if values is None:
+    """The source's own baseRTT at the end, or else the smallest RTT of the flow until then."""
+    own, smallest = trace.get("base_rtt"), trace.get("rtt_min")
+    if own is None and smallest is None:
         return None
     result = np.full(len(order), math.nan)
     for k, member in enumerate(scenario.members):
-        known = values[(weights[:, k] > 0) & ~np.isnan(values[:, order[k]]), order[k]]
-        if known.size and member.flow.law == "vegas":
-            result[k] = known[-1]
+        if member.flow.law != "vegas":
+            continue
+        inside = np.flatnonzero(weights[:, k] > 0)
+        if own is not None:
+            known = own[inside, order[k]]
+            known = known[~np.isnan(known)]
+            result[k] = known[-1] if known.size else math.nan
+        elif smallest is not None and inside.size:
+            result[k] = np.fmin.reduce(smallest[: inside[-1] + 1, order[k]])
     return result
 
 

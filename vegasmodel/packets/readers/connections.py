@@ -83,7 +83,7 @@ class Connections:
         self.source, self.bins = source, Bins()
         self.flows: dict[Key, Flow] = {}
         self.origin: float | None = None
-        self.now, self.pending = 0.0, 0
+        self.now, self.bin, self.pending = 0.0, 0, 0
 
     def clock(self, time: float, place: str) -> float:
         """Seconds since the first packet; small steps back are held."""
@@ -95,6 +95,7 @@ class Connections:
         self.now = max(elapsed, self.now)
         if self.now >= self.bins.end:
             self.bins.reach(self.now)
+        self.bin = self.bins.index(self.now)
         return self.now
 
     def data(self, key: Key, seq: int, size: int, headers: int, echo: int, place: str) -> Flow:
@@ -102,8 +103,7 @@ class Connections:
         time, flow = self.now, self.flows.get(key)
         if flow is None:
             flow = self._new(key, seq, place)
-        table, k = self.bins.flow, int((time - self.bins.begin) / self.bins.width)
-        i = flow.index
+        table, i, k = self.bins.flow, flow.index, self.bin
         step = (seq - flow.high) & 0xFFFFFFFF
         start = flow.high + (step if step < 0x80000000 else step - 0x100000000)
         end = start + size
@@ -135,7 +135,7 @@ class Connections:
     def ack(self, flow: Flow, number: int, stamp: int) -> None:
         """An ACK for ``flow``; ``stamp`` is its timestamp, or -1."""
         time, table = self.now, self.bins.flow
-        k, i = int((time - self.bins.begin) / self.bins.width), flow.index
+        i, k = flow.index, self.bin
         if not flow.acks:
             table[DELIVERED, i, :] = 0
         flow.acks += 1
@@ -174,13 +174,14 @@ class Connections:
         """A segment of a known flow was dropped."""
         flow = self.flows.get(key)
         if flow is not None:
-            self.bins.flow[LOST, flow.index, self.bins.index(self.now)] += size
+            self.bins.flow[LOST, flow.index, self.bin] += size
 
     def _new(self, key: Key, seq: int, place: str) -> Flow:
         if len(self.flows) == MAX_FLOWS:
             self.source.fail(place, "one flow more", f"at most {MAX_FLOWS} flows")
         if len(self.flows) == self.bins.flow.shape[1]:
             self.bins.grow_flows()
+            self.bin = self.bins.index(self.now)
         flow = self.flows[key] = Flow(len(self.flows), self.now, seq)
         return flow
 
