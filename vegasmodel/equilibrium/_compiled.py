@@ -49,26 +49,34 @@ def _remainder(a: float, q: float, s: float) -> float:
 
 
 def _compile(
-    scope: dict[str, Any], names: tuple[str, ...], suffix: str = "", *, threads: bool = False
+    scope: dict[str, Any],
+    names: tuple[str, ...],
+    suffix: str = "",
+    *,
+    threads: bool = False,
+    inline: str = "never",
 ) -> dict[str, Any]:
     """``scope`` with the named functions replaced by compiled ones that call one another.
 
     The suffix keeps apart in Numba's disk cache what is compiled from one source for two scopes.
     """
+    options = {"cache": True, "parallel": threads, "inline": inline, "error_model": "numpy"}
     scope = {**scope, "prange": numba.prange if threads else range}
     for name in names:
         copy = FunctionType(getattr(kernel, name).__code__, scope, name + suffix)
         copy.__qualname__, copy.__module__ = name + suffix, kernel.__name__
-        jit = numba.njit(_SIGNATURES.get(name), cache=True, parallel=threads, error_model="numpy")
-        scope[name] = jit(copy)
+        scope[name] = numba.njit(_SIGNATURES.get(name), **options)(copy)
     return scope
 
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
     """``solve_batch``; with threads the cases are shared among them, which costs milliseconds."""
-    scope = _compile({**vars(kernel), "remainder": _remainder}, (*_SCALAR, *_CHUNKED, *_CASE))
-    scope = _compile(scope, ("solve_batch",), "_threads" if threads else "", threads=threads)
+    scope = _compile({**vars(kernel), "remainder": _remainder}, _SCALAR)
+    # calls cost: each counts the references to its arrays, atomically
+    scope = _compile(scope, _CHUNKED, "_inline", inline="always")
+    scope = _compile(scope, _CASE, "_batch")
+    scope = _compile(scope, ("solve_batch",), "_threads" if threads else "_batch", threads=threads)
     return cast("Callable[..., None]", scope["solve_batch"])
 
 

@@ -182,7 +182,7 @@ def spread(
 def survey_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float, float, float, float]:
-    """``survey`` over every chunk.  Few flows need neither threads nor ``work``, here as below."""
+    """``survey`` over every chunk; few flows need neither threads nor ``work``, here as below."""
     if n <= CHUNK:
         return survey(alpha, x, rtt, linux, c, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -319,8 +319,7 @@ def first_gap(
     """(a proven lower bound of g, a first g to try) from the survey."""
     if linux:
         return least, max(least, reach - top)
-    # Jensen: the others' sum is at least B/(g + mean d), so the root of that is a lower bound
-    # (up to the rounding of the mean, which only costs a step)
+    # Jensen: the others' sum is at least B/(g + mean d), so its root is, but for rounding, a bound
     least, others = pole / c, total - pole
     g = least
     if others > 0.0:
@@ -347,10 +346,7 @@ def find_gap(
         else:
             rest, slope, bend = rough_all(alpha, x, rtt, linux, top, g, first, n, work)
             f = (head - c) + rest
-        if f > 0.0:
-            lower = g
-        else:
-            upper = g
+        lower, upper = (g, upper) if f > 0.0 else (lower, g)
         move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
         if move == 0.0 or not lower < g + move < upper:
             move = newton(c, rest, slope, f) if linux else one_pole(c, g, head, rest, slope, f)
