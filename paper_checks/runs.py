@@ -74,14 +74,20 @@ class Runs:
                 self.used[key] = self.stored[key]
             elif self.live or self.keep:
                 self.used[key] = _simulate(scenario)
+                if self.keep:  # what took minutes is not lost with the next failure
+                    _write(self.stored | self.used)
             else:
                 raise NoRun("no stored run: use --live")
         return _measured(self.used[key])
 
     def save(self) -> None:
         """Write what was used, and nothing else, so that stale runs go."""
-        entries = ",\n".join(f'"{key}": {json.dumps(self.used[key])}' for key in sorted(self.used))
-        FILE.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
+        _write(self.used)
+
+
+def _write(runs: dict[str, Any]) -> None:
+    entries = ",\n".join(f'"{key}": {json.dumps(runs[key])}' for key in sorted(runs))
+    FILE.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
 
 
 def _simulate(scenario: Scenario) -> dict[str, Any]:

@@ -45,6 +45,21 @@ NAMED = {
         *(f"section {n}" for n in ("2.4", "3.1.1", "3.1.3", "3.2.2", "3.2.3", "3.2.3.1")),
         *(f"section {n}" for n in ("3.2.3.2", "3.3.2.1", "3.3.2.2")),
     ],
+    "devendictis": [
+        *(f"equation {n}" for n in range(1, 18)),
+        *(f"figure {n}" for n in range(1, 5)),
+        *(f"section 3, {name}" for name in ("W_V(N)", "W_R(N)", "P_Reno", "W_V(a)", "W_R(a)", "a")),
+        *(f"section 3, {name}" for name in ("A_V", "Delta_a", "Delta_b", "B_V", "b", "B_th")),
+        *("section 3, Lambda_Vegas", "section 3, Lambda_Reno", "section 3, hypothesis 5"),
+        *(f"appendix A, {name}" for name in ("windows", "N", "P_Reno", "P_Vegas", "Delta", "a")),
+        *("section 1", "section 4, ratio Vegas/Reno at B = 5", "section 4"),
+    ],
+    "podlesny": [
+        *(f"equation {n}" for n in range(1, 8)),
+        *(f"figure {n}" for n in ("1", "2", "3", "4a", "4b", "5a", "5b", *range(6, 13))),
+        *(f"section IV-{letter}" for letter in "ACDEFGH"),
+        *("section II-B", "section III", "section V"),
+    ],
 }
 
 
@@ -108,6 +123,10 @@ def test_tolerances_of_numbers_are_small(checks: list[Check]) -> None:
         if check.verdict == "reproduced" and isinstance(check.printed, float):
             assert check.tolerance is not None
             assert check.tolerance <= abs(check.printed) / 3 + 0.05, check.item
+
+
+def test_every_paper_is_named() -> None:
+    assert set(NAMED) == set(paper_checks.PAPERS)
 
 
 def test_stored_runs_suffice(checks: list[Check]) -> None:

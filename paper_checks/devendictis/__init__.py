@@ -1,3 +1,5 @@
-"""Records of ``devendictis``."""
+"""``devendictis``: one Vegas and one Reno source.  Equations, then validation."""
 
-RECORDS = ()
+from paper_checks.devendictis import equations, validation
+
+RECORDS = (*equations.RECORDS, *validation.RECORDS)

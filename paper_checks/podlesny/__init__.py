@@ -1,3 +1,5 @@
-"""Records of ``podlesny``."""
+"""``podlesny``: NewReno and Vegas with RD network services.  Equations, then experiments."""
 
-RECORDS = ()
+from paper_checks.podlesny import equations, experiments
+
+RECORDS = (*equations.RECORDS, *experiments.RECORDS)
