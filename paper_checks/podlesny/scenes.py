@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vegasmodel.scenario import Scenario, load
 
-__all__ = ["CAPACITY", "figure_1", "queue", "windowed"]
+__all__ = ["CAPACITY", "figure_1", "parking_lot", "queue", "windowed"]
 
 FOLDER = Path(__file__).parent
 SCALE = 0.1  # of the paper's flows and capacity; buffers follow the capacity
@@ -58,3 +58,15 @@ def queue(which: str, n_rate: int, n_delay: int, newreno: int, vegas: int) -> Sc
         dataclasses.replace(f, count=k) for f, k in zip(base.flows, counts, strict=True) if k
     )
     return dataclasses.replace(base, links=(link,), flows=flows)
+
+
+@cache
+def parking_lot() -> Scenario:
+    """Section IV-H with DropTail: the file's flows, and 2 of each kind over each link alone."""
+    base = load(FOLDER / "parking-lot.toml")
+    cross = [
+        dataclasses.replace(flow, name=f"{flow.law} {link.name}", path=(link.name,))
+        for link in base.links
+        for flow in base.flows[:2]
+    ]
+    return dataclasses.replace(base, flows=(*base.flows, *cross))
