@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fluid.rounds import PARTS, Totals, run
+from vegasmodel.fluid.rounds import Totals, resolution, run
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import RateDelay, Scenario
@@ -41,7 +41,7 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def _assumptions(scenario: Scenario, spread: float, runs: int) -> tuple[Assumption, ...]:
-    groups, link = scenario.flows, scenario.links[0]
+    groups, link = scenario.flows, scenario.path(scenario.flows[0])[0]
     noisy = [g.name for g in groups if g.delay_noise > 0]
     late = [g.name for g in groups if g.delayed_ack]
     slow = [g.name for g in groups if scenario.access_rate(g) < 2.0 * link.capacity]
@@ -76,11 +76,18 @@ def _throughput(scenario: Scenario, totals: Totals) -> Floats:
     return rates
 
 
-def answer(scenario: Scenario, *, parts: int = PARTS, runs: int | None = None) -> Prediction:
+def answer(
+    scenario: Scenario,
+    *,
+    parts: int | None = None,
+    runs: int | None = None,
+    synchronised: bool = False,
+) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
     Where the scenario jitters its starts, the mean over 5 runs, over 20 where any throughput's
-    coefficient of variation passes 2 %, with its standard error.  ``runs`` overrides that.
+    coefficient of variation passes 2 %, with its standard error.  ``runs`` overrides that;
+    ``parts`` and ``synchronised`` are those of ``rounds.run``.
     ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
     gives NaN and says so in ``extra["status"]``.
     """
@@ -94,7 +101,10 @@ def answer(scenario: Scenario, *, parts: int = PARTS, runs: int | None = None) -
     spread = 0.0
     while len(outcomes) < wanted:
         k = len(outcomes)
-        outcomes.append(run(scenario, parts=parts, starts=_starts(scenario, k), seed=k + 1))
+        starts = _starts(scenario, k)
+        outcomes.append(
+            run(scenario, parts=parts, starts=starts, seed=k + 1, synchronised=synchronised)
+        )
         rates.append(_throughput(scenario, outcomes[-1]))
         if len(rates) >= max(wanted, 2):
             mean = np.mean(rates, axis=0)
@@ -133,7 +143,9 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
     }
 
 
-def simulate(scenario: Scenario, *, samples: int = 2001, parts: int = PARTS) -> xarray.Dataset:
+def simulate(
+    scenario: Scenario, *, samples: int = 2001, parts: int | None = None
+) -> xarray.Dataset:
     """Trajectories at ``samples`` instants evenly over the duration.
 
     ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second arriving at the link,
@@ -171,7 +183,7 @@ def simulate(scenario: Scenario, *, samples: int = 2001, parts: int = PARTS) -> 
         attrs={
             "model": "fluid",
             "engine": "rounds",
-            "parts": parts,
+            "parts": resolution(scenario) if parts is None else parts,
             "scenario": scenario.name,
             "fingerprint": scenario.fingerprint(),
             "version": vegasmodel.__version__,

@@ -1,7 +1,7 @@
 """The rounds engine's door: a scenario in, trajectories and totals out.
 
 A round trip costs a bounded number of events, so the cost does not grow with the capacity.  Where
-a round holds no more packets than ``parts``, every packet is its own event: small windows, where
+a round holds no more packets than that number, every packet is its own event: small windows, where
 whole packets decide the outcome, are treated packet by packet.
 """
 
@@ -29,7 +29,7 @@ from vegasmodel.fluid.rounds_state import (
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail, Member, Red, Scenario
 
-PARTS = 16  # events per flow and round trip, about
+FINE, COARSE = 256, 64  # events per flow and round trip, at most about
 _LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}
 _VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
 _HOLES = 256
@@ -83,7 +83,7 @@ def _flow_record(member: Member, record: Any, start: float, syn: float) -> None:
 
 def _link_record(scenario: Scenario) -> NDArray[Any]:
     record = np.zeros(1, LINK)
-    link = scenario.links[0]
+    link = scenario.path(scenario.flows[0])[0]
     record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
     record["discipline"] = DROPTAIL
     if isinstance(link.queue, DropTail) and any(g.variant == "ns2" for g in scenario.flows):
@@ -112,22 +112,38 @@ def ahead(scenario: Scenario, member: Member) -> float:
     return legs / 4.0 + 1.0 / scenario.access_rate(group)
 
 
+def resolution(scenario: Scenario) -> int:
+    """Events per flow and round trip that the scenario needs.
+
+    With different RTTs at a finite buffer, whose packet arrives first after each departure decides
+    who loses (the phase effects of drop-tail): that takes packets.  Else stretches will do.
+    """
+    rtts = {member.rtt for member in scenario.members}
+    overflows = math.isfinite(scenario.path(scenario.flows[0])[0].buffer)
+    return FINE if len(rtts) > 1 and overflows else COARSE
+
+
 def run(
     scenario: Scenario,
     *,
-    parts: int = PARTS,
+    parts: int | None = None,
     samples: int = 0,
     starts: Floats | None = None,
     first_window: float | None = None,
     seed: int = 1,
+    synchronised: bool = False,
 ) -> Totals:
     """Run a one-link scenario once; ``samples`` instants evenly over the duration are kept.
 
+    ``parts``: at most about so many events per flow and round trip (default: ``resolution``);
     ``starts`` [n_flows] overrides the flows' start times, seconds; ``first_window`` the initial
-    window.  Raises ``ValueError`` for ``parts`` below 1.
+    window; ``synchronised``: when a flow loses, all do, as ``devendictis`` assumes, not only the
+    one whose packet met the full buffer.  Raises ``ValueError`` for ``parts`` below 1.
     """
     from vegasmodel.fluid.rounds_kernel import march
 
+    if parts is None:
+        parts = resolution(scenario)
     if parts < 1:
         raise ValueError(f"parts: {parts} is not allowed; at least 1")
     members = scenario.members
@@ -144,7 +160,7 @@ def run(
         flows["first_window"] = first_window
     flows["cwnd"] = flows["first_window"]
     link = _link_record(scenario)
-    rings = np.zeros((n, min(16 * parts + 512, _RING)), PARCEL)
+    rings = np.zeros((n, min(16 * parts + 8192, _RING)), PARCEL)
     holes = np.zeros((n, _HOLES, 3))
     duration = scenario.run.duration
     times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)
@@ -161,6 +177,7 @@ def run(
         duration,
         parts,
         seed,
+        synchronised,
     )
     back = np.argsort(order)
     return Totals(int(status), int(events), flows[back], link[0], times, per_flow[:, back], queue)

@@ -61,6 +61,7 @@ def _drop(link: Record, packets: float) -> None:
 def _evenly(f: Record, ring: Records, link: Record) -> bool:
     """The stretch's evenly sent packets have arrived: who was lost, and when the rest return."""
     lost, picked = chance(link, f.spread, f.since_queue)
+    lost = max(lost, f.owes)
     if not link.ecn:
         lost, picked = lost + picked, 0.0
     if lost > 0.0:
@@ -80,6 +81,8 @@ def _evenly(f: Record, ring: Records, link: Record) -> bool:
 def _at_once(f: Record, ring: Records, link: Record, first: float, packets: float) -> bool:
     """Packets sent back to back at the end of the stretch: each finds those before it."""
     lost, picked = chance(link, packets, link.queue)
+    if packets >= 1.0:
+        lost = max(lost, f.owes)
     if not link.ecn:
         lost, picked = lost + picked, 0.0
     kept = burst(link, packets - lost)
@@ -124,6 +127,18 @@ def finish(f: Record, ring: Records, link: Record) -> bool:
     if f.burst > 0.0:
         fine = _at_once(f, ring, link, f.first + f.spread, f.burst) and fine
     return fine
+
+
+@jit
+def _share_loss(flows: Records, who: int, before: float) -> None:
+    """Synchronised losses (``devendictis``, hypothesis 5): all lose when one does."""
+    if flows[who].lost == before:
+        return
+    owed = flows[who].owes > 0.0
+    flows[who].owes = 0.0
+    for i in range(flows.shape[0]):
+        if i != who and not owed and flows[i].acked > flows[i].recover:
+            flows[i].owes = 1.0
 
 
 @jit
@@ -186,6 +201,7 @@ def march(
     end: float,
     parts: int,
     seed: int,
+    synchronised: bool,
 ) -> tuple[int, int]:
     """Run to ``end``; sample at ``times``.  Returns a status and the number of events."""
     np.random.seed(seed)  # noqa: NPY002
@@ -214,8 +230,11 @@ def march(
         advance(link, now)
         f = flows[who]
         if f.event == DATA:
+            before = f.lost
             if not finish(f, rings[who], link):
                 return FULL_RING, events
+            if synchronised:
+                _share_loss(flows, who, before)
             plan(f, rings[who], holes[who], now, parts)
         elif f.event == START and f.syn > 0.0:
             f.time = now + _handshake(f, link)

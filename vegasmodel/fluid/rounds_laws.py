@@ -34,10 +34,8 @@ SLACK = 1e-9  # rounding of a window that stands on a whole packet
 
 @jit
 def window(f: Record) -> float:
-    """Packets that the flow may have in flight: whole ones, but for the papers' law."""
-    if f.variant == PAPER and f.law == VEGAS:
-        return min(f.cwnd + f.inflated, f.max_window)
-    return min(np.floor(f.cwnd + SLACK) + f.inflated, f.max_window)
+    """Packets that the flow may have in flight: whole ones."""
+    return min(np.floor(f.cwnd + SLACK) + f.inflated, np.floor(f.max_window))
 
 
 @jit
@@ -66,7 +64,7 @@ def acks_to_change(f: Record) -> float:
     if doubling(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
     if f.law == VEGAS:
-        if f.growth <= 0.0 or f.variant == PAPER:
+        if f.growth <= 0.0:
             return NEVER
         step = np.floor(f.cwnd + SLACK) + 1.0 - f.cwnd
         return max(1.0, np.ceil(step / f.growth - SLACK))

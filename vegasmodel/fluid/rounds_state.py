@@ -97,6 +97,7 @@ FLOW = np.dtype(
         ("head", "i8"),
         ("count", "i8"),
         ("holes", "i8"),
+        ("owes", "f8"),  # a loss taken over from another flow (synchronised losses)
         # totals
         ("sent", "f8"),
         ("lost", "f8"),
