@@ -1,5 +1,6 @@
 """The paper checks are complete, honest, and answer from stored runs."""
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -186,3 +187,20 @@ def test_summary_counts(checks: list[Check]) -> None:
     assert sum(sum(row.values()) for row in counts.values()) == len(checks)
     table = markdown(counts)
     assert f"| {len(checks)} |" in table.splitlines()[-1]
+
+
+def test_models_against_packets() -> None:
+    """Every family of scenarios has stored runs; the best model of each stands first."""
+    from paper_checks.models import families, markdown, rows
+    from vegasmodel.predictor import CLOSED_FORMS
+
+    runs = Runs()
+    for scenarios in families().values():
+        for scenario in scenarios:
+            runs(scenario)
+    found = rows(runs, CLOSED_FORMS)
+    assert {row.model for row in found} >= {"arrivals", "bands", "minicycle", "random-loss"}
+    for one, other in itertools.pairwise(found):
+        assert one.family != other.family or one.mean <= other.mean
+    assert all(0 < row.mean <= row.worst and row.answered <= row.asked for row in found)
+    assert len(markdown(found).splitlines()) == len(found) + 2

@@ -248,6 +248,7 @@ COUNTED = 105.0  # s: from 15 s to the end
 
 def red(law: str, maximum: float, minimum: float = 3.0) -> Scenario:
     """Table 4: one source against Vegas at a RED queue whose buffer is the upper threshold."""
+    maximum = float(maximum)
     queue = Red(min_threshold=minimum, max_threshold=maximum)
     return pair(law, "vegas", buffer=maximum, queue=queue)
 

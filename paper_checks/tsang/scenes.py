@@ -26,6 +26,6 @@ def base_rtt(x: float) -> float:
 def two(x2: float, alpha: float = 1.0, beta: float = 3.0, warmup: float = 0.01) -> Scenario:
     """Both sources start at 0; the second one's last link takes ``x2`` ms."""
     base = load(Path(__file__).with_name("two.toml"))
-    flows = tuple(dataclasses.replace(f, alpha=alpha, beta=beta) for f in base.flows)
+    flows = tuple(dataclasses.replace(f, alpha=float(alpha), beta=float(beta)) for f in base.flows)
     run = dataclasses.replace(base.run, warmup=warmup)
     return link_by_link(dataclasses.replace(base, flows=flows, run=run), (SHORT, x2 * 1e-3))
