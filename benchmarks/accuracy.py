@@ -184,7 +184,8 @@ def judge(family: str, index: int, known: dict[str, Any], **options: Any) -> Out
     change = options.pop("change", None)
     scenario = case(family, index)
     asked = change(scenario) if change else scenario
-    model = np.asarray(answer(asked, **options).throughput)
+    prediction = answer(asked, **options)
+    model = np.asarray(prediction.throughput)
     runs = np.array(known["runs"])
     mean, se = runs.mean(axis=0), runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
     base_error = np.nan
@@ -200,7 +201,7 @@ def judge(family: str, index: int, known: dict[str, Any], **options: Any) -> Out
     if known["base"] is not None:
         rtt = np.array([member.rtt for member in scenario.members])
         over = np.array(known["base"], dtype=float) - rtt
-        found = np.asarray(answer(asked, **options).base_rtt) - rtt
+        found = np.asarray(prediction.base_rtt) - rtt
         base_error = float(np.sqrt(np.mean((found - over) ** 2)) / over.mean())
     return Outcome(family, index, error, noise, _spread(runs), base_error)
 
@@ -300,7 +301,7 @@ def ablations(processes: int = 2) -> None:
     """Mean error per family with each mechanism switched off in turn."""
     print(f"{'':28s}" + "".join(f"{family:>10s}" for family in FAMILIES))
     for name, options in ABLATIONS.items():
-        results = outcomes(processes, **options)
+        results = outcomes(processes, **({"runs": 5} | options))
         cells = ""
         for family in FAMILIES:
             errors = [abs(o.error) for o in results if o.family == family]

@@ -69,6 +69,8 @@ def acks_to_change(f: Record) -> float:
         step = np.floor(f.cwnd + SLACK) + 1.0 - f.cwnd
         return max(1.0, np.ceil(step / f.growth - SLACK))
     target = np.floor(f.cwnd + SLACK) + 1.0
+    if f.variant == LINUX:
+        return max(1.0, np.ceil((target - f.cwnd) * (target - 1.0) - SLACK))
     square = f.cwnd * f.cwnd
     return max(1.0, np.ceil((target * target - square) / (2.0 + 1.0 / square) - SLACK))
 
@@ -82,6 +84,8 @@ def grow(f: Record, acks: float) -> None:
         # ns-2 grows only while the flow keeps up with its window
         if f.growth != 0.0 and f.cwnd - (f.next - f.acked) <= 2.0 + acks:
             f.cwnd = max(f.cwnd + acks * f.growth, 2.0)
+    elif f.variant == LINUX:  # counts W ACKs for one packet more
+        f.cwnd += acks / np.floor(f.cwnd + SLACK)
     else:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
 
@@ -168,6 +172,12 @@ def overdue(f: Record, elapsed: float) -> bool:
 
 
 @jit
+def threshold(f: Record) -> float:
+    """Duplicate ACKs that mean a loss: 3; Linux takes fewer where fewer can come."""
+    return max(1.0, min(3.0, f.high - f.acked - 1.0)) if f.variant == LINUX else 3.0
+
+
+@jit
 def cut(f: Record) -> bool:
     """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
     if f.law == VEGAS and f.variant != LINUX:
@@ -175,7 +185,7 @@ def cut(f: Record) -> bool:
     else:
         allowed = f.acked > f.recover
     if not allowed:
-        if f.law == RENO or f.law == NEWRENO or f.law == VEGAS:
+        if (f.law == RENO or f.law == NEWRENO or f.law == VEGAS) and not scoreboard(f):
             f.inflated = 3.0
         return False
     whole = np.floor(f.cwnd + SLACK)
@@ -199,7 +209,19 @@ def cut(f: Record) -> bool:
     f.inflated = 0.0 if scoreboard(f) else 3.0
     f.pipe = f.high - f.acked - 3.0
     f.mend = f.acked + 1.0
+    f.flight, f.reported, f.released = f.high - f.acked, 3.0, 1.0
     return True
+
+
+@jit
+def reduction(f: Record, acks: float) -> float:
+    """Linux in recovery (RFC 6937): what ``acks`` let out, W/flight of what was delivered."""
+    f.reported += acks
+    if f.pipe > f.cwnd:
+        allowed = np.ceil(f.reported * f.cwnd / f.flight - SLACK) - f.released
+    else:
+        allowed = min(f.cwnd - f.pipe, max(f.reported - f.released, acks) + 1.0)
+    return max(np.floor(allowed + SLACK), 0.0)
 
 
 @jit

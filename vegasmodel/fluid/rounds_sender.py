@@ -22,8 +22,10 @@ from vegasmodel.fluid.rounds_laws import (
     end_round,
     grow,
     overdue,
+    reduction,
     scoreboard,
     smooth,
+    threshold,
     time_round,
     window,
 )
@@ -181,6 +183,14 @@ def _slice(p: Record, now: float, step: float) -> float:
 
 
 @jit
+def _allowed(f: Record, acks: float, now: float) -> float:
+    """What a sender that knows its holes may send in recovery upon ``acks``."""
+    if f.variant != LINUX or now >= f.stop:
+        return room(f, now)
+    return reduction(f, acks)
+
+
+@jit
 def _mend(f: Record, holes: Floats, free: float) -> None:
     """SACK in recovery: holes first, then new data."""
     free = np.floor(free + 1e-9)
@@ -191,10 +201,12 @@ def _mend(f: Record, holes: Floats, free: float) -> None:
             f.spread = min(free, holes[k, 1] - f.first)
             f.mend = f.first + f.spread
             f.pipe += f.spread
+            f.released += f.spread
             return
     before = f.next
     _leave(f, free, free)
     f.pipe += f.next - before
+    f.released += f.next - before
 
 
 @jit
@@ -208,9 +220,11 @@ def _again(f: Record, end: float) -> None:
 @jit
 def _duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
     """ACKs of data beyond a hole."""
-    acks = _slice(p, now, step)
-    if f.phase == OPEN and f.dups < 3.0:
-        acks = 1.0 if f.law == VEGAS else min(acks, 3.0 - f.dups)
+    acks, enough = _slice(p, now, step), threshold(f)
+    if f.phase == OPEN and f.dups < enough:
+        acks = 1.0 if f.law == VEGAS else min(acks, enough - f.dups)
+    elif f.phase == RECOVERY and f.variant == LINUX:
+        pass
     elif f.phase == RECOVERY and scoreboard(f):
         quiet = f.pipe - window(f)
         acks = min(acks, quiet) if quiet >= 1.0 else acks
@@ -225,15 +239,15 @@ def _duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> 
     _take(f, p, acks, now, scoreboard(f))
     f.delivered += fill(f, holes, first, acks)
     f.dups += acks
-    if f.phase == OPEN and f.dups < 3.0 and overdue(f, end - holes[0, 2]):
-        f.dups = 3.0
+    if f.phase == OPEN and f.dups < enough and overdue(f, end - holes[0, 2]):
+        f.dups = enough
     if f.phase == RECOVERY:
         if scoreboard(f):
             f.pipe -= acks
-            _mend(f, holes, room(f, now))
+            _mend(f, holes, _allowed(f, acks, now))
             return end
         f.inflated += acks
-    elif f.dups == 3.0:
+    elif f.dups == enough:
         if cut(f):
             _again(f, end)
             return end
@@ -241,9 +255,9 @@ def _duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> 
             _leave(f, window(f), 0.0)
             f.deadline = end + f.backoff * f.rto
             return end
-    elif f.dups > 3.0 and f.inflated > 0.0:
+    elif f.dups > enough and f.inflated > 0.0:
         f.inflated += acks
-    if f.dups >= 3.0:
+    if f.dups >= enough:
         _leave(f, room(f, now), acks)
     return end
 
@@ -269,7 +283,8 @@ def _filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> flo
         if f.acked > first + acks:  # the ACK speaks for a packet that was sent once: a sample
             f.rtt_sum += f.rtt_last if f.phase == RECOVERY else end - sent_at
             f.rtt_count += 1.0
-    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0 and f.law != RENO
+    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
+    stays = stays and (f.law != RENO or scoreboard(f))
     if stays and _partial(f, holes, now, end, acks):
         return end
     counts = f.phase == OPEN or not scoreboard(f)
@@ -290,7 +305,7 @@ def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> b
     """A partial ACK in recovery: more is missing.  False: the sender does not see that."""
     if scoreboard(f):
         f.pipe -= 2.0 * acks
-        _mend(f, holes, room(f, now))
+        _mend(f, holes, _allowed(f, acks, now))
         return True
     if f.law == VEGAS:  # looks twice for a packet that is out for too long
         f.worried -= 1.0

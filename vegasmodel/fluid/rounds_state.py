@@ -58,6 +58,9 @@ FLOW = np.dtype(
         ("inflated", "f8"),  # what fast recovery adds to the window
         ("pipe", "f8"),  # SACK: packets thought to be in the network
         ("mend", "f8"),  # SACK: next hole to retransmit
+        ("flight", "f8"),  # Linux's proportional rate reduction: in flight when it began,
+        ("reported", "f8"),  # ... delivered since
+        ("released", "f8"),  # ... and sent since
         ("phase", "i8"),
         ("recover", "f8"),  # high when the window was last cut
         ("timed_out", "i8"),  # the last cut was a timeout
