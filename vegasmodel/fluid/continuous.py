@@ -188,8 +188,8 @@ def run(
         raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
     duration, warmup = scenario.run.duration, scenario.run.warmup
     spacing = duration / 1000 if sample is None else sample
-    if not 0 < spacing < math.inf or not 0 < step <= 1:
-        raise ValueError("sample is a positive time, step in (0, 1]")
+    if not 0 < spacing < math.inf or not 0 < step <= 4:
+        raise ValueError("sample is a positive time, step in (0, 4]")
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
     flows = flows_of(scenario, packets)
@@ -203,8 +203,8 @@ def run(
     for end, tally in ((warmup, before), (duration, after)):
         if code == windows_march.DONE:
             code = windows_march.march(
-                flows, state, first, c, s_max, LOSERS.index(losers), end, step, False, tally,
-                time, record,
+                flows, state, first, c, s_max, LOSERS.index(losers), end, step, False, False,
+                tally, time, record,
             )  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered

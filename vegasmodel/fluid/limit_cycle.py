@@ -19,6 +19,7 @@ import numpy as np
 from vegasmodel.fluid.continuous import (
     LOSERS,
     STATUS,
+    STEP,
     empty_tally,
     flows_of,
     fresh,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from vegasmodel.fluid.windows_march import Tally
     from vegasmodel.scenario import Scenario
 
-STEP = 0.5  # over the shortest round trip
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
 LONGEST = 8  # overflows in a cycle
@@ -86,7 +86,7 @@ class _Motion:
         """Move the state to ``end`` or to just after the next overflow."""
         code: int = self._march(
             self.flows, state, self._first, self.c, self.s_max, self._losers, end, self._step,
-            until_loss, tally, np.empty(0), self._nowhere,
+            until_loss, False, tally, np.empty(0), self._nowhere,
         )  # fmt: skip
         return code
 
@@ -121,8 +121,8 @@ def limit_cycle(
         raise ValueError(reason)
     if losers not in LOSERS:
         raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
-    if not 0 < step <= 1:
-        raise ValueError("step lies in (0, 1]")
+    if not 0 < step <= 4:
+        raise ValueError("step lies in (0, 4]")
     motion = _Motion(scenario, losers, packets, step)
     state, tally = motion.state, motion.tally
     code = motion.go(state, motion.all_started, until_loss=False, tally=tally)

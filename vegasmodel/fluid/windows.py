@@ -177,22 +177,26 @@ def delay_after(
 
     Newton's method, kept in a bracket: the excess falls in s1, with kinks.
     """
-    low, high, guess = 0.0, np.inf, s
-    if excess(p, y, on, s, 0.0, h, c)[0] <= 0.0:
-        return 0.0
+    low, high, guess, tried = 0.0, np.inf, s, False
     for _ in range(100):
         f, slope, _ = excess(p, y, on, s, guess, h, c)
         if f > 0.0:
             low = guess
             if guess > s_max:
                 return guess
+        elif guess == 0.0:
+            return 0.0
         else:
             high = guess
         new = guess - f / slope
         if abs(new - guess) <= TIGHT * guess:
             return max(new, 0.0)
-        if not low < new < high:
-            new = 0.5 * (low + high) if high < np.inf else 2.0 * low + 1.0 / c
+        if new <= low:
+            # first whether the queue is empty, then halve
+            new = 0.5 * (low + high) if tried else 0.0
+            tried = True
+        elif new >= high:
+            new = 0.5 * (low + high)
         guess = new
     return guess
 

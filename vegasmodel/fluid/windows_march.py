@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from vegasmodel.fluid.windows import (
@@ -27,6 +28,8 @@ from vegasmodel.metrics import Floats
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 DONE, OVERFLOW, STUCK = 0, 1, 2  # why a march ended
 FINE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
+REPEATS = 1e-9  # of a window: cycles that differ by less are the same
+PATIENCE = 8  # such steps before a whole one is taken, events or not
 SLACK = 1e-11  # of a window: what it may pass a threshold by without an event
 
 
@@ -38,6 +41,12 @@ class Tally(NamedTuple):
     active: Floats  # [flow] seconds
     losses: np.ndarray  # [flow] events
     queue: Floats  # [2] integrals of c s dt and of dt
+
+
+@jit
+def nothing(n: int) -> Tally:
+    """Integrals at zero, for n flows."""
+    return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 
 @jit
@@ -134,8 +143,11 @@ def changed(
     Positive: some motion of the last step has ended within this one.
     """
     s, n = y.clock[1], on.size
-    spare = excess(p, y, on, s, 0.0, h, c)[0] / c
-    worst = spare if last[n] == REST else -spare
+    if s1 > 0.0 and last[n] == UP:
+        worst = -s1 / p.rtt[0]
+    else:
+        spare = excess(p, y, on, s, 0.0, h, c)[0] / c
+        worst = spare if last[n] == REST else -spare
     for i in range(n):
         if on[i]:
             v = violation(p, i, y, s, s1, h, last[i])
@@ -210,14 +222,55 @@ def accept(
 
 
 @jit
+def skip_cycles(y: State, out: Tally, mark: State, before: Tally, until: float) -> None:
+    """Just after an overflow: if it left the state as the last one did, go on by whole cycles.
+
+    ``mark`` and ``before`` hold the state and the integrals after the last overflow, and are
+    brought up to date.
+    """
+    period = y.clock[0] - mark.clock[0]
+    same = np.all(np.abs(y.window - mark.window) <= REPEATS * y.window) and np.all(
+        y.over == mark.over
+    )
+    if same and not np.any(y.slow):
+        cycles = max(0.0, np.floor((until - y.clock[0]) / period))
+        y.clock[0] += cycles * period
+        y.held[:] += cycles * period
+        out.delivered[:] += cycles * (out.delivered - before.delivered)
+        out.window[:] += cycles * (out.window - before.window)
+        out.active[:] += cycles * (out.active - before.active)
+        out.losses[:] += np.int64(cycles) * (out.losses - before.losses)
+        out.queue[:] += cycles * (out.queue - before.queue)
+    mark.window[:], mark.over[:], mark.clock[:] = y.window, y.over, y.clock
+    before.delivered[:], before.window[:], before.active[:] = out.delivered, out.window, out.active
+    before.losses[:], before.queue[:] = out.losses, out.queue
+
+
+@jit
+def horizon(
+    p: Flows, y: State, on: np.ndarray, fraction: float, until: float
+) -> tuple[float, float]:
+    """A whole step, and the time that no step may pass: ``until`` or the end of a recovery."""
+    shortest = np.inf
+    for i in range(on.size):
+        if on[i]:
+            # an exponential wants shorter steps than a ramp
+            shortest = min(shortest, (p.rtt[i] + y.clock[1]) * (0.25 if y.slow[i] else 1.0))
+            if y.held[i] > y.clock[0]:
+                until = min(until, y.held[i])
+    return fraction * shortest, until
+
+
+@jit
 def march(
     p: Flows, y: State, first: Floats, c: float, s_max: float, losers: int, end: float,
-    fraction: float, stop_at_loss: bool, out: Tally, grid: Floats, record: Floats,
+    fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
     """Integrate up to ``end``, or to the first overflow; DONE, OVERFLOW or STUCK.
 
-    ``fraction`` is the step over the shortest round trip.  ``record[k]`` receives the windows and
-    the delay at ``grid[k]``, linear within a step.
+    ``fraction`` is the step over the shortest round trip.  ``skip`` leaves out whole cycles once
+    they repeat: integrals stay right, but nothing is recorded meanwhile.  ``record[k]``
+    receives the windows and the delay at ``grid[k]``, linear within a step.
     """
     n = y.window.size
     on, new = y.window > 0.0, np.empty(n)
@@ -225,27 +278,25 @@ def march(
     k = np.searchsorted(grid, y.clock[0])
     due = admit(p, y, on, first)
     settle(p, y, on, c)
+    mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
+    before = nothing(n)
+    stalls = 0  # short steps in a row that brought another event at once
     jumped = True  # then a short step shows how all moves on
     while y.clock[0] < end:
-        t, s = y.clock[0], y.clock[1]
-        shortest = np.inf
-        for i in range(n):
-            if on[i]:
-                shortest = min(shortest, p.rtt[i] + s)
-        whole = fraction * shortest if shortest < np.inf else np.inf
-        until = min(due, end)
-        for i in range(n):
-            if on[i] and y.held[i] > t:
-                until = min(until, y.held[i])
+        t = y.clock[0]
+        whole, until = horizon(p, y, on, fraction, min(due, end))
         left = until - t
         wanted = min(FINE * whole if jumped else whole, left)
         h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
-        over = -1.0 if jumped else changed(p, y, on, h, s1, c, last)
+        over = -1.0 if jumped or stalls > PATIENCE else changed(p, y, on, h, s1, c, last)
         if over > 0.0:
             wanted = time_to_change(p, y, on, h, over, c, s_max, last)
             # at an event itself: a short step, whatever it brings
+            stalls = stalls + 1 if wanted <= FINE * whole else 0
             wanted = wanted if wanted > FINE * whole else min(FINE * whole, left)
             h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
+        elif not jumped:
+            stalls = 0
         jumped = False
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
@@ -262,6 +313,9 @@ def march(
             jumped = True
             if stop_at_loss:
                 return OVERFLOW
+            if skip:
+                skip_cycles(y, out, mark, before, min(due, end))
+                later = y.clock[0]
         if later == until:
             jumped = True
         if later >= due:
@@ -269,3 +323,41 @@ def march(
             settle(p, y, on, c)
             jumped = True
     return DONE
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)  # type: ignore[untyped-decorator]
+def average_many(
+    p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
+    fraction: float, begin: int, end: int, wide: Floats, narrow: Floats,
+) -> None:  # fmt: skip
+    """Averages of the scenarios ``begin .. end`` of a batch, whose arrays are [scenario, flow].
+
+    ``wide`` receives throughput, mean RTT, baseRTT and losses; ``narrow`` the mean queue and
+    why the march ended.
+    """
+    n = p.rtt.shape[1]
+    grid, record = np.empty(0), np.empty((0, n + 1))
+    for k in range(begin, end):
+        row = Flows(
+            p.rtt[k], p.vegas[k], p.linux[k], p.lower[k], p.upper[k], p.gamma[k], p.surge[k],
+            p.climb[k], p.decrease[k], p.floor[k], p.cap[k], p.recovery[k], p.measured[k],
+            p.over[k], p.start[k], p.stop[k],
+        )  # fmt: skip
+        y = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
+        first = np.minimum(row.floor, row.cap)
+        code, out = DONE, nothing(n)
+        for until in (warmup[k], duration[k]):
+            if code == DONE:
+                out = nothing(n)
+                code = march(
+                    row, y, first, capacity[k], s_max[k], losers, until, fraction, False, True,
+                    out, grid, record,
+                )  # fmt: skip
+        for i in range(n):
+            known = code == DONE and row.start[i] < np.inf
+            wide[0, k, i] = out.delivered[i] / out.active[i] if known else np.nan
+            wide[1, k, i] = out.window[i] / out.delivered[i] if known else np.nan
+            wide[2, k, i] = row.rtt[i] + y.over[i] if known and row.vegas[i] else np.nan
+            wide[3, k, i] = out.losses[i] if known else np.nan
+        narrow[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
+        narrow[1, k] = code

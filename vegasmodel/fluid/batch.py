@@ -1,0 +1,121 @@
+"""Thousands of scenarios at once: the self-clocked fluid of ``windows.py``, averages only.
+
+Scenarios of different sizes lie side by side, padded with flows that never start.  Two engines
+answer: ``threads`` runs the compiled loop of ``windows_march.py`` over them, one thread a core,
+and gives bit for bit what it gives one by one, leaving out whole cycles once they repeat (to
+1e-9 of a window); ``jax`` steps all of them together through jit and vmap, on whatever device JAX
+has: meant for a GPU, on a CPU it is the slower one.  No history is kept: memory is a few numbers
+a flow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from vegasmodel.fluid.continuous import LOSERS, STEP, flows_of, in_packets, limits, unsupported
+from vegasmodel.fluid.windows import Flows
+from vegasmodel.metrics import Floats
+
+if TYPE_CHECKING:
+    from vegasmodel.scenario import Scenario
+
+ENGINES = ("threads", "jax")
+SHARE = 64  # scenarios that a thread takes at a time
+
+
+class Batch(NamedTuple):
+    """Scenarios side by side; arrays [scenario], in ``flows`` [scenario, flow]."""
+
+    flows: Flows
+    capacity: Floats  # pkt/s
+    s_max: Floats  # queueing delay at which the buffer overflows, s
+    warmup: Floats
+    duration: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class BatchRun:
+    """Averages over the active part of warmup .. duration; NaN where padded, or not ``ok``."""
+
+    throughput: Floats  # [scenario, flow] pkt/s
+    rtt_mean: Floats  # [scenario, flow] s, mean over the packets
+    base_rtt: Floats  # [scenario, flow] s; NaN if not Vegas
+    losses: Floats  # [scenario, flow] overflows in which the flow lost
+    queue_mean: Floats  # [scenario] packets
+    ok: np.ndarray  # [scenario] bool: false where an overflow finds no window that can yield
+
+
+def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
+    """Scenarios as arrays.  Raises ``ValueError`` that names a scenario the model has not."""
+    if not scenarios:
+        raise ValueError("a batch has at least one scenario")
+    for i, scenario in enumerate(scenarios):
+        reason = unsupported(scenario)
+        if reason is not None:
+            raise ValueError(f"scenario {i}: {reason}")
+    most = max(len(scenario.members) for scenario in scenarios)
+    rows = []
+    for scenario in scenarios:
+        flows = flows_of(scenario, in_packets(scenario, packets))
+        n = flows.rtt.size
+        padded = Flows(*(np.pad(column, (0, most - n), mode="edge") for column in flows))
+        padded.start[n:] = np.inf
+        rows.append(padded)
+    links = [limits(scenario, in_packets(scenario, packets)) for scenario in scenarios]
+    return Batch(
+        Flows(*(np.stack(column) for column in zip(*rows, strict=True))),
+        np.array([c for c, _ in links]),
+        np.array([s_max for _, s_max in links]),
+        np.array([scenario.run.warmup for scenario in scenarios]),
+        np.array([scenario.run.duration for scenario in scenarios]),
+    )
+
+
+def run(
+    scenarios: Sequence[Scenario] | Batch,
+    *,
+    losers: str = "growing",
+    packets: bool | None = None,
+    step: float = STEP,
+    engine: str = "threads",
+    chunk: int | None = None,
+) -> BatchRun:
+    """Simulate them all; ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
+
+    ``engine`` is "threads" or "jax".  ``chunk`` scenarios share a loop of the latter (default: all
+    of them on a GPU, as many as fit the cache on a CPU).  Raises ``ValueError`` for misuse; a
+    scenario that fails is flagged in ``ok`` and leaves the others alone.
+    """
+    if losers not in LOSERS:
+        raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
+    if engine not in ENGINES:
+        raise ValueError(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
+    if not 0 < step <= 4:
+        raise ValueError("step lies in (0, 4]")
+    cases = scenarios if isinstance(scenarios, Batch) else pack(scenarios, packets=packets)
+    if engine == "jax":
+        from vegasmodel.fluid import batch_jax
+
+        return BatchRun(*batch_jax.average(cases, LOSERS.index(losers), step, chunk))
+    return _threads(cases, LOSERS.index(losers), step)
+
+
+def _threads(cases: Batch, losers: int, step: float) -> BatchRun:
+    from vegasmodel.fluid.windows_march import average_many
+
+    n, most = cases.flows.rtt.shape
+    wide, narrow = np.empty((4, n, most)), np.empty((2, n))
+
+    def one(first: int) -> None:
+        average_many(*cases, losers, step, first, min(first + SHARE, n), wide, narrow)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        list(pool.map(one, range(0, n, SHARE)))
+    throughput, rtt_mean, base_rtt, losses = wide
+    return BatchRun(throughput, rtt_mean, base_rtt, losses, narrow[0], narrow[1] == 0)
