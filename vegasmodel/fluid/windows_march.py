@@ -143,6 +143,7 @@ def changed(
     Positive: some motion of the last step has ended within this one.
     """
     s, n = y.clock[1], on.size
+    worst: float
     if s1 > 0.0 and last[n] == UP:
         worst = -s1 / p.rtt[0]
     else:

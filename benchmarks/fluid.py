@@ -1,0 +1,162 @@
+"""The fluid's speed beside named rivals, one run: python benchmarks/fluid.py [--quick]
+
+Rivals: fixed Euler steps of 0.01 ms over Python lists (written here), and ns-2 where installed.
+Times are CPU seconds of the warm second call, so that a busy machine does not spoil them; a
+batch's rate is CPU time divided over the cores, and its wall time stands beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.fluid import batch, continuous
+from vegasmodel.fluid.limit_cycle import limit_cycle
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+
+def pair(
+    capacity: float = 1080.0,
+    rtt: float = 0.08,
+    buffer: float = 20.0,
+    alpha: float = 3.0,
+    duration: float = 600.0,
+) -> Scenario:
+    """One Vegas and one Reno source."""
+    vegas = Flow(law="vegas", rtt=rtt, alpha=alpha, beta=alpha, variant="ns2")
+    return Scenario(
+        links=(Link(capacity=capacity, buffer=buffer),),
+        flows=(vegas, Flow(law="reno", rtt=rtt)),
+        packet_size=500.0,
+        run=Run(duration=duration, warmup=duration / 3),
+    )
+
+
+def drawn(n: int, seed: int = 1) -> list[Scenario]:
+    """Cases over the ranges of the accuracy campaign."""
+    rng = np.random.default_rng(seed)
+    return [
+        pair(
+            float(np.exp(rng.uniform(np.log(200), np.log(3000)))),
+            float(rng.uniform(0.03, 0.2)),
+            float(rng.integers(12, 81)),
+            float(rng.integers(2, 6)),
+        )
+        for _ in range(n)
+    ]
+
+
+def cpu(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Least CPU seconds of a warm call."""
+    work()
+    best = np.inf
+    for _ in range(repeats):
+        begun = time.process_time()
+        work()
+        best = min(best, time.process_time() - begun)
+    return float(best)
+
+
+def euler(seconds: float, h: float = 1e-5) -> list[float]:
+    """The rival: windows of a Vegas and a Reno source by Euler steps of 0.01 ms in Python lists."""
+    c, rtt, alpha, most = 1080.0, 0.08, 3.0, 21.0
+    windows, queue, done = [10.0, 10.0], 0.0, [0.0, 0.0]
+    for _ in range(round(seconds / h)):
+        delay = rtt + queue / c
+        rates = [w / delay for w in windows]
+        backlog = windows[0] * (delay - rtt) / delay
+        slopes = [(1.0 if backlog < alpha else -1.0) / delay, 1.0 / delay]
+        windows = [w + h * slope for w, slope in zip(windows, slopes, strict=True)]
+        done = [d + h * rate for d, rate in zip(done, rates, strict=True)]
+        queue = max(0.0, queue + h * (sum(rates) - c))
+        if queue >= most:
+            windows[1], queue = windows[1] / 2, most
+    return done
+
+
+def row(name: str, value: str, bar: str = "") -> None:
+    print(f"{name:<62} {value:>24}   {bar}")
+
+
+def single() -> float:
+    """One scenario: a run, its limit cycle, the Euler rival; CPU seconds of the run."""
+    scenario = pair()
+    took = cpu(lambda: continuous.run(scenario))
+    row("600 s of 2 flows, CPU s", f"{took:.4f}", "bar 0.1")
+    row(
+        "limit cycle of 2 flows, CPU ms",
+        f"{1e3 * cpu(lambda: limit_cycle(scenario)):.2f}",
+        "bar 10",
+    )
+    short = 0.2
+    rival = cpu(lambda: euler(short), 1) * 600.0 / short
+    row("Euler steps of 0.01 ms over Python lists, 600 s, CPU s", f"{rival:.0f}")
+    row("  times faster than that", f"{rival / took:.0f}", "bar 1000")
+    return took
+
+
+def batches(n: int) -> float:
+    """Flow-seconds per second of both engines."""
+    cores = os.cpu_count() or 1
+    cases = batch.pack(drawn(n))
+    work = 2.0 * float(cases.duration.sum())
+    batch.run(batch.pack(drawn(4)))
+    begun, wall = time.process_time(), time.perf_counter()
+    run = batch.run(cases)
+    spent, wall = time.process_time() - begun, time.perf_counter() - wall
+    rate = work * cores / spent
+    row(f"{n} two-flow scenarios, threads, flow-s/s by CPU time", f"{rate:,.0f}",
+        f"bar 1,000,000 on 2 cores (here {cores})")  # fmt: skip
+    row("  by wall time", f"{work / wall:,.0f}", f"failed: {int((~run.ok).sum())}")
+    few = batch.pack(drawn(256))
+    few = few._replace(warmup=few.warmup * 0 + 10.0, duration=few.duration * 0 + 30.0)
+    spent = cpu(lambda: batch.run(few, engine="jax", step=1.0), 1)
+    row("256 of them for 30 s, jax on this machine, flow-s/s", f"{256 * 60 * cores / spent:,.0f}")
+    return rate
+
+
+def sizes() -> None:
+    """Cost at 5,000 round trips of 100 ms, buffer 0.3 of the bandwidth-delay product."""
+    costs = []
+    for megabits in (1, 10, 100, 1_000, 10_000, 100_000):
+        capacity = megabits * 1e6 / 8 / 500
+        scenario = pair(capacity, 0.1, 0.3 * capacity * 0.1, duration=500.0)
+        costs.append(cpu(lambda s=scenario: continuous.run(s), 3))
+        row(f"5,000 round trips at {megabits:>7,} Mbit/s, CPU s", f"{costs[-1]:.4f}")
+    row("  largest over smallest", f"{max(costs) / min(costs):.2f}", "bar 2")
+
+
+def ns2(rate: float, n: int) -> None:
+    """ns-2 on the first of the batch's scenarios."""
+    if shutil.which("ns") is None:
+        row("ns-2", "not installed", "apt-get install ns2")
+        return
+    from vegasmodel.packets import ns2 as engine
+
+    begun = os.times()
+    for scenario in drawn(n):
+        engine.run(scenario, rtts=False)
+    spent = sum(os.times()[:4]) - sum(begun[:4])
+    other = 1200.0 * n * (os.cpu_count() or 1) / spent
+    row(f"ns-2 on {n} of the batch's scenarios, flow-s/s by CPU time", f"{other:,.0f}")
+    row("  the batch over ns-2", f"{rate / other:.0f}", "bar 100")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a batch of 500 instead of 10,000")
+    quick = parser.parse_args().quick
+    single()
+    rate = batches(500 if quick else 10_000)
+    sizes()
+    ns2(rate, 2)
+
+
+if __name__ == "__main__":
+    main()
