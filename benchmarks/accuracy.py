@@ -191,7 +191,8 @@ def judge(family: str, index: int, known: dict[str, Any], **options: Any) -> Out
     base_error = np.nan
     if family in ("pair", "mixed"):
         group = np.array([member.group for member in scenario.members])
-        ratios = runs[:, group == 0].mean(axis=1) / runs[:, group == 1].mean(axis=1)
+        others = np.maximum(runs[:, group == 1].mean(axis=1), 1e-9)
+        ratios = runs[:, group == 0].mean(axis=1) / others
         measured = mean[group == 0].mean() / mean[group == 1].mean()
         error = float(model[group == 0].mean() / model[group == 1].mean() / measured - 1.0)
         noise = float(ratios.std(ddof=1) / np.sqrt(len(runs)) / measured)

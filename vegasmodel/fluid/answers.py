@@ -59,11 +59,11 @@ def _assumptions(scenario: Scenario, spread: float, runs: int) -> tuple[Assumpti
 
 
 def _starts(scenario: Scenario, k: int) -> Floats:
-    """Start times of the k-th run, jittered as a packet engine jitters them."""
-    jitter = scenario.run.start_jitter
-    rng = np.random.default_rng([scenario.run.seed, k])
+    """Start times of the k-th run: the draws that the ns-2 engine makes from the same seed."""
     starts = np.array([member.start for member in scenario.members])
-    return starts + rng.uniform(0.0, 1.0, starts.size) * jitter
+    rng = np.random.default_rng([scenario.run.seed, k])
+    rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
+    return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
 def _throughput(scenario: Scenario, totals: Totals) -> Floats:

@@ -54,7 +54,7 @@ def linear(f: Record) -> bool:
 def doubling(f: Record) -> bool:
     """Slow start: each ACK sends one packet more."""
     if f.law == VEGAS and f.variant != LINUX:
-        return f.growth == 1.0
+        return f.growth == 1.0 and f.cwnd < f.ssthresh
     return f.cwnd < f.ssthresh
 
 
@@ -81,6 +81,8 @@ def grow(f: Record, acks: float) -> None:
     if doubling(f):
         f.cwnd += acks
     elif f.law == VEGAS:
+        if f.growth == 1.0 and f.ssthresh < 1e9:
+            f.growth = 0.0  # slow start is over before the round is
         # ns-2 grows only while the flow keeps up with its window
         if f.growth != 0.0 and f.cwnd - (f.next - f.acked) <= 2.0 + acks:
             f.cwnd = max(f.cwnd + acks * f.growth, 2.0)
@@ -196,7 +198,6 @@ def cut(f: Record) -> bool:
             else:
                 f.cwnd = 2.0 if whole <= 3.0 else whole - np.floor((1.0 - f.decrease) * whole)
         f.ssthresh = 2.0
-        f.growth = 0.0
     else:
         f.cwnd = max(np.floor(f.decrease * whole), 1.0)
         f.ssthresh = max(f.cwnd, 2.0)
@@ -238,8 +239,6 @@ def expire(f: Record) -> None:
     """The retransmission timer: start again from the first hole, in slow start."""
     f.ssthresh = max(np.floor(np.floor(f.cwnd + SLACK) / 2.0), 2.0)
     f.cwnd = 2.0 if f.law == VEGAS and f.variant != LINUX else 1.0
-    if f.law == VEGAS:
-        f.growth = 0.0
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
     f.recover, f.timed_out = f.high, 1
     f.next = f.acked
