@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fluid import batch, continuous
-from vegasmodel.fluid.limit_cycle import limit_cycle
+from vegasmodel.fluid.return_map import limit_cycle
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 

@@ -9,17 +9,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vegasmodel.fluid import batch, continuous, delay
     from vegasmodel.fluid.answers import answer, simulate
+    from vegasmodel.fluid.return_map import LimitCycle, limit_cycle
 
-_NAMES = {"answer": "answers", "simulate": "answers"}
+_MODULES = ("batch", "continuous", "delay")
+_NAMES = {
+    "LimitCycle": "return_map",
+    "answer": "answers",
+    "limit_cycle": "return_map",
+    "simulate": "answers",
+}
 
-__all__ = ["answer", "simulate"]
+__all__ = ["LimitCycle", "answer", "batch", "continuous", "delay", "limit_cycle", "simulate"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
+    if name in _NAMES:
+        value = getattr(importlib.import_module(f"vegasmodel.fluid.{_NAMES[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"vegasmodel.fluid.{name}")
+    else:
         raise AttributeError(f"module 'vegasmodel.fluid' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"vegasmodel.fluid.{_NAMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
 from vegasmodel.fluid import continuous
-from vegasmodel.fluid.limit_cycle import limit_cycle
+from vegasmodel.fluid.return_map import limit_cycle
 
 
 @pytest.mark.parametrize(("c", "T", "B"), [(1000.0, 0.1, 30.0), (1000.0, 0.02, 50.0)])
