@@ -148,8 +148,8 @@ def simulate(
 ) -> xarray.Dataset:
     """Trajectories at ``samples`` instants evenly over the duration.
 
-    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second arriving at the link,
-    ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
+    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second sent since the instant
+    before, ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
     least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) packets,
     ``queue`` (time, link) packets.  Units stand in the variables' ``attrs``, where the numbers
     come from in the dataset's.  Raises ``ValueError`` where the engine lacks a feature.
@@ -163,7 +163,9 @@ def simulate(
         raise ValueError(f"the fluid model cannot simulate this scenario: {reason}")
     totals = run(scenario, parts=parts, samples=samples, starts=_starts(scenario, 0))
     flow, link = ("time", "flow"), ("time", "link")
-    window, rate, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
+    window, sent, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
+    step = totals.times[1] if samples > 1 else np.inf
+    rate = np.diff(sent, axis=0, prepend=0.0) / step
     vegas = np.array([member.flow.law == "vegas" for member in scenario.members])
     base = np.where(vegas & (base < 1e9), base, np.nan)
     return xarray.Dataset(

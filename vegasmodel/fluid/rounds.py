@@ -46,7 +46,7 @@ class Totals:
     flows: NDArray[Any]  # the final records, ``rounds_state.FLOW``
     link: Any  # the final record, ``rounds_state.LINK``
     times: Floats
-    per_flow: Floats  # [time, flow, (window, rate, rtt, delivered, base)]
+    per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base)]
     queue: Floats  # [time]
 
     @functools.cached_property

@@ -156,9 +156,9 @@ def _mark(flows: Records, link: Record) -> None:
 def _record(flows: Records, link: Record, out_flow: Floats, out_queue: Floats, k: int) -> None:
     for i in range(flows.shape[0]):
         f = flows[i]
-        active = f.high > 0.0 and link.now < f.stop
+        active = f.high > 0.0 and link.now <= f.stop
         out_flow[k, i, 0] = window(f) if active else 0.0
-        out_flow[k, i, 1] = f.rate
+        out_flow[k, i, 1] = f.sent
         out_flow[k, i, 2] = f.rtt + waiting(link, link.queue)
         out_flow[k, i, 3] = f.delivered
         out_flow[k, i, 4] = f.base
