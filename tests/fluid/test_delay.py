@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 from vegasmodel.fluid.delay import Event, integrate
 
@@ -231,6 +232,35 @@ def test_agrees_with_jitcdde_on_a_delay_that_depends_on_the_state():
         [lambda t, y, _: 1 + 0.3 * math.sin(y[0])], rtol=1e-9, atol=1e-11,
     )  # fmt: skip
     np.testing.assert_allclose(ours(times)[:, 0], theirs, rtol=1e-6)
+
+
+def test_vegas_under_feedback_delay_settles_at_the_steady_state_equation():
+    # The round-trip time seen at t holds the queue that its packet met at t - tau, and
+    # tau = T + q(t - tau)/c is the delay itself. The law's step is smoothed over eight packets,
+    # gentle enough not to oscillate under that delay; at rest its offset is gone, as m = 0.
+    c, T, x, alpha = 500.0, np.array([0.06, 0.11]), np.array([0.0, 0.003]), 3.0
+
+    def lag(i):
+        def tau(t, y, past):
+            return brentq(lambda u: u - T[i] - max(past(t - u)[2], 0.0) / c, T[i], T[i] + 2.0)
+
+        return tau
+
+    def right(t, y, z):
+        rtt = T + np.maximum(z[:, 2], 0.0) / c
+        diff = y[:2] * (rtt - T - x) / rtt
+        inflow = (y[:2] / (T + y[2] / c)).sum() - c
+        return np.append(np.tanh((alpha - diff) / 8) / rtt, inflow)
+
+    start = np.array([25.0, 40.0, 15.0])
+    answer = integrate(
+        right, (0, 60), start, [lag(0), lag(1)], rtol=1e-6, atol=1e-8, keep=5.0, max_step=0.05
+    )
+    assert answer.success
+    delta = brentq(lambda d: (alpha / (d - x)).sum() - c, 0.0031, 1.0, xtol=1e-15)
+    rates = answer.state[-1, :2] / (T + delta)
+    np.testing.assert_allclose(rates, alpha / (delta - x), rtol=1e-5)
+    assert answer.state[-1, 2] == pytest.approx(c * delta, rel=1e-5)
 
 
 def test_failures_and_misuse():
