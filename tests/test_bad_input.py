@@ -78,8 +78,8 @@ FILES = {
     "runs zero": ("run", "+runs = 0", "run.runs"),
     "defaults unknown": ("run", '+ns2_defaults = "2.36"', "run.ns2_defaults"),
     "packet size zero": ("top", '=packet_size = "0 B"', "packet_size"),
-    "no toml": ("top", "=name = [[[", "scenario file"),
-    "deeply nested": ("top", "=x = " + "[" * 5000, "scenario file"),
+    "no toml": ("top", "=name = [[[", "bad.toml"),
+    "deeply nested": ("top", "=x = " + "[" * 5000, "bad.toml"),
 }
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vegasmodel.packets.trace import Trace
 
 ENGINES = ("ns2",)
+OVERLOAD = 1.05  # measured over capacity; more is another scenario's trace, not rounding
 
 
 def run_engine(scenario: Scenario, engine: str = "ns2") -> Prediction:
@@ -144,7 +145,14 @@ def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
         from vegasmodel import packets
         from vegasmodel.packets import measured
 
-        return measured.to_prediction(packets.read(trace), scenario)
+        result = measured.to_prediction(packets.read(trace), scenario)
+        load = result.utilization
+        if load is not None and np.nanmax(load) > OVERLOAD:
+            carried = f"{np.nanmax(load):.3g} times what its link can carry"
+            raise FieldError(
+                "--trace", str(trace), f"a trace of this scenario; this one has {carried}"
+            )
+        return result
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SCHEMA = 1
-MAX_COLUMNS = 4  # groups or ratios side by side; the JSON has them all
 
 
 def console() -> Console:
@@ -76,11 +75,22 @@ def headline(scenario: Scenario) -> str:
     return f"{scenario.name} ({links}{more}; packets of {scenario.packet_size:g} B)"
 
 
-def results_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
-    """Models in rows; each group's mean throughput per flow, the ratios, Jain's index."""
-    groups = [group.name for group in scenario.flows][:MAX_COLUMNS]
-    pairs = [f"{a}/{b}" for i, a in enumerate(groups) for b in groups[i + 1 :]][:MAX_COLUMNS]
-    columns = ["model", *(f"{g} pkt/s" for g in groups), *pairs, "Jain", "load"]
+def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
+    """Models in rows; each group's mean throughput per flow, the ratios, Jain's index.
+
+    As many groups, then ratios, as fit the width; the JSON has them all.
+    """
+    room = (width - 34) // 12  # model, Jain and load take 34; a column of figures 12
+    groups = [group.name for group in scenario.flows][: max(room, 1)]
+    pairs = [(a, b) for i, a in enumerate(groups) for b in groups[i + 1 :]]
+    pairs = pairs[: max(room - len(groups), 0)]
+    columns = [
+        "model",
+        *(f"{_short(g)}\npkt/s" for g in groups),
+        *(_pair(a, b) for a, b in pairs),
+        "Jain",
+        "load",
+    ]
     rows = []
     for result in results:
         if not result.applicable:
@@ -90,12 +100,20 @@ def results_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
             [
                 result.model,
                 *(number(result.groups.get(g)) for g in groups),
-                *(number(result.ratios.get(p)) for p in pairs),
+                *(number(result.ratios.get(f"{a}/{b}")) for a, b in pairs),
                 number(result.jain, 3),
                 number(load, 3),
             ]
         )
     return table(columns, rows)
+
+
+def _pair(a: str, b: str) -> str:
+    return f"{a}/{b}" if len(a) + len(b) < 12 else f"{_short(a)}\n/{_short(b)}"
+
+
+def _short(name: str, most: int = 10) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def notes(results: Sequence[Prediction]) -> list[str]:
@@ -119,11 +137,11 @@ def print_results(
     out.print(Text(headline(scenario)))
     out.print()
     if any(result.applicable for result in results):
-        out.print(results_table(scenario, results))
+        out.print(results_table(scenario, results, out.width))
     else:
         out.print(Text("No model asked has an answer here; the simulator may: --model fluid"))
-    if len(scenario.flows) > MAX_COLUMNS:
-        out.print(Text(f"({len(scenario.flows)} groups; --json lists them all)"))
+    if len(scenario.flows) > 2:
+        out.print(Text(f"({len(scenario.flows)} groups; --json lists all and their ratios)"))
     if per_flow:
         for result in results:
             if result.applicable:

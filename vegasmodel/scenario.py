@@ -391,4 +391,9 @@ def load(path: str | Path) -> Scenario:
             raise
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise FieldError(where, path.name, f"a readable scenario file ({reason})") from None
-    return Scenario.from_toml(text)
+    try:
+        return Scenario.from_toml(text)
+    except FieldError as error:
+        if error.field == "scenario file":  # no field yet: the file itself
+            raise FieldError(where, path.name, error.allowed) from None
+        raise

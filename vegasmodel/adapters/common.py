@@ -76,6 +76,11 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
             "delayed ACKs are not in the equations",
         ),
         (
+            "bottleneck-is-the-link",
+            all(_fast_access(scenario, g) for g in groups),
+            "access links slower than twice the bottleneck limit or space out packets",
+        ),
+        (
             "no-forced-drops",
             not any(link.drops for link in scenario.links),
             "forced drops are not in the equations",
@@ -85,6 +90,11 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         lossless = all(link.loss == 0 for link in scenario.links)
         rows.append(("no-random-loss", lossless, "random loss is not in the equations"))
     return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]
+
+
+def _fast_access(scenario: Scenario, group: Flow) -> bool:
+    slowest = min(link.capacity for link in scenario.path(group))
+    return scenario.access_rate(group) >= 2.0 * slowest
 
 
 def plain_queue(link: Link) -> Assumption:

@@ -119,8 +119,17 @@ def _hypotheses(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> l
             single,
             "" if single else "several sources are taken to go through the cycle in step",
         ),
+        _known_base(vegas),
         plain_queue(link),
     ]
+
+
+def _known_base(vegas: Flow) -> Assumption:
+    """BaseRTT is taken as T: the queue empties in every cycle, so a measurement finds it."""
+    right = vegas.over_estimate in ("measured", 0.0)
+    return Assumption(
+        "base-rtt-is-the-rtt", right, "" if right else "the over-estimate is not in the equations"
+    )
 
 
 def _per_flow(member: np.ndarray[tuple[int], np.dtype[np.bool_]], v: Floats, r: Floats) -> Floats:

@@ -104,7 +104,7 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
         scenario,
         rates,
         base_rtt=rtts(scenario) + x,
-        assumptions=(_spaced(scenario), *_hypotheses(scenario, delay)),
+        assumptions=(_spaced(scenario), *_papers_vegas(scenario), *_hypotheses(scenario, delay)),
     )
 
 
@@ -201,6 +201,23 @@ def _hypotheses(
 def _said(assumption: Assumption) -> Assumption:
     """The detail explains a failure; it has no place where the hypothesis holds."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
+
+
+def _papers_vegas(scenario: Scenario) -> list[Assumption]:
+    """What Bonald's form takes for granted: measured baseRTTs, and the papers' equation."""
+    rows = [
+        Assumption(
+            "base-rtt-measured",
+            all(g.over_estimate == "measured" for g in scenario.flows),
+            "the closed form has its own over-estimates; the given ones are not used",
+        ),
+        Assumption(
+            "paper-equation",
+            all(g.variant != "linux" for g in scenario.flows),
+            "Linux divides by baseRTT; the closed form is that of division by RTT",
+        ),
+    ]
+    return [_said(row) for row in rows]
 
 
 def _spaced(scenario: Scenario) -> Assumption:

@@ -23,7 +23,8 @@ class Source:
             if regular:
                 self.file = self.path.open("rb")
         except OSError as error:
-            raise TraceError(path, "", error.strerror or "", "a readable file") from None
+            reason = error.strerror or "not a usable path"
+            raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
         except (ValueError, TypeError):
             raise TraceError(path, "", "not a path", "a readable file") from None
         if not regular:
