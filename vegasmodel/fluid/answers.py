@@ -150,7 +150,7 @@ def simulate(
 
     ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second sent since the instant
     before, ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time,
-    flow) the least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) packets,
+    flow) the least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) and
     ``queue`` (time, link) packets.  Units stand in the variables' ``attrs``, where the numbers
     come from in the dataset's.  Raises ``ValueError`` where the engine lacks a feature.
     """
