@@ -134,6 +134,22 @@ def test_a_parking_lot_is_certified() -> None:
     assert not vm.predict(s, "equilibrium").applicable
 
 
+@pytest.mark.parametrize("every", ["0 s", "60 s"])
+def test_the_papers_fluid_settles_at_the_steady_state(every: str) -> None:
+    group = {**VEGAS, "count": 4, "start": {"every": every}}
+    s = scenario(group, run={"duration": "600 s", "warmup": "400 s"})
+    fluid, exact = vm.predict(s, "fluid"), vm.predict(s, "equilibrium")
+    np.testing.assert_allclose(fluid.throughput, exact.throughput, rtol=1e-6)
+    np.testing.assert_allclose(fluid.base_rtt, exact.base_rtt, rtol=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
+def test_the_fluid_finds_the_base_rtt_that_packets_see(variant: str) -> None:
+    red = {**VEGAS, "variant": variant}
+    s = scenario(red, RENO, buffer="20 pkt", queue=RED, run={"duration": "60 s", "warmup": "9 s"})
+    assert vm.predict(s, "fluid").base_rtt[0] >= 0.08 * (1 - 1e-9)
+
+
 def test_no_such_model() -> None:
     with pytest.raises(vm.FieldError, match="did you mean 'minicycle'"):
         vm.predict(HOME["bands"], "minicycel")

@@ -1,7 +1,37 @@
-"""Adapter of the fluid simulator."""
+"""Adapter of the fluid simulators: which of the two engines answers a scenario.
+
+The papers' law decides continuously on a fluid, so the continuous engine answers it; ns-2 and
+Linux decide once a round trip on whole packets, which the rounds engine carries.  Scenarios without
+Vegas, and those with features that the continuous engine lacks, go to the rounds engine too.
+"""
 
 from __future__ import annotations
 
-from vegasmodel.fluid.answers import answer
+import numpy as np
 
-__all__ = ["answer"]
+from vegasmodel.adapters.common import left_out
+from vegasmodel.fluid import answers, continuous
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+
+def answer(scenario: Scenario) -> Prediction:
+    """Throughputs by simulation over ``warmup .. duration``."""
+    variants = {group.variant for group in scenario.flows if group.law == "vegas"}
+    if variants != {"paper"} or continuous.unsupported(scenario) is not None:
+        return answers.answer(scenario)
+    run = continuous.run(scenario)
+    if run.status != "done":
+        reason = f"the integration ended early: {run.status}"
+        return Prediction.not_applicable("fluid", scenario, reason)
+    known = ("window-not-limited", "one-ack-a-packet", "all-flows-present")
+    return Prediction(
+        "fluid",
+        scenario,
+        run.throughput,
+        base_rtt=run.base_rtt,
+        rtt_mean=run.rtt_mean,
+        queue_mean=np.asarray(run.queue_mean),
+        assumptions=tuple(a for a in left_out(scenario) if a.name not in known),
+        extra={"engine": "continuous"},
+    )

@@ -145,7 +145,9 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
             _decide_linux(f)
     elif rtt > 0.0:
         if math.isnan(f.known_base):
-            if rtt < f.base or (length <= 1.0 and f.variant != PAPER):
+            if f.variant == PAPER:  # the least RTT seen, and only a sample is one
+                f.base = min(f.base, rtt) if f.rtt_count > 0.0 else f.base
+            elif rtt < f.base or length <= 1.0:
                 f.base = rtt
         else:
             f.base = f.known_base
