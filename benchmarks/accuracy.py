@@ -191,11 +191,11 @@ def judge(family: str, index: int, known: dict[str, Any], **options: Any) -> Out
     base_error = np.nan
     if family in ("pair", "mixed"):
         group = np.array([member.group for member in scenario.members])
-        others = np.maximum(runs[:, group == 1].mean(axis=1), 1e-9)
-        ratios = runs[:, group == 0].mean(axis=1) / others
         measured = mean[group == 0].mean() / mean[group == 1].mean()
         error = float(model[group == 0].mean() / model[group == 1].mean() / measured - 1.0)
-        noise = float(ratios.std(ddof=1) / np.sqrt(len(runs)) / measured)
+        means = np.array([runs[:, group == g].mean(axis=1) for g in (0, 1)])
+        parts = means.std(axis=1, ddof=1) / means.mean(axis=1) / np.sqrt(len(runs))
+        noise = float(np.hypot(*parts))  # of a ratio of two means, to first order
     else:
         error = float(np.sqrt(np.mean((model - mean) ** 2)) / mean.mean())
         noise = float(np.sqrt(np.mean(se**2)) / mean.mean())
