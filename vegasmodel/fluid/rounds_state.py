@@ -13,6 +13,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.machine_code import forget_stale
+
+forget_stale(__file__)
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 

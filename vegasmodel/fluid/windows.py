@@ -31,12 +31,16 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numba
 import numpy as np
 
+from vegasmodel.machine_code import forget_stale
 from vegasmodel.metrics import Floats
 
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
 TIGHT = 1e-14  # relative tolerance of the equations of a step
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+forget_stale(__file__)
 
 
 def jit(function: _Function) -> _Function:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from vegasmodel.machine_code import forget_stale
+
 MAX_LINE = 4096
 POWERS = 10.0 ** np.arange(23)
 TENS = 10 ** np.arange(19)
@@ -19,6 +21,8 @@ AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # what follows ea
 # its type
 TCP, OTHER, ACK, ROUTING = range(4)
 # Without Numba's reference counts, which took half of the time; so nothing may be allocated.
+forget_stale(__file__)
+
 jit = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 
 
