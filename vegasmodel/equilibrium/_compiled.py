@@ -1,4 +1,4 @@
-"""``_secular_kernel.py`` compiled by Numba: same source, same bits, a hundred times faster.
+"""``_secular_kernel.py`` and ``_secular_lanes.py`` compiled by Numba: same bits, faster.
 
 Loaded for large inputs only, since importing Numba takes longer than solving a hundred flows.
 No fast-math: it would cancel the double-double arithmetic away.
@@ -7,7 +7,9 @@ No fast-math: it would cancel the double-double arithmetic away.
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
@@ -15,13 +17,23 @@ import numba
 from numba.extending import intrinsic
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
+from vegasmodel.equilibrium import _secular_lanes as lanes
 
 _SCALAR = (
-    "two_sum", "quotient", "survey", "rough", "precise", "spread", "root", "first_gap", "newton",
-    "one_pole", "two_poles",
+    "two_sum", "quotient", "distance", "survey", "rough", "precise", "spread", "root", "first_gap",
+    "newton", "one_pole", "two_poles", "advance",
 )  # fmt: skip
 _CHUNKED = ("survey_all", "rough_all", "precise_all", "spread_all")
 _CASE = ("find_gap", "solve_case")
+_LANES = (
+    "gather", "survey_lanes", "rough_lanes", "precise_lanes", "spread_lanes", "begin",
+    "step_lanes", "solve_lanes",
+)  # fmt: skip
+
+# Numba's disk cache looks at the file of each function alone, not at those it calls
+_VERSION = (
+    f"_{zlib.crc32(b''.join(Path(str(m.__file__)).read_bytes() for m in (kernel, lanes))):08x}"
+)
 
 # One signature each, so one compilation: inputs may be read-only
 _F8, _FLAG = numba.float64, numba.boolean
@@ -48,6 +60,11 @@ def _remainder(a: float, q: float, s: float) -> float:
     return _fused(-q, s, a)  # type: ignore[no-any-return]
 
 
+def _source() -> dict[str, Any]:
+    """The names the kernel's and the lanes' functions see."""
+    return {**vars(kernel), **vars(lanes), "remainder": _remainder}
+
+
 def _compile(
     scope: dict[str, Any],
     names: tuple[str, ...],
@@ -63,8 +80,9 @@ def _compile(
     options = {"cache": True, "parallel": threads, "inline": inline, "error_model": "numpy"}
     scope = {**scope, "prange": numba.prange if threads else range}
     for name in names:
-        copy = FunctionType(getattr(kernel, name).__code__, scope, name + suffix)
-        copy.__qualname__, copy.__module__ = name + suffix, kernel.__name__
+        source = scope[name]
+        copy = FunctionType(source.__code__, scope, name + suffix)
+        copy.__qualname__, copy.__module__ = name + suffix + _VERSION, source.__module__
         scope[name] = numba.njit(_SIGNATURES.get(name), **options)(copy)
     return scope
 
@@ -72,10 +90,10 @@ def _compile(
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
     """``solve_batch``; with threads the cases are shared among them, which costs milliseconds."""
-    scope = _compile({**vars(kernel), "remainder": _remainder}, _SCALAR)
+    scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
     scope = _compile(scope, _CHUNKED, "_inline", inline="always")
-    scope = _compile(scope, _CASE, "_batch")
+    scope = _compile(scope, (*_CASE, *_LANES), "_batch")
     scope = _compile(scope, ("solve_batch",), "_threads" if threads else "_batch", threads=threads)
     return cast("Callable[..., None]", scope["solve_batch"])
 
@@ -83,7 +101,7 @@ def batch(threads: bool) -> Callable[..., None]:
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
     """``solve_case``, the chunks of its one case shared among threads."""
-    scope = _compile({**vars(kernel), "remainder": _remainder}, _SCALAR)
+    scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)
     scope = _compile(scope, _CASE, "_threads")
     return cast("Callable[..., tuple[float, float, float, int, int]]", scope["solve_case"])

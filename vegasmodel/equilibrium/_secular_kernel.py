@@ -1,8 +1,8 @@
 """The arithmetic of ``secular.py``: sum alpha_i / (Delta - x_i) = c, solved for g = Delta - max x.
 
 Every function here is plain Python on floats and indexable rows.  ``_compiled.py`` also compiles
-the very same source with Numba for large batches.  Neither rounds differently, so both give the
-same bits.
+the very same source with Numba, and ``_secular_lanes.py`` arranges it for large batches.  None
+rounds differently, so all give the same bits.
 
 Why double-double: where a tiny alpha sits at the largest x and the others fill c, g follows from
 the small difference c - sum of the others, and plain float64 sums lose up to ten of its digits.
@@ -16,14 +16,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 Row = Sequence[float]
 
-OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
+OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED, PENDING = 0, 1, 2, 3, -1
 CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend on threads
 WIDTH = 6  # partial sums of a chunk
-BLOCK = 64  # cases that share scratch memory
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
 # Relative steps after which to go on to exact sums, and to end: the error that is left is at most
@@ -62,6 +59,15 @@ def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
     inverse = 1.0 / s
     q = a * inverse
     return q, (remainder(a, q, s) - q * e) * inverse, inverse
+
+
+def distance(top: float, x: float, g: float) -> tuple[float, float]:
+    """``Delta - x = g + (top - x)`` as two floats."""
+    d, d_low = two_sum(top, -x)
+    y, e = two_sum(g, d)
+    e += d_low
+    s = y + e
+    return s, e - (s - y)
 
 
 def survey(
@@ -132,11 +138,7 @@ def precise(
     for i in range(low, high):
         a = alpha[i]
         if a > 0.0:
-            d, d_low = two_sum(top, -x[i])
-            y, e = two_sum(g, d)
-            e += d_low
-            s = y + e
-            e -= s - y
+            s, e = distance(top, x[i], g)
             q, q_low, inverse = quotient(a, s, e)
             sum_high, error = two_sum(sum_high, q)
             sum_low += error + q_low
@@ -155,7 +157,7 @@ def precise(
                     rate, steep = w * (base * inverse), inverse + w_inverse
                 total += rate
                 slope += rate * steep
-            elif d > 0.0:
+            elif x[i] < top:
                 fall = q * inverse
                 total += q
                 slope += fall
@@ -315,17 +317,47 @@ def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> flo
 def first_gap(
     linux: bool, c: float, top: float, pole: float, least: float, total: float,
     moment: float, reach: float,
-) -> tuple[float, float]:  # fmt: skip
-    """(a proven lower bound of g, a first g to try) from the survey."""
+) -> tuple[float, float, float]:  # fmt: skip
+    """(a bound below g, one above, a first g to try) from the survey."""
     if linux:
-        return least, max(least, reach - top)
-    # Jensen: the others' sum is at least B/(g + mean d), so its root is, but for rounding, a bound
-    least, others = pole / c, total - pole
-    g = least
-    if others > 0.0:
-        mean = max(top * total - moment, 0.0) / others
-        g = max(g, root(c, c * mean - total, pole * mean))
-    return least, g
+        g = max(least, reach - top)
+    else:
+        # Jensen: the others' sum is at least B/(g + mean d), so its root is a bound
+        least, others = pole / c, total - pole
+        g = least
+        if others > 0.0:
+            mean = max(top * total - moment, 0.0) / others
+            g = max(g, root(c, c * mean - total, pole * mean))
+    return 0.5 * least, 2.0 * total / c, min(g, total / c)
+
+
+def advance(
+    linux: bool, c: float, n: int, floor: float, ceiling: float, passes: int,
+    g: float, lower: float, upper: float, exact: bool,
+    head: float, rest: float, slope: float, bend: float, f: float,
+) -> tuple[float, float, float, bool, int]:  # fmt: skip
+    """(g, its bracket, whether to sum exactly, status) after a pass; status PENDING: go on."""
+    lower, upper = (g, upper) if f > 0.0 else (lower, g)
+    move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
+    if move == 0.0 or not lower < g + move < upper:
+        move = newton(c, rest, slope, f) if linux else one_pole(c, g, head, rest, slope, f)
+        order = 0
+    size = abs(move)
+    if exact and size <= LAST_STEP[order] * g:
+        # the sum is off by a few units of double-double a flow; what does that do to g?
+        doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
+        if doubt > UNIT * (head + slope * g):
+            return g, lower, upper, exact, ILL_CONDITIONED
+        return g + move, lower, upper, exact, OK
+    enough = not exact and (size <= ROUGH_STEP[order] * g or passes == ROUGH_LIMIT)
+    if enough:
+        exact, lower, upper = True, floor, ceiling  # float64 signs near the root may be wrong
+    steady = enough or passes < 16 or passes % 2 == 1 or size < 0.25 * g
+    if lower < g + move < upper and steady:
+        g += move
+    elif not enough:
+        g = math.sqrt(lower) * math.sqrt(upper)
+    return g, lower, upper, exact, PENDING
 
 
 def find_gap(
@@ -335,9 +367,7 @@ def find_gap(
     top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
     if not alphas > 0.0 or math.isnan(top):
         return math.nan, math.nan, 0, INVALID
-    least, g = first_gap(linux, c, top, pole, least, alphas, moment, reach)
-    floor, ceiling = 0.5 * least, 2.0 * alphas / c
-    g = min(g, 0.5 * ceiling)
+    floor, ceiling, g = first_gap(linux, c, top, pole, least, alphas, moment, reach)
     lower, upper, exact = floor, ceiling, False
     for passes in range(1, LIMIT):
         head = 0.0 if linux else pole / g
@@ -346,26 +376,11 @@ def find_gap(
         else:
             rest, slope, bend = rough_all(alpha, x, rtt, linux, top, g, first, n, work)
             f = (head - c) + rest
-        lower, upper = (g, upper) if f > 0.0 else (lower, g)
-        move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
-        if move == 0.0 or not lower < g + move < upper:
-            move = newton(c, rest, slope, f) if linux else one_pole(c, g, head, rest, slope, f)
-            order = 0
-        size = abs(move)
-        if exact and size <= LAST_STEP[order] * g:
-            # the sum is off by a few units of double-double a flow; what does that do to g?
-            doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
-            if doubt > UNIT * (head + slope * g):
-                return top, g, passes, ILL_CONDITIONED
-            return top, g + move, passes, OK
-        enough = not exact and (size <= ROUGH_STEP[order] * g or passes == ROUGH_LIMIT)
-        if enough:
-            exact, lower, upper = True, floor, ceiling  # float64 signs near the root may be wrong
-        steady = enough or passes < 16 or passes % 2 == 1 or size < 0.25 * g
-        if lower < g + move < upper and steady:
-            g += move
-        elif not enough:
-            g = math.sqrt(lower) * math.sqrt(upper)
+        g, lower, upper, exact, status = advance(
+            linux, c, n, floor, ceiling, passes, g, lower, upper, exact, head, rest, slope, bend, f
+        )
+        if status != PENDING:
+            return top, g, passes, status
     return top, g, LIMIT, NOT_CONVERGED
 
 
@@ -382,19 +397,3 @@ def solve_case(
         return math.nan, math.nan, math.nan, passes, status
     residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
     return top + gap, gap, residual, passes, status
-
-
-def solve_batch(
-    alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
-    integers: Any,
-) -> None:  # fmt: skip
-    """All m cases, n flows each, flat one after the other; see ``secular._run`` for the outputs."""
-    m = len(c)
-    for block in prange((m + BLOCK - 1) // BLOCK):
-        work = np.empty(((n + CHUNK - 1) // CHUNK, WIDTH))
-        for k in range(block * BLOCK, min(m, (block + 1) * BLOCK)):
-            delay, gap, residual, passes, status = solve_case(
-                alpha, x, rtt, linux, c[k], k * n, n, rates, work
-            )
-            floats[k, 0], floats[k, 1], floats[k, 2] = delay, gap, residual
-            integers[k, 0], integers[k, 1] = passes, status

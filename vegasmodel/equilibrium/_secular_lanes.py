@@ -1,0 +1,198 @@
+"""Many small cases at once: the kernel's arithmetic, the innermost loop over cases ("lanes").
+
+Each lane adds the same terms in the same order as ``_secular_kernel.find_gap``, so its bits are
+the same; with neighbouring lanes in neighbouring memory the compiler uses vector instructions.
+``_compiled.py`` compiles this source, and only the compiled copies are used.  A lane that meets
+anything unusual is left to ``solve_case``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.equilibrium._secular_kernel import (
+    CHUNK,
+    INVALID,
+    LEAST,
+    MOST,
+    OK,
+    PENDING,
+    WIDTH,
+    advance,
+    distance,
+    first_gap,
+    prange,
+    quotient,
+    solve_case,
+    two_sum,
+)
+
+LANES = 64
+FEWEST = 8  # fewer cases fill no vector
+ROUNDS = 12  # passes; the few cases that need more go alone
+# rows of the lanes' table
+TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)
+ROWS = 13
+EXACT, PASSES, STATUS = range(3)  # rows of their integers
+
+
+def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
+    """``alpha`` and ``x`` of the cases from ``first`` on, flow by flow; absent flows far away."""
+    for k in range(width):
+        start = (first + k) * n
+        for i in range(n):
+            share = alpha[start + i]
+            a[i, k] = share
+            v[i, k] = x[start + i] if share != 0.0 else -MOST
+
+
+def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
+    """``survey``: TOP (NaN where a value is out of range), POLE, TOTAL, MOMENT."""
+    for k in range(width):
+        t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
+    for i in range(n):
+        for k in range(width):
+            share, over, top, pole = a[i, k], v[i, k], t[TOP, k], t[POLE, k]
+            t[TOTAL, k] += share
+            t[MOMENT, k] += share * over
+            pole = 0.0 if over > top else pole
+            top = over if over > top else top  # a NaN stays
+            t[POLE, k] = pole + (share if over == top else 0.0)
+            good = ((share == 0.0) | (share >= LEAST) & (share <= MOST)) & (abs(over) <= MOST)
+            t[TOP, k] = top if good else math.nan
+
+
+def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
+    """``rough`` at G: TOTAL, SLOPE, BEND."""
+    for k in range(width):
+        t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
+    for i in range(n):
+        for k in range(width):
+            d = t[TOP, k] - v[i, k]
+            inverse = 1.0 / (t[G, k] + d)
+            rate = (a[i, k] if d > 0.0 else 0.0) * inverse
+            fall = rate * inverse
+            t[TOTAL, k] += rate
+            t[SLOPE, k] += fall
+            t[BEND, k] += fall * inverse
+
+
+def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
+    """``precise`` at G: TOTAL, SLOPE, BEND, HIGH, LOW."""
+    for k in range(width):
+        t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
+        t[HIGH, k], t[LOW, k] = 0.0, 0.0
+    for i in range(n):
+        for k in range(width):
+            s, e = distance(t[TOP, k], v[i, k], t[G, k])
+            q, q_low, inverse = quotient(a[i, k], s, e)
+            t[HIGH, k], error = two_sum(t[HIGH, k], q)
+            t[LOW, k] += error + q_low
+            rate = q if v[i, k] < t[TOP, k] else 0.0
+            fall = rate * inverse
+            t[TOTAL, k] += rate
+            t[SLOPE, k] += fall
+            t[BEND, k] += fall * inverse
+
+
+def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
+    """``spread`` at G: the rates take the place of ``a``; HIGH, LOW."""
+    for k in range(width):
+        t[HIGH, k], t[LOW, k] = 0.0, 0.0
+    for i in range(n):
+        for k in range(width):
+            rate = a[i, k] / (t[G, k] + (t[TOP, k] - v[i, k]))
+            a[i, k] = rate
+            t[HIGH, k], error = two_sum(t[HIGH, k], rate)
+            t[LOW, k] += error
+
+
+def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
+    """First G and its bracket."""
+    for k in range(width):
+        t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
+            False, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
+        )
+        t[LOWER, k], t[UPPER, k] = t[FLOOR, k], t[CEILING, k]
+        sound = (t[TOTAL, k] > 0.0) & (t[TOP, k] >= -MOST) & (LEAST <= c[first + k] <= MOST)
+        count[EXACT, k], count[PASSES, k] = 0, 0
+        count[STATUS, k] = PENDING if sound else INVALID
+
+
+def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
+    """``advance`` for the lanes whose sums are of this kind; how many of the kind go on."""
+    more = 0
+    for k in range(width):
+        if count[STATUS, k] == PENDING and (count[EXACT, k] == 1) == exact:
+            capacity = c[first + k]
+            head = t[POLE, k] / t[G, k]
+            if exact:
+                f, error = two_sum(t[HIGH, k], -capacity)
+                f += error + t[LOW, k]
+            else:
+                f = (head - capacity) + t[TOTAL, k]
+            count[PASSES, k] += 1
+            t[G, k], t[LOWER, k], t[UPPER, k], now, count[STATUS, k] = advance(
+                False, capacity, n, t[FLOOR, k], t[CEILING, k], count[PASSES, k],
+                t[G, k], t[LOWER, k], t[UPPER, k], exact,
+                head, t[TOTAL, k], t[SLOPE, k], t[BEND, k], f,
+            )  # fmt: skip
+            count[EXACT, k] = 1 if now else 0
+            more += 1 if count[STATUS, k] == PENDING and now == exact else 0
+    return more
+
+
+def solve_lanes(
+    alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
+    integers: Any, a: Any, v: Any, t: Any, count: Any,
+) -> None:  # fmt: skip
+    """The cases from ``first`` on, ``paper`` only; status not OK: left undone."""
+    gather(alpha, x, first, n, width, a, v)
+    survey_lanes(n, width, a, v, t)
+    begin(c, first, width, t, count)
+    for _ in range(ROUNDS):
+        rough_lanes(n, width, a, v, t)
+        if step_lanes(c, first, n, width, False, t, count) == 0:
+            break
+    for _ in range(ROUNDS):
+        precise_lanes(n, width, a, v, t)
+        if step_lanes(c, first, n, width, True, t, count) == 0:
+            break
+    spread_lanes(n, width, a, v, t)
+    for k in range(width):
+        case, capacity = first + k, c[first + k]
+        for i in range(n):
+            rates[case * n + i] = a[i, k]
+        high, error = two_sum(t[HIGH, k], -capacity)
+        floats[case, 0], floats[case, 1] = t[TOP, k] + t[G, k], t[G, k]
+        floats[case, 2] = (high + (error + t[LOW, k])) / capacity
+        integers[case, 0], integers[case, 1] = count[PASSES, k], count[STATUS, k]
+
+
+def solve_batch(
+    alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
+    integers: Any,
+) -> None:  # fmt: skip
+    """All m cases, n flows each, flat one after the other; see ``secular._run`` for the outputs."""
+    m = len(c)
+    for block in prange((m + LANES - 1) // LANES):
+        first, last = block * LANES, min(m, (block + 1) * LANES)
+        width = last - first
+        lanes = width >= FEWEST and n <= CHUNK and not linux
+        if lanes:
+            solve_lanes(
+                alpha, x, c, first, n, width, rates, floats, integers,
+                np.empty((n, LANES)), np.empty((n, LANES)), np.empty((ROWS, LANES)),
+                np.empty((3, LANES), dtype=np.int64),
+            )  # fmt: skip
+        work = np.empty(((n + CHUNK - 1) // CHUNK, WIDTH))
+        for k in range(first, last):
+            if not lanes or integers[k, 1] != OK:
+                delay, gap, residual, passes, status = solve_case(
+                    alpha, x, rtt, linux, c[k], k * n, n, rates, work
+                )
+                floats[k, 0], floats[k, 1], floats[k, 2] = delay, gap, residual
+                integers[k, 0], integers[k, 1] = passes, status
