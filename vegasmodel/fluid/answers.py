@@ -5,6 +5,7 @@ The rounds engine does both: whole packets, one decision a round trip, a fluid q
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that asks for more runs
 FEW, MANY = 5, 20  # runs with jittered starts, as the measurements are averaged
+SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 _STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
 
 
@@ -67,13 +69,27 @@ def _starts(scenario: Scenario, k: int) -> Floats:
 
 
 def _throughput(scenario: Scenario, totals: Totals) -> Floats:
+    """Deliveries over the part of ``warmup .. duration`` in which each flow is active."""
     members = scenario.members
     begin = np.array([max(m.start, scenario.run.warmup) for m in members])
-    end = np.array([m.stop for m in members])
+    end = np.minimum([m.stop for m in members], _finished(scenario, totals))
     delivered = totals.flows["delivered"] - totals.flows["mark_delivered"]
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Floats = np.where(end > begin, delivered / (end - begin), np.nan)
     return rates
+
+
+def _finished(scenario: Scenario, totals: Totals) -> Floats:
+    """When each flow had delivered all it has, to the sampling interval; inf if it did not."""
+    finished = np.full(len(scenario.members), np.inf)
+    if totals.times.size:
+        delivered = totals.per_flow[:, :, 3]  # (window, rate, rtt, delivered, base)
+        for i, member in enumerate(scenario.members):
+            size = member.flow.size
+            done = delivered[:, i] >= (size if isinstance(size, float) else math.inf) - 0.5
+            if done.any():
+                finished[i] = totals.times[int(np.argmax(done))]
+    return finished
 
 
 def answer(
@@ -95,6 +111,7 @@ def answer(
     reason = obstacle(scenario)
     if reason is not None:
         return Prediction.not_applicable("fluid", scenario, reason)
+    samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     wanted = runs or (FEW if scenario.run.start_jitter > 0 else 1)
     outcomes: list[Totals] = []
     rates: list[Floats] = []
@@ -103,7 +120,14 @@ def answer(
         k = len(outcomes)
         starts = _starts(scenario, k)
         outcomes.append(
-            run(scenario, parts=parts, starts=starts, seed=k + 1, synchronised=synchronised)
+            run(
+                scenario,
+                parts=parts,
+                samples=samples,
+                starts=starts,
+                seed=k + 1,
+                synchronised=synchronised,
+            )
         )
         rates.append(_throughput(scenario, outcomes[-1]))
         if len(rates) >= max(wanted, 2):
@@ -132,6 +156,8 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         rtt = flows["rtt_area"] / flows["rtt_samples"]
         loss = (flows["lost"] - flows["mark_lost"]) / (flows["sent"] - flows["mark_sent"])
     span = scenario.run.duration - scenario.run.warmup
+    crossed = scenario.path(scenario.flows[0])[0]
+    load = (flows["delivered"] - flows["mark_delivered"]).sum(axis=1).mean() / span
     queue = [(o.link["area"] - o.link["mark_area"]) / span for o in outcomes]
     return {
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
@@ -139,7 +165,10 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         "loss_rate": loss.mean(axis=0),
         "acks": (flows["acks"] - flows["mark_acks"]).mean(axis=0),
         "retransmits": (flows["retransmits"] - flows["mark_retransmits"]).mean(axis=0),
-        "queue_mean": np.array([np.mean(queue)] + [0.0] * (len(scenario.links) - 1)),
+        "utilization_links": np.array(
+            [load / x.capacity if x == crossed else 0.0 for x in scenario.links]
+        ),
+        "queue_mean": np.array([np.mean(queue) if x == crossed else 0.0 for x in scenario.links]),
     }
 
 
