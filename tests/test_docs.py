@@ -1,0 +1,46 @@
+"""What the documentation says is so."""
+
+import re
+from pathlib import Path
+
+import paper_checks
+import vegasmodel as vm
+from paper_checks.summary import markdown, summary
+from vegasmodel.cli import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_readme_counts_the_verdicts() -> None:
+    assert markdown(summary(paper_checks.run())).strip() in README
+
+
+def test_commands_in_the_readme_exist() -> None:
+    known = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
+    used = set(re.findall(r"bin/vegasmodel (\w+)", README))
+    assert used
+    assert used <= known
+
+
+def test_the_readme_scenario_is_read() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    assert vm.Scenario.from_toml(text).name == "mixed"
+
+
+def test_the_python_example_runs() -> None:
+    np_rates = vm.equilibrium.rates([3.0, 3.0], [0.0, 0.016], 250.0)
+    assert abs(np_rates.sum() - 250.0) < 1e-9
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for name in vm.__all__:
+        assert (getattr(vm, name).__doc__ or "").strip(), name
+
+
+def test_paths_named_in_the_docs_exist() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for path in re.findall(
+            r"`((?:docs|vegasmodel|scripts|tests|benchmarks)/[\w/.-]+)`", page.read_text()
+        ):
+            assert (ROOT / path).exists(), (page.name, path)
