@@ -128,6 +128,11 @@ def test_compare_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--max-error" in err
 
 
+def test_the_stored_linux_run_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    doc = document(capsys, ["compare", str(LINUX), "--json"])
+    assert doc["results"][-1]["model"] == "trace"
+
+
 def test_simulate_convert_and_read_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     scenario = tmp_path / "s.toml"
     scenario.write_text(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vegasmodel.metrics import log_ratio_error, nrmse
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import MODELS, predict_all
 from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError
@@ -156,4 +156,19 @@ def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)
-    return stored if stored is not None else run_engine(scenario)
+    if stored is not None:
+        return stored
+    traces = reference.traces(scenario)
+    return _from_traces(traces, scenario) if traces else run_engine(scenario)
+
+
+def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:
+    """The first stored trace; what a scenario does not say (a first window) can make several."""
+    from vegasmodel.packets import measured
+
+    result = measured.to_prediction(traces[0][1], scenario)
+    if len(traces) == 1:
+        return result
+    names = ", ".join(name for name, _ in traces)
+    several = Assumption("one-stored-trace", False, f"{names} are all of this scenario")
+    return replace(result, assumptions=(*result.assumptions, several))

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.packets import ns2_support
+from vegasmodel.packets.trace import Trace, read_parquet
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario, load
 from vegasmodel.units import FieldError
@@ -69,6 +70,13 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
         extra=extra,
         **figures,
     )
+
+
+def traces(scenario: Scenario, folder: Path = FOLDER / "linux") -> list[tuple[str, Trace]]:
+    """Stored traces of this very scenario (runs of the Linux kernel), by file name."""
+    found = ((path.name, read_parquet(path)) for path in sorted(folder.glob("*.parquet")))
+    wanted = scenario.fingerprint()
+    return [(name, trace) for name, trace in found if trace.scenario == wanted]
 
 
 def make(table: dict[str, Any], folder: Path = FOLDER, *, processes: int = 2) -> Path:
