@@ -126,9 +126,10 @@ def test_features_it_lacks_are_named() -> None:
 
 
 def test_trajectories_carry_units_and_provenance() -> None:
-    pair = (Flow("vegas", 0.1), Flow("reno", 0.1, max_window=20.0))
+    pair = (Flow("vegas", 0.1, variant="ns2"), Flow("reno", 0.1, max_window=20.0))
     scenario = Scenario((Link(100.0),), pair)
     data = simulate(scenario, samples=11)
+    assert data.attrs["engine"] == "rounds"
     assert dict(data.sizes) == {"time": 11, "flow": 2, "link": 1}
     assert data.window.attrs["units"] == "packets"
     step = float(data.time[1] - data.time[0])
@@ -138,3 +139,16 @@ def test_trajectories_carry_units_and_provenance() -> None:
     assert np.all(gap <= 20)
     assert data.attrs["fingerprint"] == scenario.fingerprint()
     assert np.isnan(data.base_rtt.sel(flow="reno")).all()
+
+
+def test_the_papers_law_moves_continuously() -> None:
+    scenario = Scenario((Link(100.0),), (Flow("vegas", 0.1, count=2, alpha=2.0, beta=2.0),))
+    data = simulate(scenario, samples=601)
+    assert data.attrs["engine"] == "continuous"
+    assert data.attrs["status"] == "done"
+    assert set(data.data_vars) == {"window", "rate", "rtt", "base_rtt", "delivered", "queue"}
+    # boutremans (4): each flow keeps alpha packets queued, 4 in all, once it has settled
+    assert float(data.queue[-1, 0]) == pytest.approx(4.0, rel=1e-6)
+    assert np.allclose(data.base_rtt[-1], 0.1, rtol=1e-3)
+    total = float(data.delivered[-1].sum())
+    assert total == pytest.approx(100.0 * 600.0, rel=0.02)  # the link is full but for the start

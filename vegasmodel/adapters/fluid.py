@@ -1,9 +1,4 @@
-"""Adapter of the fluid simulators: which of the two engines answers a scenario.
-
-The papers' law decides continuously on a fluid, so the continuous engine answers it; ns-2 and
-Linux decide once a round trip on whole packets, which the rounds engine carries.  Scenarios without
-Vegas, and those with features that the continuous engine lacks, go to the rounds engine too.
-"""
+"""Adapter of the fluid simulators; ``fluid.trajectories.engine`` says which one answers."""
 
 from __future__ import annotations
 
@@ -11,14 +6,14 @@ import numpy as np
 
 from vegasmodel.adapters.common import left_out
 from vegasmodel.fluid import answers, continuous
+from vegasmodel.fluid.trajectories import engine
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 
 def answer(scenario: Scenario) -> Prediction:
     """Throughputs by simulation over ``warmup .. duration``."""
-    variants = {group.variant for group in scenario.flows if group.law == "vegas"}
-    if variants != {"paper"} or continuous.unsupported(scenario) is not None:
+    if engine(scenario) == "rounds":
         return answers.answer(scenario)
     run = continuous.run(scenario)
     if run.status != "done":

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vegasmodel.fluid import batch, continuous, delay
-    from vegasmodel.fluid.answers import answer, simulate
+    from vegasmodel.fluid.answers import answer
     from vegasmodel.fluid.return_map import LimitCycle, limit_cycle
+    from vegasmodel.fluid.trajectories import simulate
 
 _MODULES = ("batch", "continuous", "delay")
 _NAMES = {
     "LimitCycle": "return_map",
     "answer": "answers",
     "limit_cycle": "return_map",
-    "simulate": "answers",
+    "simulate": "trajectories",
 }
 
 __all__ = ["LimitCycle", "answer", "batch", "continuous", "delay", "limit_cycle", "simulate"]

@@ -1,28 +1,25 @@
-"""The fluid model's two answers to a scenario: trajectories, and a ``Prediction``.
+"""The rounds engine's answer to a scenario: a ``Prediction``.
 
-The rounds engine does both: whole packets, one decision a round trip, a fluid queue in between.
+Whole packets, one decision a round trip, a fluid queue in between.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from vegasmodel.fluid.rounds import Totals, resolution, run
+from vegasmodel.fluid.rounds import Totals, run
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import RateDelay, Scenario
 
-if TYPE_CHECKING:
-    import xarray
-
 STEADY = 0.02  # coefficient of variation of a throughput over starts that asks for more runs
 FEW, MANY = 5, 20  # runs with jittered starts, as the measurements are averaged
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
-_STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
+STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
 
 
 def obstacle(scenario: Scenario) -> str | None:
@@ -60,7 +57,7 @@ def _assumptions(scenario: Scenario, spread: float, runs: int) -> tuple[Assumpti
     )
 
 
-def _starts(scenario: Scenario, k: int) -> Floats:
+def starts_of(scenario: Scenario, k: int) -> Floats:
     """Start times of the k-th run: the draws that the ns-2 engine makes from the same seed."""
     starts = np.array([member.start for member in scenario.members])
     rng = np.random.default_rng([scenario.run.seed, k])
@@ -118,7 +115,7 @@ def answer(
     spread = 0.0
     while len(outcomes) < wanted:
         k = len(outcomes)
-        starts = _starts(scenario, k)
+        starts = starts_of(scenario, k)
         outcomes.append(
             run(
                 scenario,
@@ -136,7 +133,7 @@ def answer(
             spread = float(np.nanmax(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0)))
             if runs is None and wanted == FEW and spread > STEADY:
                 wanted = MANY
-    failed = [_STATUS[o.status] for o in outcomes if o.status]
+    failed = [STATUS[o.status] for o in outcomes if o.status]
     several = len(rates) > 1
     return Prediction(
         "fluid",
@@ -170,55 +167,3 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         ),
         "queue_mean": np.array([np.mean(queue) if x == crossed else 0.0 for x in scenario.links]),
     }
-
-
-def simulate(
-    scenario: Scenario, *, samples: int = 2001, parts: int | None = None
-) -> xarray.Dataset:
-    """Trajectories at ``samples`` instants evenly over the duration.
-
-    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second sent since the instant
-    before, ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time,
-    flow) the least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) and
-    ``queue`` (time, link) packets.  Units stand in the variables' ``attrs``, where the numbers
-    come from in the dataset's.  Raises ``ValueError`` where the engine lacks a feature.
-    """
-    import xarray
-
-    import vegasmodel
-
-    reason = obstacle(scenario)
-    if reason is not None:
-        raise ValueError(f"the fluid model cannot simulate this scenario: {reason}")
-    totals = run(scenario, parts=parts, samples=samples, starts=_starts(scenario, 0))
-    flow, link = ("time", "flow"), ("time", "link")
-    window, sent, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
-    step = totals.times[1] if samples > 1 else np.inf
-    rate = np.diff(sent, axis=0, prepend=0.0) / step
-    vegas = np.array([member.flow.law == "vegas" for member in scenario.members])
-    base = np.where(vegas & (base < 1e9), base, np.nan)
-    return xarray.Dataset(
-        {
-            "window": (flow, window, {"units": "packets"}),
-            "rate": (flow, rate, {"units": "packets/s"}),
-            "rtt": (flow, rtt, {"units": "s"}),
-            "base_rtt": (flow, base, {"units": "s"}),
-            "delivered": (flow, delivered, {"units": "packets"}),
-            "queue": (link, totals.queue[:, None], {"units": "packets"}),
-        },
-        coords={
-            "time": ("time", totals.times, {"units": "s"}),
-            "flow": [member.name for member in scenario.members],
-            "link": [scenario.path(scenario.flows[0])[0].name],
-        },
-        attrs={
-            "model": "fluid",
-            "engine": "rounds",
-            "parts": resolution(scenario) if parts is None else parts,
-            "scenario": scenario.name,
-            "fingerprint": scenario.fingerprint(),
-            "version": vegasmodel.__version__,
-            "status": _STATUS.get(totals.status, "done"),
-            "events": totals.events,
-        },
-    )

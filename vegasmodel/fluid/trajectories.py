@@ -1,0 +1,121 @@
+"""Fluid trajectories of a scenario, and which engine gives them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from vegasmodel.fluid import answers, continuous
+from vegasmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def engine(scenario: Scenario) -> Literal["continuous", "rounds"]:
+    """Which engine answers a scenario.
+
+    The papers' law moves a window continuously, so the continuous engine has it; ns-2 and Linux
+    decide once a round trip on whole packets, which the rounds engine carries.  Scenarios without
+    Vegas, and those with features that the continuous engine lacks, go to the rounds engine too.
+    """
+    variants = {group.variant for group in scenario.flows if group.law == "vegas"}
+    plain = variants == {"paper"} and continuous.unsupported(scenario) is None
+    return "continuous" if plain else "rounds"
+
+
+def simulate(
+    scenario: Scenario, *, samples: int = 2001, parts: int | None = None
+) -> xarray.Dataset:
+    """Trajectories at ``samples`` instants evenly over the duration, by ``engine(scenario)``.
+
+    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second through the link,
+    ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
+    least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) and ``queue``
+    (time, link) packets.  Units stand in the variables' ``attrs``, where the numbers come from in
+    the dataset's.  ``parts`` is the rounds engine's resolution.  Raises ``ValueError`` where the
+    engine lacks a feature.
+    """
+    import xarray
+
+    import vegasmodel
+
+    way = engine(scenario)
+    found = (
+        _continuous(scenario, samples) if way == "continuous" else _rounds(scenario, samples, parts)
+    )
+    attrs = {
+        "model": "fluid",
+        "engine": way,
+        "scenario": scenario.name,
+        "fingerprint": scenario.fingerprint(),
+        "version": vegasmodel.__version__,
+        **found.pop("attrs"),
+    }
+    units = {"rate": "packets/s", "rtt": "s", "base_rtt": "s"}
+    times = found.pop("time")
+    return xarray.Dataset(
+        {
+            name: (
+                ("time", "link" if name == "queue" else "flow"),
+                values,
+                {"units": units.get(name, "packets")},
+            )
+            for name, values in found.items()
+        },
+        coords={
+            "time": ("time", times, {"units": "s"}),
+            "flow": [member.name for member in scenario.members],
+            "link": [scenario.path(scenario.flows[0])[0].name],
+        },
+        attrs=attrs,
+    )
+
+
+def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
+    from vegasmodel.fluid.rounds import resolution, run
+
+    reason = answers.obstacle(scenario)
+    if reason is not None:
+        raise ValueError(f"the fluid model cannot simulate this scenario: {reason}")
+    starts = answers.starts_of(scenario, 0)
+    totals = run(scenario, parts=parts, samples=samples, starts=starts)
+    window, sent, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
+    step = totals.times[1] if samples > 1 else np.inf
+    return {
+        "time": totals.times,
+        "window": window,
+        "rate": np.diff(sent, axis=0, prepend=0.0) / step,
+        "rtt": rtt,
+        "base_rtt": np.where(_vegas(scenario) & (base < 1e9), base, np.nan),
+        "delivered": delivered,
+        "queue": totals.queue[:, None],
+        "attrs": {
+            "parts": resolution(scenario) if parts is None else parts,
+            "status": answers.STATUS.get(totals.status, "done"),
+            "events": totals.events,
+        },
+    }
+
+
+def _continuous(scenario: Scenario, samples: int) -> dict[str, Any]:
+    run = continuous.run(scenario, sample=scenario.run.duration / (samples - 1))
+    rate = np.nan_to_num(run.rate)
+    carried = 0.5 * (rate[1:] + rate[:-1]) * np.diff(run.time)[:, None]  # trapezoids
+    active = np.where(run.window > 0, run.rtt, np.inf)
+    least = np.fmin.accumulate(active, axis=0)  # the delay that a packet sent so far has met
+    return {
+        "time": run.time,
+        "window": run.window,
+        "rate": run.rate,
+        "rtt": run.rtt,
+        "base_rtt": np.where(_vegas(scenario) & np.isfinite(least), least, np.nan),
+        "delivered": np.vstack([np.zeros(rate.shape[1]), np.cumsum(carried, axis=0)]),
+        "queue": run.queue,
+        "attrs": {"status": run.status},
+    }
+
+
+def _vegas(scenario: Scenario) -> Any:
+    return np.array([member.flow.law == "vegas" for member in scenario.members])
