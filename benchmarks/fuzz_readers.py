@@ -32,7 +32,7 @@ KEEP = Path("out/fuzz")
 def batch(task: tuple[int, str]) -> tuple[str, dict[str, int], float, int, list[str]]:
     """Outcomes of ``BATCH`` inputs of one format, slowest time, memory in kB, what went wrong."""
     seed, name = task
-    rng = random.Random(f"{seed} {name}")  # noqa: S311
+    rng = random.Random(f"{seed} {name}")
     outcomes: dict[str, int] = collections.Counter()
     slowest, wrong = 0.0, []
     valid = samples.every_format()[name]
@@ -83,7 +83,7 @@ def main() -> int:
     memory, failed, begun = 0, 0, time.perf_counter()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         for name, outcomes, took, rss, wrong in pool.imap_unordered(batch, tasks):
-            total[name].update(outcomes)  # type: ignore[attr-defined]
+            total[name].update(outcomes)
             slowest[name], memory = max(slowest[name], took), max(memory, rss)
             failed += len(wrong)
             for line in wrong:

@@ -60,7 +60,7 @@ def run(code: str, data: Path, small: Path) -> tuple[float, float]:
 
 def ns2_trace(path: Path, size: int) -> None:
     """Events of 20 flows through a line of three links, without ns-2: its columns and digits."""
-    rng, time, uid = random.Random(1), 0.0, 0  # noqa: S311
+    rng, time, uid = random.Random(1), 0.0, 0
     seqs = [0] * 20
     with path.open("w") as file:
         while file.tell() < size:

@@ -140,7 +140,7 @@ def best(call: object, repeats: int) -> float:
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()
-        call()  # type: ignore[operator]
+        call()
         times.append(time.perf_counter() - begin)
     return min(times)
 
@@ -159,7 +159,7 @@ def speed() -> None:
             d = v.max() - v
             low, high = a[d == 0].sum() / capacity, a.sum() / capacity
             g = brentq(
-                lambda g: float((a / (g + d)).sum()) - capacity,  # noqa: B023
+                lambda g: float((a / (g + d)).sum()) - capacity,
                 low, high * (1 + 1e-12), xtol=1e-300, rtol=8.9e-16,
             )  # fmt: skip
             a / (g + d)
@@ -170,8 +170,8 @@ def speed() -> None:
     alpha, x = rng.uniform(1.0, 4.0, 10_000_000), rng.uniform(0.0, 0.1, 10_000_000)
     for capacity in (1e6, 3e8):
         state = secular.solve(alpha, x, capacity)
-        ours = best(lambda: secular.solve(alpha, x, capacity), 5)  # noqa: B023
-        once = best(lambda: float((alpha / (state.delay - x)).sum()), 5)  # noqa: B023
+        ours = best(lambda: secular.solve(alpha, x, capacity), 5)
+        once = best(lambda: float((alpha / (state.delay - x)).sum()), 5)
         print(f"10,000,000 flows, c = {capacity:g}, {int(state.iterations)} passes: {ours:.3f} s")
         print(f"  {ours / once:.1f} times one NumPy sum ({once:.3f} s); the bar is 6")
     small = best(lambda: secular.solve(alpha[:n].tolist(), x[:n].tolist(), 1000.0), 50)

@@ -77,7 +77,7 @@ def rounding(unit: float) -> float:
 
 def exactly(value: Found | Value) -> Callable[[Runs], Found | Value]:
     """What follows without a run, from printed numbers or a formula."""
-    return lambda runs: value  # noqa: ARG005
+    return lambda runs: value
 
 
 def judge(paper: str, record: Record, runs: Runs) -> Check:

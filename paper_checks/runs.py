@@ -97,9 +97,9 @@ def _simulate(scenario: Scenario) -> dict[str, Any]:
         found = ns2.run(scenario)
     except FieldError as error:
         raise NoRun(f"the ns-2 driver cannot run this: {error}") from None
-    assert found.acks is not None  # noqa: S101 - what an engine always gives
-    assert found.retransmits is not None and found.loss_rate is not None  # noqa: S101, PT018
-    assert found.utilization is not None  # noqa: S101
+    assert found.acks is not None
+    assert found.retransmits is not None and found.loss_rate is not None  # noqa: PT018 - one thought, one line
+    assert found.utilization is not None
     slowest = _slowest(scenario)
     window, rate = _swing(scenario, found.extra)
     return {

@@ -77,5 +77,5 @@ def test_nothing_is_left_of_a_picture_that_fails(tmp_path: Path) -> None:
             raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        plots.save(Broken(), tmp_path / "p.png")  # type: ignore[arg-type]
+        plots.save(Broken(), tmp_path / "p.png")
     assert list(tmp_path.iterdir()) == []

@@ -71,7 +71,7 @@ class Integer:
     low: int = 0
     high: int = 2**63 - 1
 
-    def read(self, value: object, where: str, packet_size: float) -> int:  # noqa: ARG002
+    def read(self, value: object, where: str, packet_size: float) -> int:
         """No conversion: TOML has integers."""
         self.check(value, where)
         return cast("int", value)
@@ -90,7 +90,7 @@ class Integer:
 class Boolean:
     """true or false."""
 
-    def read(self, value: object, where: str, packet_size: float) -> bool:  # noqa: ARG002
+    def read(self, value: object, where: str, packet_size: float) -> bool:
         """No conversion."""
         self.check(value, where)
         return bool(value)
@@ -107,7 +107,7 @@ class Choice:
 
     words: tuple[str, ...]
 
-    def read(self, value: object, where: str, packet_size: float) -> str:  # noqa: ARG002
+    def read(self, value: object, where: str, packet_size: float) -> str:
         """No conversion."""
         self.check(value, where)
         return cast("str", value)
@@ -126,7 +126,7 @@ class Text:
 
     longest: int = 120
 
-    def read(self, value: object, where: str, packet_size: float) -> str:  # noqa: ARG002
+    def read(self, value: object, where: str, packet_size: float) -> str:
         """No conversion."""
         self.check(value, where)
         return cast("str", value)
@@ -145,7 +145,7 @@ class Text:
 class Texts:
     """A list of names without repeats."""
 
-    def read(self, value: object, where: str, packet_size: float) -> tuple[str, ...]:  # noqa: ARG002
+    def read(self, value: object, where: str, packet_size: float) -> tuple[str, ...]:
         """A list in the file, a tuple inside."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of names")

@@ -69,7 +69,7 @@ _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 class _PacketNumbers:
     """Sequence numbers of packets to drop, each once."""
 
-    def read(self, value: object, where: str, packet_size: float) -> tuple[int, ...]:  # noqa: ARG002
+    def read(self, value: object, where: str, packet_size: float) -> tuple[int, ...]:
         if not isinstance(value, list):
             raise FieldError(where, value, "a list of packet numbers")
         self.check(tuple(value), where)

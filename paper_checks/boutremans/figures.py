@@ -29,7 +29,7 @@ SPREADS = ((1.0, 3.0), (1.0, 5.0), (2.0, 4.0))
 
 def base_rtts(measured: Measured) -> Floats:
     """The baseRTT of each source at its end, s."""
-    assert measured.base_rtt is not None  # noqa: S101 - ns-2 gives it
+    assert measured.base_rtt is not None
     return measured.base_rtt
 
 

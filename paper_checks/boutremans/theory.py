@@ -59,7 +59,7 @@ def _wait(W: Floats) -> float:
 
 def _over_estimates(runs: Runs) -> Found:
     base = runs(joining(20, 3.0, 3.0)).base_rtt
-    assert base is not None  # noqa: S101 - ns-2 gives it
+    assert base is not None
     x = base - 0.2
     return Found(bool(np.all(x > -1e-5)), detail=f"From {x.min():.4f} to {x.max():.4f} s.")
 
@@ -134,7 +134,7 @@ def steady_state() -> list[Record]:
     ]
 
 
-def _package_sum(runs: Runs) -> float:  # noqa: ARG001
+def _package_sum(runs: Runs) -> float:
     from vegasmodel.equilibrium import queueing_delay
 
     return float(np.sum(ALPHA / (float(queueing_delay(np.full(N, ALPHA), X, CAPACITY)) - X)))

@@ -36,7 +36,7 @@ PACKET = 1 / CAPACITY  # s, transmission of a packet at the shared link
 
 def _rates(measured: Measured) -> Floats:
     """Expected and actual rate of both connections, bit/s [4]."""
-    assert measured.base_rtt is not None  # noqa: S101 - ns-2 gives it
+    assert measured.base_rtt is not None
     expected = measured.window[0] / measured.base_rtt
     return BITS * np.column_stack([expected, measured.mean]).ravel()
 
@@ -79,7 +79,7 @@ def cells() -> list[Record]:
 def _base(x2: int) -> Callable[[Runs], float]:
     def compute(runs: Runs) -> float:
         found = runs(two(x2, warmup=CONVERGED)).base_rtt
-        assert found is not None  # noqa: S101 - ns-2 gives it
+        assert found is not None
         return 1e3 * float(found[1])
 
     return compute

@@ -116,7 +116,7 @@ def by_the_rule(alpha, beta, c, d, x=None):
             total = (w[now] / d[now]).sum()
             delay = 0.0
             if total > c:
-                delay = brentq(lambda q: (w[now] / (d[now] + q)).sum() - c, 0.0, 10.0)  # noqa: B023
+                delay = brentq(lambda q: (w[now] / (d[now] + q)).sum() - c, 0.0, 10.0)  # noqa: B023 - called at once
             diff = w[now] * (delay - over[now]) / (d[now] + delay)
             move = np.where(diff < alpha, 1.0, np.where(diff > beta, -1.0, 0.0))
             if not move.any():

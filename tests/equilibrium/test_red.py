@@ -17,7 +17,7 @@ C = 625.0
 @st.composite
 def cases(draw):
     n = draw(st.integers(1, 6))
-    column = lambda low, high: draw(st.lists(st.floats(low, high), min_size=n, max_size=n))  # noqa: E731
+    column = lambda low, high: draw(st.lists(st.floats(low, high), min_size=n, max_size=n))  # noqa: E731 - one line used three times
     flows = red.Flows(
         vegas=np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))),
         rtt=np.array(column(0.01, 0.3)),

@@ -48,16 +48,16 @@ _SIGNATURES = {
 }
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic  # type: ignore[untyped-decorator]  # Numba
 def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
     """``a b + c``, rounded once."""
     return _F8(a, b, c), lambda _context, builder, _signature, args: builder.fma(*args)
 
 
-@numba.njit  # type: ignore[untyped-decorator]
+@numba.njit  # type: ignore[untyped-decorator]  # Numba
 def _remainder(a: float, q: float, s: float) -> float:
     """``kernel.remainder`` in one instruction: the result is exact both ways, so the same bits."""
-    return _fused(-q, s, a)  # type: ignore[no-any-return]
+    return _fused(-q, s, a)  # type: ignore[no-any-return]  # Numba
 
 
 def _source() -> dict[str, Any]:

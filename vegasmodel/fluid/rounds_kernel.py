@@ -204,9 +204,9 @@ def march(
     synchronised: bool,
 ) -> tuple[int, int]:
     """Run to ``end``; sample at ``times``.  Returns a status and the number of events."""
-    np.random.seed(seed)  # noqa: NPY002
-    link.next_urge = 1.0 + np.random.random()  # noqa: NPY002
-    link.next_hazard = np.random.exponential()  # noqa: NPY002
+    np.random.seed(seed)
+    link.next_urge = 1.0 + np.random.random()
+    link.next_hazard = np.random.exponential()
     n = flows.shape[0]
     k, marked, events = 0, False, 0
     for i in range(n):

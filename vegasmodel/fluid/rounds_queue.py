@@ -80,7 +80,7 @@ def chance(link: Record, packets: float, before: float) -> tuple[float, float]:
         while link.hazard >= link.next_hazard and lost < packets:
             lost += 1.0
             link.hazard -= link.next_hazard
-            link.next_hazard = np.random.exponential()  # noqa: NPY002
+            link.next_hazard = np.random.exponential()
         if lost >= packets:
             link.hazard = 0.0
     if link.discipline == RED:
@@ -98,7 +98,7 @@ def chance(link: Record, packets: float, before: float) -> tuple[float, float]:
             if link.urge >= link.next_urge:
                 picked = 1.0
                 link.urge = 0.0
-                link.next_urge = 1.0 + np.random.random()  # noqa: NPY002
+                link.next_urge = 1.0 + np.random.random()
     return lost, min(picked, packets - lost)
 
 

@@ -326,7 +326,7 @@ def march(
     return DONE
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, error_model="numpy", nogil=True)  # type: ignore[untyped-decorator]  # Numba
 def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
     fraction: float, begin: int, end: int, wide: Floats, narrow: Floats,

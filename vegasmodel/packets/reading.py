@@ -15,7 +15,7 @@ FORMATS = ("linux_csv", "ns2_tr", "ns3_ascii", "flowmon", "pcap", "ss")
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002
+def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the option's name
     """Read a trace: Parquet as ``Trace.write`` makes it, or one of ``FORMATS``.
 
     Memory stays bounded, however long the file.  Raises ``TraceError`` (a ``FieldError``) that

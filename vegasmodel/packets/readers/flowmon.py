@@ -145,7 +145,7 @@ class _Document:
             self.addresses[key] = (
                 *(attributes.get(what, "?")[:50] for what in keys),
                 attributes.get("protocol", "?")[:5],
-            )  # type: ignore[assignment]
+            )  # type: ignore[assignment]  # five strings, as declared
 
     def _end(self, _: str) -> None:
         self.path.pop()

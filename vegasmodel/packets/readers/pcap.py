@@ -61,7 +61,7 @@ def read(source: Source) -> Trace:
         flow.mss = max(sizes.get(key, 0), 0)
     return connections.trace(
         "pcap",
-        {key: _name(*key) for key in flows},  # type: ignore[arg-type]
+        {key: _name(*key) for key in flows},  # type: ignore[arg-type]  # keys have 4 parts
         {key: key[::-1] for key in flows},
         {"format": "pcap or pcapng"},
         ("sent", "retransmits", "acks"),
