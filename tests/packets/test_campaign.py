@@ -1,5 +1,7 @@
 """Campaigns of ns-2 runs: killed at any moment and started again, the results are the same."""
 
+import fcntl
+import os
 import random
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import vegasmodel as vm
+from scripts.kill_campaign import at_work
 from vegasmodel.packets import campaign, reference
 
 TEXT = """
@@ -43,7 +46,7 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
     assert campaign.main([str(whole), *arguments]) == 0
     moments = random.Random(1)
     command = [sys.executable, "-m", "vegasmodel.packets.campaign", str(broken), *arguments]
-    for there in range(1, 4):  # killed at random after each of the first three results
+    for there in (1, 2):  # killed at random after the first and the second result
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while len(list(broken.glob("*.json"))) < there and time.monotonic() < end:
@@ -55,6 +58,59 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
     assert campaign.main([str(broken), *arguments]) == 0
     assert contents(broken) == contents(whole)
     assert len(contents(whole)) == 4
+
+
+@pytest.mark.ns2
+def test_killed_it_leaves_no_process_and_is_cleared_away(tmp_path: Path) -> None:
+    file, folder = tmp_path / "scenario.toml", tmp_path / "runs"
+    file.write_text(TEXT.replace('"60 s"', '"1e5 s"'))  # half a minute
+    command = [sys.executable, "-m", "vegasmodel.packets.campaign", str(folder), str(file)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while "ns" not in names(at_work(folder)) and time.monotonic() < end:
+        time.sleep(0.01)
+    there = names(at_work(folder))
+    process.kill()
+    process.wait()
+    assert there == ["ns"]
+    end = time.monotonic() + 5
+    while at_work(folder) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert at_work(folder) == []
+    assert [path.name for path in folder.iterdir()] == [".work"]
+    (folder / ".part-1-0.json").touch()
+    file.write_text(TEXT.replace('"60 s"', '"20 s"'))
+    assert campaign.main([str(folder), str(file)]) == 0
+    assert [path.suffix for path in folder.iterdir()] == [".json"]
+
+
+def names(processes: list[int]) -> list[str]:
+    return [Path(f"/proc/{p}/comm").read_text().strip() for p in processes]
+
+
+def test_one_campaign_at_a_time_in_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text(TEXT)
+    (tmp_path / ".part-1-0.json").touch()  # of the campaign that runs
+    place = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(place, fcntl.LOCK_EX)
+    assert campaign.main([str(tmp_path), str(file)]) == 2
+    os.close(place)
+    assert capsys.readouterr().err.strip().endswith("no other campaign is running")
+    assert (tmp_path / ".part-1-0.json").exists()
+    assert campaign.main([str(file / "below"), str(file)]) == 2
+    assert "a usable folder" in capsys.readouterr().err
+
+
+@pytest.mark.ns2
+def test_scenarios_that_differ_in_their_name_only_run_once(tmp_path: Path) -> None:
+    table = {"link": [{"capacity": "250 pkt/s"}], "flow": [{"law": "vegas", "rtt": "80 ms"}]}
+    table["run"] = {"duration": "5 s", "warmup": "1 s"}
+    found = list(campaign.run([table | {"name": "one"}, table | {"name": "two"}], tmp_path))
+    assert [scenario.name for scenario, _ in found] == ["one", "two"]
+    assert len({path for _, path in found}) == len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.ns2

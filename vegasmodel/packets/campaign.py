@@ -4,22 +4,32 @@
 
 Results are those of ``vegasmodel.packets.reference``: read them with ``lookup(scenario, FOLDER)``.
 They depend on the scenarios (their seeds) alone, not on the order or number of processes.
+
+While ns-2 runs it writes below ``FOLDER/.work``.  A campaign that is killed leaves whole results
+and that folder, no process (on Linux); the next one clears it away.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import os
+import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from vegasmodel.files import PART
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
 
 __all__ = ["run"]
+
+WORK = ".work"
 
 
 def run(
@@ -28,31 +38,69 @@ def run(
     """Run every scenario that ``folder`` has no whole result for; yields each when it is there.
 
     ``tables``: keys and values of scenario files; ``processes``: default one a core.  Raises
-    ``FieldError`` for the first bad scenario before anything runs, and what ``ns2.run`` raises.
+    ``FieldError`` for the first bad scenario or a bad folder before anything runs, and what
+    ``ns2.run`` raises.
     """
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
-    for stale in folder.glob(".*.part"):  # of a campaign that was killed while it wrote
-        stale.unlink(missing_ok=True)
-    with ThreadPoolExecutor(processes or os.cpu_count()) as pool:
+    alike: dict[str, list[int]] = {}  # numbers of the scenarios that differ in their name only
+    for i, scenario in enumerate(scenarios):
+        alike.setdefault(scenario.fingerprint(), []).append(i)
+    with _alone(folder), ThreadPoolExecutor(processes or os.cpu_count()) as pool:
         jobs = {
-            pool.submit(_one, table, scenario, folder): scenario
-            for table, scenario in zip(tables, scenarios, strict=True)
+            pool.submit(_one, tables[numbers[0]], scenarios[numbers[0]], folder): numbers
+            for numbers in alike.values()
         }
         try:
             for job in as_completed(jobs):
-                yield jobs[job], job.result()
+                for i in jobs[job]:
+                    yield scenarios[i], job.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _one(table: Mapping[str, Any], scenario: Scenario, folder: Path) -> Path:
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """The folder for this process alone (the kernel unlocks it whenever the process ends).
+
+    What an earlier campaign left behind when it was killed is cleared away.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        place = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise FieldError("folder", str(folder), f"a usable folder ({error.strerror})") from None
+    try:
+        _lock(place, folder)
+        for stale in folder.glob(f"{PART}*"):
+            stale.unlink(missing_ok=True)
+        shutil.rmtree(folder / WORK, ignore_errors=True)
+        (folder / WORK).mkdir(exist_ok=True)
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder / WORK, ignore_errors=True)
+    finally:
+        os.close(place)
+
+
+def _lock(place: int, folder: Path) -> None:
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        allowed = "a folder in which no other campaign is running"
+        raise FieldError("folder", str(folder), allowed) from None
+    except OSError:  # some network file systems have no locks
+        pass
+
+
+def _one(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
     path = folder / f"{scenario.fingerprint()}.json"
     try:
         done = reference.lookup(scenario, folder) is not None
     except ValueError:  # damaged: make it again
         done = False
-    return path if done else reference.make(dict(table), folder, processes=1)
+    return path if done else reference.make(table, folder, processes=1, scratch=folder / WORK)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--each", help="key=value,value: one run for each")
-    parser.add_argument("--processes", type=int)
+    parser.add_argument("--processes", type=int, help="default: one a core")
     options = parser.parse_args(arguments)
     try:
         tables = reference.tables(options.files, options.each)
@@ -76,6 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, RuntimeError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; started again, the campaign goes on from here\n")
+        return 130
     return 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import shutil
 import subprocess
 import tempfile
@@ -56,8 +57,8 @@ def available() -> bool:
 @functools.cache
 def version() -> str:
     """ns-2's own version, such as ``2.35``.  Raises ``EngineMissing``, ``EngineFailed``."""
-    with tempfile.TemporaryDirectory(prefix="vegasmodel-") as folder:
-        return _ns("puts [lindex [ns-version] 0]; exit 0", Path(folder), 60.0).strip() or "unknown"
+    script = "puts [lindex [ns-version] 0]; exit 0\n"
+    return _ns([], Path("/"), 60.0, script).strip() or "unknown"
 
 
 def run(
@@ -67,6 +68,7 @@ def run(
     interval: float | None = None,
     rtts: bool | None = None,
     timeout: float = TIMEOUT,
+    scratch: Path | None = None,
 ) -> Prediction:
     """Simulate ``scenario`` ``run.runs`` times and return means over the runs.
 
@@ -79,7 +81,8 @@ def run(
     ``rtts=None`` records round-trip times if that means at most ``MAX_RECORDED`` packets a run.
     ``extra``: ``throughput_runs`` [runs, flows], ``version``, ``drops_links`` [links], and of the
     first run ``time`` [samples], ``window`` [samples, flows], ``queue`` [samples, links], sampled
-    every ``interval`` seconds (default: ``default_interval``).
+    every ``interval`` seconds (default: ``default_interval``).  ``scratch``: the folder in which
+    each run has its own while it lasts (default: the system's for temporary files).
 
     ``FieldError``: ns-2 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
     """
@@ -90,7 +93,9 @@ def run(
     recorded = _few_packets(scenario) if rtts is None else rtts
 
     def one(number: int) -> Output:
-        return run_trace(scenario, every, number=number, rtts=recorded, timeout=timeout)
+        return run_trace(
+            scenario, every, number=number, rtts=recorded, timeout=timeout, scratch=scratch
+        )
 
     # Threads are enough: the work is done by the ns processes.
     with ThreadPoolExecutor(max_workers=max(1, processes)) as pool:
@@ -105,6 +110,7 @@ def run_trace(
     number: int = 0,
     rtts: bool = True,
     timeout: float = TIMEOUT,
+    scratch: Path | None = None,
 ) -> Output:
     """One run (with the seed of run ``number``) in detail.
 
@@ -113,9 +119,10 @@ def run_trace(
     """
     made = ns2_script.script(scenario, number, interval=interval, rtts=rtts)
     n_flows, n_links = len(scenario.members), len(scenario.links)
-    with tempfile.TemporaryDirectory(prefix="vegasmodel-") as name:
+    with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=scratch) as name:
         folder = Path(name)
-        _ns(made.text, folder, timeout)
+        (folder / "run.tcl").write_text(made.text, encoding="ascii")
+        _ns(["run.tcl"], folder, timeout)
         try:
             return ns2_output.read(folder, n_flows, n_links, made.origin, rtts=rtts)
         except (OSError, ValueError, IndexError) as error:
@@ -141,14 +148,27 @@ def _binary() -> str:
     return path
 
 
-def _ns(text: str, folder: Path, timeout: float) -> str:
-    """Run a script in ``folder``; its standard output."""
-    (folder / "run.tcl").write_text(text, encoding="ascii")
+@functools.cache
+def _dies_with_us() -> bool:
+    """Whether the system has a command that lets a child die with its parent (util-linux 2.33)."""
+    try:
+        probe = ["setpriv", "--pdeathsig", "KILL", "true"]
+        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _ns(arguments: list[str], folder: Path, timeout: float, given: str = "") -> str:
+    """Run ``ns`` in ``folder`` on a script, or on ``given`` as its input; its standard output."""
+    command = [_binary(), *arguments]
+    if _dies_with_us():  # a parent that died before the kernel was asked is no longer the parent
+        alive = 'test "$PPID" = "$0" && exec "$@"'
+        command = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", alive, str(os.getpid()), *command]
     try:
         done = subprocess.run(
-            [_binary(), "run.tcl"],
+            command,
             cwd=folder,
-            stdin=subprocess.DEVNULL,
+            input=given.encode("ascii"),
             capture_output=True,
             timeout=timeout,
             check=False,

@@ -14,7 +14,6 @@ import copy
 import hashlib
 import json
 import math
-import os
 import sys
 import time
 import tomllib
@@ -24,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.files import whole
 from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, read_parquet
 from vegasmodel.prediction import Prediction
@@ -79,15 +79,22 @@ def traces(scenario: Scenario, folder: Path = FOLDER / "linux") -> list[tuple[st
     return [(name, trace) for name, trace in found if trace.scenario == wanted]
 
 
-def make(table: dict[str, Any], folder: Path = FOLDER, *, processes: int = 2) -> Path:
+def make(
+    table: dict[str, Any],
+    folder: Path = FOLDER,
+    *,
+    processes: int = 2,
+    scratch: Path | None = None,
+) -> Path:
     """Run ns-2 on a scenario (a scenario file's keys and values) and store what it measured.
 
-    The file appears whole or not at all, and the same scenario always gives the same bytes.
+    ``processes``, ``scratch``: as in ``ns2.run``.  The file appears whole or not at all, and the
+    same scenario always gives the same bytes.
     """
     from vegasmodel.packets import ns2
 
     scenario = Scenario.from_dict(table)
-    measured = ns2.run(scenario, processes=processes)
+    measured = ns2.run(scenario, processes=processes, scratch=scratch)
     record = {
         "schema": SCHEMA,
         "engine": "ns2",
@@ -98,9 +105,8 @@ def make(table: dict[str, Any], folder: Path = FOLDER, *, processes: int = 2) ->
     record["sha256"] = _digest(record)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{scenario.fingerprint()}.json"
-    part = path.with_name(f".{path.stem}-{os.getpid()}.part")
-    part.write_text(_write(record), encoding="ascii")
-    part.replace(path)
+    with whole(path) as part:
+        part.write_text(_write(record), encoding="ascii")
     return path
 
 
@@ -122,7 +128,8 @@ def check(scenario: Scenario, folder: Path = FOLDER) -> float:
 
 def _read(path: Path) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
-    if record.get("schema") != SCHEMA or record.get("sha256") != _digest(record):
+    good = isinstance(record, dict) and record.get("schema") == SCHEMA
+    if not good or record.get("sha256") != _digest(record):
         raise ValueError(f"{path.name}: not a stored run, or damaged; make it again")
     return record
 

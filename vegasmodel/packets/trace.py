@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vegasmodel.files import whole
 from vegasmodel.units import FieldError
 
 if TYPE_CHECKING:
@@ -108,7 +109,10 @@ class Trace:
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
 
     def write(self, path: str | Path) -> None:
-        """Write one Parquet file (zstd); ``read_parquet`` gives the same trace, bit for bit."""
+        """Write one Parquet file (zstd), whole or not at all.
+
+        ``read_parquet`` gives the same trace, bit for bit.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -119,7 +123,8 @@ class Trace:
                 flat = pa.array(np.ascontiguousarray(values.values).reshape(-1))
                 columns[str(name)] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
         table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(self._metadata())})
-        pq.write_table(table, path, compression="zstd")
+        with whole(path) as part:
+            pq.write_table(table, part, compression="zstd")
 
     def _metadata(self) -> dict[str, Any]:
         static = [name for name, kind in VARIABLES.items() if kind.static and name in self.data]

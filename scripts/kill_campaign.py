@@ -1,0 +1,128 @@
+"""Campaigns of ns-2 runs, killed with SIGKILL at random moments and started again.
+
+python scripts/kill_campaign.py --times 50
+
+Each time a campaign begins in an empty folder, is killed, and is started again.  It passes if no
+process of it was left running, no half result lay there, and it ends with the bytes of a campaign
+that nobody disturbed.  Exit status 1 if one fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SCENARIO = """
+[[link]]
+capacity = "250 pkt/s"
+buffer = "10 pkt"
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+[[flow]]
+law = "reno"
+rtt = "80 ms"
+[run]
+duration = "1000 s"
+warmup = "10 s"
+start_jitter = "1 s"
+runs = 2
+"""
+EACH = "link.0.buffer=5 pkt,10 pkt,15 pkt,20 pkt"
+GRACE = 1.0  # seconds in which the kernel ends what the killed process has left
+
+
+def command(folder: Path, scenario: Path) -> list[str]:
+    """The command line of the campaign."""
+    module = [sys.executable, "-m", "vegasmodel.packets.campaign"]
+    return [*module, str(folder), str(scenario), "--each", EACH, "--processes", "2"]
+
+
+def whole(folder: Path, scenario: Path) -> None:
+    """Run the campaign to its end.  Raises ``CalledProcessError`` if it fails."""
+    subprocess.run(command(folder, scenario), check=True, capture_output=True)
+
+
+def killed(folder: Path, scenario: Path, moment: float) -> bool:
+    """Start the campaign and kill it ``moment`` seconds later; ``False``: it was done by then."""
+    process = subprocess.Popen(
+        command(folder, scenario), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        process.wait(moment)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return True
+    return False
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    """Name and content of every result, hidden files left out."""
+    return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
+
+
+def at_work(folder: Path) -> list[int]:
+    """Processes that run in the folder or below it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink().is_relative_to(folder.resolve()):
+                found.append(int(process.name))
+        except OSError:  # gone, or another user's
+            continue
+    return found
+
+
+def resumed(folder: Path, scenario: Path, wanted: dict[str, bytes]) -> list[str]:
+    """Look at what a kill has left and start again: what went wrong."""
+    wrong = []
+    deadline = time.monotonic() + GRACE
+    while at_work(folder) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if at_work(folder):
+        wrong.append("ns-2 still runs")
+    if any(wanted.get(name) != content for name, content in results(folder).items()):
+        wrong.append("a half result")
+    whole(folder, scenario)
+    if {path.name: path.read_bytes() for path in folder.iterdir()} != wanted:
+        wrong.append("other results")
+    return wrong
+
+
+def main() -> int:
+    """Repeat and count."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)  # noqa: S311 - moments, no secrets
+    passed = done = 0
+    with tempfile.TemporaryDirectory() as name:
+        scenario, undisturbed = Path(name) / "scenario.toml", Path(name) / "undisturbed"
+        scenario.write_text(SCENARIO)
+        begun = time.monotonic()
+        whole(undisturbed, scenario)
+        length, wanted = time.monotonic() - begun, results(undisturbed)
+        print(f"undisturbed: {len(wanted)} results in {length:.1f} s")
+        while done < options.times:
+            folder, moment = Path(name) / f"{done}-{rng.random()}", rng.uniform(0.0, length)
+            if not killed(folder, scenario, moment):
+                continue  # the machine was faster this time
+            done += 1
+            there = len(results(folder)) if folder.exists() else 0
+            wrong = resumed(folder, scenario, wanted)
+            passed += not wrong
+            verdict = ", ".join(wrong) or "the same bytes"
+            print(f"killed after {moment:5.2f} s with {there} results: {verdict}", flush=True)
+    print(f"{passed} of {options.times}: nothing left running, no half result, the same bytes")
+    return int(passed < options.times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

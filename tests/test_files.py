@@ -1,0 +1,22 @@
+"""Files that appear whole or not at all."""
+
+import pytest
+
+from vegasmodel.files import whole
+
+
+def test_a_file_is_replaced_only_without_an_error(tmp_path):
+    path, link = tmp_path / "a.txt", tmp_path / "link.txt"
+    path.write_text("old")
+    link.symlink_to(path)
+    with pytest.raises(FileExistsError), whole(path) as part:
+        part.write_text("half")
+        part.touch(exist_ok=False)
+    assert path.read_text() == "old"
+    with whole(link) as part, whole(link) as other:
+        part.write_text("new")
+        other.write_text("newer")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"  # the outer one ends last
+    assert link.is_symlink()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.txt", "link.txt"]
