@@ -1,0 +1,118 @@
+"""One run of a scenario as plain numbers for ``rig.py``; says what the rig cannot do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.scenario import DropTail, Flow, Scenario
+from vegasmodel.units import FieldError
+
+MAX_FLOWS = 200
+INFINITE = 100_000  # packets
+CONTROLS = {"vegas": "vegas", "reno": "reno"}
+SAMPLES = 240
+ETHERNET_FRAME = (128, 65535)  # bytes
+
+
+def job(
+    scenario: Scenario,
+    number: int = 0,
+    *,
+    controls: Mapping[str, str] | None = None,
+    sampler: str = "tcp_info",
+    delay: str = "auto",
+    first_window: int = 0,
+    interval: float | None = None,
+) -> dict[str, Any]:
+    """Run ``number`` of the scenario.
+
+    ``controls``: congestion control by flow name, in place of the law's; ``first_window``:
+    packets, 0 for the kernel's default (10).  Starts are jittered by the draws that the ns-2
+    engine makes from the same seed.  ``FieldError``: a feature that the rig does not have.
+    """
+    groups = [member.flow for member in scenario.members]
+    _check(scenario, groups, controls or {})
+    run = scenario.run
+    rng = np.random.default_rng([run.seed, number])
+    rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
+    jitter = rng.uniform(0.0, 1.0, len(groups)) * run.start_jitter
+    link = scenario.links[0]
+    flows = [
+        {
+            "name": member.name,
+            "control": _control(member.flow, controls or {}),
+            "rtt": member.rtt,
+            "start": float(member.start + jitter[i]),
+            "stop": member.stop,
+            "packet_size": int(scenario.size_of(member.flow)),
+            "delayed_ack": member.flow.delayed_ack,
+            "first_window": first_window,
+        }
+        for i, member in enumerate(scenario.members)
+    ]
+    return {
+        "rate": 8.0 * scenario.packet_size * link.capacity,
+        "buffer": int(min(link.buffer, INFINITE)),
+        "duration": run.duration,
+        "interval": interval or run.duration / SAMPLES,
+        "sampler": sampler,
+        "delay": delay,
+        "vegas": _vegas(groups) if any(flow["control"] == "vegas" for flow in flows) else None,
+        "flows": flows,
+    }
+
+
+def _control(group: Flow, controls: Mapping[str, str]) -> str:
+    return controls.get(group.name) or CONTROLS[group.law]
+
+
+def _vegas(groups: list[Flow]) -> dict[str, int]:
+    """The module's parameters, which are the same for all of its flows."""
+    sets = {(g.alpha, g.beta, g.gamma) for g in groups if g.law == "vegas"}
+    chosen = sorted(sets or {(2.0, 4.0, 1.0)})
+    if len(chosen) > 1 or any(not value.is_integer() for value in chosen[0]):
+        found = "; ".join(", ".join(f"{x:g}" for x in values) for values in chosen)
+        raise FieldError(
+            "flow.alpha, beta, gamma", found, "one set of whole numbers: tcp_vegas has one"
+        )
+    return dict(zip(("alpha", "beta", "gamma"), map(int, chosen[0]), strict=True))
+
+
+def _check(scenario: Scenario, groups: list[Flow], controls: Mapping[str, str]) -> None:
+    link = scenario.links[0]
+    names = {group.name for group in groups}
+    for name in controls:
+        if name not in names:
+            raise FieldError("--control", name, f"a flow of the scenario: {', '.join(names)}")
+    if len(scenario.links) > 1:
+        raise FieldError("link", len(scenario.links), "one link in this rig")
+    if not isinstance(link.queue, DropTail) or link.loss or link.drops:
+        raise FieldError("link.queue", link.name, "plain drop-tail without random or forced loss")
+    if link.buffer < 1:
+        raise FieldError("link.buffer", link.buffer, "at least 1 packet")
+    if len(groups) > MAX_FLOWS:
+        raise FieldError("flow.count", len(groups), f"at most {MAX_FLOWS} flows in this rig")
+    low, high = ETHERNET_FRAME
+    for group in groups:
+        if group.name not in controls and group.law not in CONTROLS:
+            raise FieldError(
+                "flow.law",
+                group.law,
+                f"one of {', '.join(CONTROLS)}, or --control {group.name}=...",
+            )
+        if group.size != math.inf or group.arrivals != "once":
+            raise FieldError("flow.size", group.name, "lasting flows in this rig")
+        plain = group.direction == "forward" and group.max_window == math.inf
+        if not plain or group.delay_noise or group.over_estimate != "measured":
+            allowed = "no reverse direction, max_window, delay_noise or given over_estimate"
+            raise FieldError("flow", group.name, allowed)
+        if not low <= scenario.size_of(group) <= high:
+            raise FieldError(
+                "packet_size",
+                scenario.size_of(group),
+                f"{low} to {high} B, Ethernet header included",
+            )

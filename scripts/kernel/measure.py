@@ -1,0 +1,75 @@
+"""Measure a scenario with the TCP of the running kernel: Reno, CUBIC, BBR, Vegas if it is there.
+
+    sudo .venv/bin/python scripts/kernel/measure.py SCENARIO.toml --out run.log
+    sudo .venv/bin/python scripts/kernel/measure.py SCENARIO.toml --out run.log --control reno=cubic
+    .venv/bin/vegasmodel compare SCENARIO.toml --trace run.log
+
+docs/linux.md says what is built, and what is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import rig
+from job import job
+
+from vegasmodel.scenario import load
+from vegasmodel.units import FieldError
+
+
+def main() -> int:
+    """Exit status 2 with one line where something is missing or cannot be done."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("scenario", type=Path)
+    parser.add_argument("--out", type=Path, required=True, help="the samples; any trace reader's")
+    parser.add_argument("--run", type=int, default=0, help="which of the scenario's runs, from 0")
+    parser.add_argument(
+        *("--control", "-c"), action="append", default=[], metavar="FLOW=NAME",
+        help="congestion control of a flow in place of its law's: reno, cubic, bbr, vegas, ...",
+    )  # fmt: skip
+    parser.add_argument("--sampler", choices=("ss", "tcp_info"), default="ss")
+    parser.add_argument("--interval", type=float, default=0.1, help="seconds between samples")
+    parser.add_argument("--delay", choices=("auto", "netem", "user"), default="auto")
+    parser.add_argument("--first-window", type=int, default=0, help="packets; 0: the kernel's, 10")
+    options = parser.parse_args()
+    rig.catch_signals()
+    try:
+        if not 0.01 <= options.interval <= 10:
+            raise FieldError("--interval", options.interval, "0.01 to 10 seconds")
+        if not 0 <= options.first_window <= 1000:
+            raise FieldError("--first-window", options.first_window, "0 to 1000 packets")
+        if not options.out.parent.is_dir():
+            raise FieldError("--out", str(options.out), "a file in a folder that exists")
+        made = job(
+            load(options.scenario),
+            options.run,
+            controls=_controls(options.control),
+            sampler=options.sampler,
+            delay=options.delay,
+            first_window=options.first_window,
+            interval=options.interval,
+        )
+        counted = rig.measure(made, options.out)
+    except (FieldError, rig.RigError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write(json.dumps(counted) + "\n")
+    return 0
+
+
+def _controls(words: list[str]) -> dict[str, str]:
+    found = {}
+    for word in words:
+        flow, _, name = word.partition("=")
+        if not flow or not name:
+            raise FieldError("--control", word, "FLOW=NAME, such as reno=cubic")
+        found[flow] = name
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,313 @@
+"""Measure TCP of the running kernel between network namespaces of its own; standard library only.
+
+    sudo python3 rig.py JOB.json LOG        # job.py makes the job from a scenario file
+
+    sender --- one link a flow, its delay here ---> router --- rate and buffer here ---> receiver
+
+Data meets a token bucket of one packet over a FIFO of ``buffer`` packets.  A token bucket lets a
+packet go when a link would begin to send it, so the service time is part of the delay, and an
+empty network answers after exactly ``rtt``.  ACKs are delayed on their way back, away from the
+bottleneck: by netem, or by a process (``wire.py``) where the kernel has no netem.
+
+Everything lives in three namespaces; the machine's own interfaces, routes and settings stay as
+they are, but for the parameters of ``tcp_vegas``, which are put back.  No shell sees a string.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+HERE = Path(__file__).resolve().parent
+TOOLS = ("ip", "tc", "ss", "ethtool", "tee")
+ETHERNET = 14  # bytes of header that the queueing discipline counts
+SETTINGS = {  # of the three namespaces only
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/tcp_no_metrics_save": "1",
+    "net/ipv4/tcp_rmem": "4096 131072 33554432",
+    "net/ipv4/tcp_wmem": "4096 131072 33554432",
+    "net/ipv6/conf/all/disable_ipv6": "1",
+}
+VEGAS = Path("/sys/module/tcp_vegas/parameters")
+CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+SPARE = 1e-4  # seconds of credit that make up for a late timer
+
+
+class RigError(Exception):
+    """One line: what is missing, or what the kernel refused."""
+
+
+def run(*words: str, text: str | None = None) -> str:
+    """One command, no shell.  ``RigError`` with its last line if it fails."""
+    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip() or done.stdout.strip() or "failed").splitlines()[-1]
+        raise RigError(f"{' '.join(words)}: {reason}")
+    return done.stdout
+
+
+def check(job: dict[str, Any]) -> None:
+    """Root, tools and congestion controls.  ``RigError`` names the first that is missing."""
+    if os.geteuid() != 0:
+        raise RigError("needs root, to make network namespaces: run it with sudo")
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise RigError(f"needs {', '.join(missing)}: apt install iproute2 ethtool")
+    for name in sorted({flow["control"] for flow in job["flows"]}):
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,14}", name):
+            raise RigError(f"congestion control {name[:20]!r}: a name such as reno")
+        if name not in CONTROLS.read_text().split() and shutil.which("modprobe"):
+            with contextlib.suppress(RigError):
+                run("modprobe", f"tcp_{name}")
+        if name not in CONTROLS.read_text().split():
+            known = " ".join(sorted(CONTROLS.read_text().split()))
+            raise RigError(f"kernel {os.uname().release} has no tcp_{name}, only {known}")
+
+
+@contextlib.contextmanager
+def vegas_parameters(wanted: dict[str, int] | None) -> Iterator[None]:
+    """Module parameters are the whole machine's: set, and put back in the end."""
+    before: dict[str, str] = {}
+    try:
+        for key, value in (wanted or {}).items():
+            before[key] = (VEGAS / key).read_text()
+            (VEGAS / key).write_text(str(value))
+        yield
+    finally:
+        for key, old in before.items():
+            (VEGAS / key).write_text(old)
+
+
+class Network:
+    """The three namespaces and their links."""
+
+    def __init__(self, job: dict[str, Any], stack: contextlib.ExitStack) -> None:
+        self.job, self.stack = job, stack
+        own = f"vegasmodel-{os.getpid()}"
+        self.sender, self.router, self.receiver = (f"{own}-{role}" for role in "srd")
+        for name in (self.sender, self.router, self.receiver):
+            stack.callback(_delete, name)
+            run("ip", "netns", "add", name)
+            run("ip", "-n", name, "link", "set", "lo", "up")
+            for key, value in SETTINGS.items():
+                if Path("/proc/sys", key).exists():
+                    self.inside(name, "tee", f"/proc/sys/{key}", text=value)
+        self._bottleneck()
+        self.netem = job["delay"] != "user" and self._has_netem()
+        if not self.netem:
+            self._wire()
+        for i, flow in enumerate(job["flows"]):
+            self._access(i, flow)
+
+    def inside(self, name: str, *words: str, text: str | None = None) -> str:
+        """A command in a namespace."""
+        return run("ip", "netns", "exec", name, *words, text=text)
+
+    def python(self, name: str, script: str, *words: str) -> subprocess.Popen[str]:
+        """A helper in a namespace; it ends with its standard input, so also if we are killed."""
+        line = ["ip", "netns", "exec", name, sys.executable, str(HERE / script), *words]
+        pipe = subprocess.PIPE
+        child = subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True)
+        self.stack.callback(_end, child)
+        return child
+
+    def _has_netem(self) -> bool:
+        with contextlib.suppress(RigError):
+            run("tc", "-n", self.router, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "0")
+            return True
+        if self.job["delay"] == "netem":
+            raise RigError(f"kernel {os.uname().release} has no sch_netem; --delay user needs none")
+        sys.stderr.write("no sch_netem in this kernel: a process delays the packets\n")
+        return False
+
+    def _pair(self, here: tuple[str, str], there: tuple[str, str], name: str, mtu: int) -> None:
+        """A veth pair ``(namespace, device)``: one packet a frame, addresses known to both."""
+        new = ["link", "add", here[1], "address", f"02:00:00:{name}:01", "mtu", str(mtu)]
+        peer = ["name", there[1], "address", f"02:00:00:{name}:02", "mtu", str(mtu)]
+        run("ip", "-n", here[0], *new, "type", "veth", "peer", *peer, "netns", there[0])
+
+    def _up(self, namespace: str, device: str, address: str) -> None:
+        ip = ("ip", "-n", namespace)
+        run(*ip, "link", "set", device, "gso_max_segs", "1")
+        off = [word for name in ("tso", "gso", "gro") for word in (name, "off")]
+        self.inside(namespace, "ethtool", "-K", device, *off)
+        run(*ip, "address", "add", address, "dev", device)
+        run(*ip, "link", "set", device, "up")
+
+    def _knows(self, namespace: str, device: str, address: str, ether: str) -> None:
+        run(
+            *("ip", "-n", namespace, "neighbour", "replace", address, "lladdr", ether),
+            *("dev", device, "nud", "permanent"),
+        )
+
+    def _bottleneck(self) -> None:
+        job = self.job
+        largest = max(flow["packet_size"] for flow in job["flows"])
+        self._pair((self.router, "out"), (self.receiver, "in"), "ff:ff", largest - ETHERNET)
+        self._up(self.router, "out", "10.88.0.1/24")
+        self._up(self.receiver, "in", "10.88.0.2/24")
+        rate = round(job["rate"])
+        burst = largest + max(largest // 10, round(rate * SPARE / 8))
+        qdisc = ("tc", "-n", self.router, "qdisc", "add", "dev", "out")
+        size = ("rate", f"{rate}bit", "burst", str(burst), "limit", str(10 * largest))
+        run(*qdisc, "root", "handle", "1:", "tbf", *size)
+        run(*qdisc, "parent", "1:1", "handle", "10:", "pfifo", "limit", str(job["buffer"]))
+        for i in range(len(job["flows"])):
+            if i:
+                where = (f"10.88.0.{i + 2}/24", "dev", "in")
+                run("ip", "-n", self.receiver, "address", "add", *where)
+            self._knows(self.router, "out", f"10.88.0.{i + 2}", "02:00:00:ff:ff:02")
+        self._knows(self.receiver, "in", "10.88.0.1", "02:00:00:ff:ff:01")
+
+    def _wire(self) -> None:
+        """A process that makes a pair of devices for each flow and carries their packets."""
+        delays = [repr(flow["rtt"]) for flow in self.job["flows"]]
+        _ready(self.python(self.router, "wire.py", *delays))
+
+    def _access(self, i: int, flow: dict[str, Any]) -> None:
+        """Flow ``i``'s own link and its routes: data to 10.88.0.(i + 2), ACKs delayed."""
+        near, far, mtu = f"s{i}", f"r{i}", flow["packet_size"] - ETHERNET
+        if self.netem:
+            self._pair((self.router, far), (self.sender, near), f"00:{i:02x}", mtu)
+        else:
+            run("ip", "-n", self.router, "link", "set", near, "netns", self.sender)
+            for namespace, device in ((self.sender, near), (self.router, far)):
+                run("ip", "-n", namespace, "link", "set", device, "mtu", str(mtu))
+        self._up(self.router, far, f"10.77.{i}.1/30")
+        self._up(self.sender, near, f"10.77.{i}.2/30")
+        if self.netem:
+            self._knows(self.router, far, f"10.77.{i}.2", f"02:00:00:00:{i:02x}:02")
+            self._knows(self.sender, near, f"10.77.{i}.1", f"02:00:00:00:{i:02x}:01")
+            delay = ("delay", f"{flow['rtt'] * 1e6:.0f}us", "limit", "100000")
+            run("tc", "-n", self.router, "qdisc", "add", "dev", far, "root", "netem", *delay)
+        route = [f"10.88.0.{i + 2}", "via", f"10.77.{i}.1", "dev", near]
+        if flow["first_window"]:
+            route += ["initcwnd", str(flow["first_window"])]
+        run("ip", "-n", self.sender, "route", "add", *route)
+        back = [f"10.77.{i}.0/30", "via", "10.88.0.1", "dev", "in"]
+        if not flow["delayed_ack"]:
+            back += ["quickack", "1"]
+        run("ip", "-n", self.receiver, "route", "add", *back)
+
+
+def _delete(name: str) -> None:
+    subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(OSError):
+        if child.stdin:
+            child.stdin.close()
+    try:
+        child.wait(timeout=2)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def _ready(child: subprocess.Popen[str]) -> None:
+    """Wait for the helper's first line, ``ready``."""
+    line = child.stdout.readline() if child.stdout else ""
+    if line.strip() != "ready":
+        raise RigError(line.strip() or "a helper process did not start")
+
+
+def remove_stale() -> None:
+    """Namespaces of a rig that was killed without a chance to remove them."""
+    for line in run("ip", "netns", "list").splitlines():
+        found = re.match(r"vegasmodel-(\d+)-[srd]\b", line)
+        if found and not Path("/proc", found[1]).exists():
+            _delete(found[0])
+
+
+def measure(job: dict[str, Any], log: Path) -> dict[str, Any]:
+    """Run the job and write its samples to ``log``.  Returns what the router counted."""
+    check(job)
+    remove_stale()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(vegas_parameters(job["vegas"]))
+        network = Network(job, stack)
+        _ready(network.python(network.receiver, "traffic.py", "receive", str(len(job["flows"]))))
+        sender = network.python(network.sender, "traffic.py", "send")
+        part = stack.enter_context(log.with_name(f".{log.name}.part").open("w", encoding="ascii"))
+        stack.callback(Path(part.name).unlink, missing_ok=True)
+        if sender.stdin is None or sender.stdout is None:
+            raise RigError("the sender has no pipes")
+        sender.stdin.write(json.dumps(job) + "\n")
+        sender.stdin.flush()
+        _ready(sender)
+        if job["sampler"] == "ss":
+            _sample(network, job, sender, part)
+        else:
+            shutil.copyfileobj(sender.stdout, part)
+        if sender.wait():
+            raise RigError("the sender failed; see its message above")
+        part.close()
+        Path(part.name).replace(log)
+        return _counted(network)
+
+
+def _sample(network: Network, job: dict[str, Any], sender: Any, part: Any) -> None:
+    """``ss`` every ``interval``; sockets in the order of the flows (by the receiver's address)."""
+    begun = time.monotonic()
+    rounds = int(job["duration"] / job["interval"]) + 1
+    for k in range(rounds):
+        time.sleep(max(begun + k * job["interval"] - time.monotonic(), 0.0))
+        if sender.poll() is not None:
+            break
+        now = time.monotonic() - begun
+        lines = network.inside(network.sender, "ss", "-tinmHO", "dport", "=", ":5001").splitlines()
+        part.write("\n".join([f"{now:.6f}", *sorted(lines, key=_peer)]) + "\n")
+
+
+def _peer(line: str) -> int:
+    found = re.search(r"10\.88\.0\.(\d+):5001", line)
+    return int(found[1]) if found else 0
+
+
+def _counted(network: Network) -> dict[str, Any]:
+    """Packets that passed the bottleneck, drops and the kernel."""
+    text = run("tc", "-n", network.router, "-s", "-j", "qdisc", "show", "dev", "out")
+    fifo = next(entry for entry in json.loads(text) if entry["kind"] == "pfifo")
+    return {
+        "kernel": " ".join(os.uname()[::2][:2]),
+        "delay": "netem" if network.netem else "user",
+        "packets": fifo["packets"],
+        "drops": fifo["drops"],
+    }
+
+
+def _stop(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def catch_signals() -> None:
+    """A signal to stop ends the measurement as any error does, so that all is removed."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _stop)
+
+
+def main(arguments: list[str]) -> int:
+    """Exit status 2 with one line where something is missing."""
+    catch_signals()
+    try:
+        counted = measure(json.loads(Path(arguments[0]).read_text()), Path(arguments[1]))
+    except (RigError, OSError, ValueError, IndexError) as error:
+        sys.stderr.write(f"{' '.join(str(error).split())}\n")
+        return 2
+    sys.stdout.write(json.dumps(counted) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,151 @@
+"""Bulk TCP flows inside a namespace: ``receive N``, or ``send`` with the job on standard input.
+
+Both end with their standard input.  Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import struct
+import sys
+import threading
+import time
+from typing import Any
+
+PORT = 5001
+CHUNK = bytes(1 << 16)
+LEAST = 1 << 14  # bytes that wake the receiver: ACKs do not wait for it, and it costs less
+TCP_CC_INFO = 26  # not named by Python's socket module
+# struct tcp_info of <linux/tcp.h>: bytes, then words, then the counters up to delivered
+INFO = struct.Struct("=8B24I4Q6I4Q2I")
+FIELDS = {  # column: place in INFO
+    "cwnd": 26,
+    "ssthresh": 25,
+    "rtt_us": 23,
+    "minrtt_us": 39,
+    "bytes_acked": 34,
+    "unacked": 12,
+    "lost": 14,
+    "total_retrans": 31,
+    "ca_state": 1,
+    "snd_mss": 10,
+    "notsent_bytes": 38,
+    "delivered_pkts": 46,
+    "rwnd_limited_us": 44,
+}
+VEGAS = ("vegas_enabled", "vegas_rttcnt", "vegas_baseRTT_us", "vegas_minRTT_us")
+NO_SAMPLE = 2147483647
+
+
+def end_with_input() -> None:
+    """Leave as soon as the parent closes the pipe or is gone."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def receive(flows: int) -> None:
+    """Take in whatever comes on 10.88.0.2, .3, ..."""
+    end_with_input()
+    chooser = selectors.DefaultSelector()
+    for i in range(flows):
+        chooser.register(socket.create_server((f"10.88.0.{i + 2}", PORT)), selectors.EVENT_READ, 1)
+    say("ready")
+    buffer = bytearray(1 << 18)
+    while True:
+        for key, _ in chooser.select():
+            end = key.fileobj
+            assert isinstance(end, socket.socket)  # noqa: S101 - nothing else was registered
+            if key.data:
+                new = end.accept()[0]
+                new.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, LEAST)
+                chooser.register(new, selectors.EVENT_READ, 0)
+            elif not _take(end, buffer):
+                chooser.unregister(end)
+                end.close()
+
+
+def _take(end: socket.socket, buffer: bytearray) -> int:
+    try:
+        return end.recv_into(buffer)
+    except ConnectionError:
+        return 0
+
+
+def send() -> None:
+    """Run the job's flows; writes samples as CSV if the job's sampler is ``tcp_info``."""
+    job = json.loads(sys.stdin.readline())
+    end_with_input()
+    sockets = [_socket(i, flow) for i, flow in enumerate(job["flows"])]
+    say("ready")
+    begun = time.monotonic()
+    flows = list(zip(sockets, job["flows"], strict=True))
+    for i, (end, flow) in enumerate(flows):
+        line = (end, f"10.88.0.{i + 2}", begun + flow["start"], begun + flow["stop"])
+        threading.Thread(target=_pour, args=line, daemon=True).start()
+    if job["sampler"] == "tcp_info":
+        say(",".join(("time", "flow", "cc", *FIELDS, *VEGAS)))
+        for k in range(1, int(job["duration"] / job["interval"]) + 1):
+            time.sleep(max(begun + k * job["interval"] - time.monotonic(), 0.0))
+            for end, flow in flows:
+                row = _sampled(end, flow["control"])
+                if row:
+                    now = time.monotonic() - begun
+                    say(",".join([f"{now:.6f}", flow["name"], flow["control"], *map(str, row)]))
+    time.sleep(max(begun + job["duration"] - time.monotonic(), 0.0))
+
+
+def _socket(i: int, flow: dict[str, Any]) -> socket.socket:
+    end = socket.socket()
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, flow["control"].encode())
+    end.bind((f"10.77.{i}.2", 0))
+    return end
+
+
+def _pour(end: socket.socket, peer: str, start: float, stop: float) -> None:
+    """Keep the send buffer full from ``start`` to ``stop``."""
+    time.sleep(max(start - time.monotonic(), 0.0))
+    end.connect((peer, PORT))
+    end.settimeout(0.5)
+    while time.monotonic() < stop:
+        try:
+            end.send(CHUNK)
+        except TimeoutError:
+            continue
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    end.close()
+
+
+def _sampled(end: socket.socket, control: str) -> list[int] | None:
+    """The kernel's figures of a connection; None if there is none."""
+    try:
+        raw = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
+        cells = INFO.unpack(raw)
+        own = (0, 0, NO_SAMPLE, NO_SAMPLE)
+        if control == "vegas":
+            own = struct.unpack("=4I", end.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 16))
+    except (OSError, struct.error):
+        return None
+    if cells[0] != 1 or cells[FIELDS["snd_mss"]] == 0:  # TCP_ESTABLISHED
+        return None
+    return [*(cells[place] for place in FIELDS.values()), *own]
+
+
+def say(line: str) -> None:
+    """One line on standard output, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "receive":
+        receive(int(sys.argv[2]))
+    else:
+        send()

@@ -1,0 +1,72 @@
+"""Links with a delay, made by a process: for kernels without netem.  ``wire.py RTT RTT ...``.
+
+For each RTT a pair of TUN devices ``s0 r0``, ``s1 r1``, ...: what enters s leaves r at once, what
+enters r (the ACKs) leaves s after RTT seconds.  Ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import struct
+import sys
+import time
+from collections import deque
+
+TUNSETIFF = 0x400454CA
+TUN, NO_INFORMATION = 1, 0x1000
+LONGEST = 65535
+
+
+def device(name: str) -> int:
+    """A TUN device in this namespace; it lives as long as the descriptor."""
+    end = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(end, TUNSETIFF, struct.pack("16sH22x", name.encode(), TUN | NO_INFORMATION))
+    return end
+
+
+def packets(end: int) -> list[bytes]:
+    """All that wait on a device."""
+    found = []
+    try:
+        while True:
+            found.append(os.read(end, LONGEST))
+    except OSError:  # no more, or the device is still down
+        return found
+
+
+def put(end: int, packet: bytes) -> None:
+    """Hand a packet to the kernel; one that it refuses (device down) is lost."""
+    try:
+        os.write(end, packet)
+    except OSError:
+        return
+
+
+def main(delays: list[float]) -> None:
+    """Carry packets until standard input ends."""
+    wires = [(device(f"s{i}"), device(f"r{i}")) for i in range(len(delays))]
+    waiting: list[deque[tuple[float, bytes]]] = [deque() for _ in wires]
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    ends = [0, *(end for wire in wires for end in wire)]
+    while True:
+        due = min((queue[0][0] for queue in waiting if queue), default=float("inf"))
+        pause = min(max(due - time.monotonic(), 0.0), 1.0)
+        ready, _, _ = select.select(ends, [], [], pause)
+        if 0 in ready:
+            return
+        now = time.monotonic()
+        for (near, far), queue, delay in zip(wires, waiting, delays, strict=True):
+            if near in ready:
+                for packet in packets(near):
+                    put(far, packet)
+            if far in ready:
+                queue.extend((now + delay, packet) for packet in packets(far))
+            while queue and queue[0][0] <= now:
+                put(near, queue.popleft()[1])
+
+
+if __name__ == "__main__":
+    main([float(word) for word in sys.argv[1:]])
