@@ -145,7 +145,7 @@ def simulate(
     if plot is not None:
         from vegasmodel import plots
 
-        plots.save(plots.trajectories(data), plot)
+        plots.save(plots.windows(data), plot)
     console.print_trajectories(data, json=json)
 
 

@@ -1,0 +1,204 @@
+"""Figures draw the numbers that they are given, and say what they are."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.axes import Axes
+
+import vegasmodel as vm
+from tests.helpers import scenario
+from vegasmodel import plots
+from vegasmodel.equilibrium import phase_plane
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
+
+
+def lines(ax: Axes) -> dict[str, np.ndarray]:
+    """Label -> [points, 2] of every line with a label; of error bars, their markers."""
+    found = {str(line.get_label()): line.get_xydata() for line in ax.lines}
+    found |= {str(bar.get_label()): bar[0].get_xydata() for bar in ax.containers}
+    return {label: xy for label, xy in found.items() if not label.startswith("_")}
+
+
+def arrivals() -> Scenario:
+    return scenario({**VEGAS, "count": 3, "start": {"first": "4 s", "every": "2 s"}})
+
+
+def test_matplotlib_loads_when_a_figure_is_made() -> None:
+    code = "import vegasmodel.plots, sys; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_public_name_exists() -> None:
+    assert all(callable(getattr(plots, name)) for name in plots.__all__)
+    assert set(plots.__all__) <= set(dir(plots))
+    with pytest.raises(AttributeError):
+        plots.nothing  # noqa: B018
+
+
+def test_rates_by_arrival() -> None:
+    s = arrivals()
+    exact = Prediction("arrivals", s, np.array([200.0, 300.0, 580.0]))
+    band = Prediction(
+        "bands", s, np.full(3, 360.0), throughput_range=np.array([[100.0, 500.0]] * 3)
+    )
+    packets = Prediction("ns2", s, np.array([250.0, 310.0, 520.0]), throughput_se=np.full(3, 7.0))
+    refused = Prediction.not_applicable("red", s, "no RED")
+    fig = plots.rate_by_arrival([exact, band, refused], [packets])
+    drawn = lines(fig.axes[0])
+    assert drawn["exact recursion"].tolist() == [[1, 200], [2, 300], [3, 580]]
+    assert drawn["ns-2"].tolist() == [[1, 250], [2, 310], [3, 520]]
+    assert drawn["fair share"][:, 1].tolist() == [360, 360]  # 1080 / 3
+    (bars,) = (c for c in fig.axes[0].containers if c.get_label() == "ns-2")
+    heights = [np.ptp(segment[:, 1]) for segment in bars[2][0].get_segments()]
+    assert heights == pytest.approx([28.0] * 3)  # two standard errors to both sides
+    (span,) = fig.axes[0].collections[:1]
+    assert span.get_paths()[0].get_extents().y0 == 100
+    assert "pkt/s" in fig.axes[0].get_ylabel()
+
+
+def test_order_of_arrival_is_that_of_the_starts() -> None:
+    s = scenario({**VEGAS, "name": "late", "start": "9 s"}, {**VEGAS, "name": "early"})
+    p = Prediction("fluid", s, np.array([700.0, 380.0]), base_rtt=np.array([0.1, 0.08]))
+    assert lines(plots.rate_by_arrival([p]).axes[0])["fluid"].tolist() == [[1, 380], [2, 700]]
+    drawn = lines(plots.base_rtt_by_arrival([p]).axes[0])
+    np.testing.assert_allclose(drawn["fluid"], [[1, 80], [2, 100]])  # ms
+    np.testing.assert_allclose(drawn["true RTT"], [[1, 80], [2, 80]])
+
+
+def test_base_rtts_leave_out_who_has_none() -> None:
+    s = arrivals()
+    both = [
+        Prediction("arrivals", s, np.ones(3), base_rtt=np.full(3, 0.09)),
+        Prediction("fluid", s, np.ones(3)),
+    ]
+    assert set(lines(plots.base_rtt_by_arrival(both).axes[0])) == {"exact recursion", "true RTT"}
+
+
+def test_throughput_over_the_buffer_in_any_order() -> None:
+    def at(buffer: int, rates: list[float], model: str) -> Prediction:
+        s = scenario({**VEGAS, "count": 2}, {"law": "reno"}, buffer=f"{buffer} pkt")
+        return Prediction(model, s, np.array(rates), throughput_se=np.array([5.4, 5.4, 0.0]))
+
+    models = [at(20, [108, 108, 864], "fluid"), at(5, [270, 270, 540], "fluid")]
+    fig = plots.throughput_over_buffer(models, [at(5, [216, 216, 648], "ns2")])
+    vegas, reno = fig.axes
+    np.testing.assert_allclose(lines(vegas)["fluid"], [[5, 0.5], [20, 0.2]])
+    np.testing.assert_allclose(lines(reno)["fluid"], [[5, 0.5], [20, 0.8]])
+    np.testing.assert_allclose(lines(vegas)["ns-2"], [[5, 0.4]])
+    (bars,) = (c for c in vegas.containers if c.get_label() == "ns-2")
+    # of the mean of two flows 5.4/sqrt(2) pkt/s, of both 5.4 sqrt(2); four times that from end
+    # to end, over 1080
+    assert np.ptp(bars[2][0].get_segments()[0][:, 1]) == pytest.approx(0.02 * np.sqrt(2))
+    assert [ax.get_title(loc="left") for ax in fig.axes] == ["vegas", "reno"]
+
+
+def test_class_shares_with_and_without_rd() -> None:
+    def case(n_rate: int, discipline: str, rates: list[float], model: str) -> Prediction:
+        s = scenario({"law": "newreno", "count": n_rate}, VEGAS, queue={"discipline": discipline})
+        return Prediction(model, s, np.array(rates))
+
+    rd = [case(2, "rd", [360, 360, 360], "rate-delay"), case(1, "rd", [540, 540], "rate-delay")]
+    without = [case(1, "droptail", [1026, 54], "ns2")]
+    upper, lower = plots.class_shares(rd, without).axes
+    assert lines(upper)["RD equations, RD: rate class"].tolist() == [[1, 1], [2, 1]]
+    np.testing.assert_allclose(lines(upper)["ns-2, no RD: delay class"], [[1, 0.1]])
+    np.testing.assert_allclose(lines(lower)["ns-2, no RD"], [[1, 54 / 1026]])
+    alone = Prediction("fluid", scenario(VEGAS), np.array([1080.0]))
+    with pytest.raises(ValueError, match="no flow of class rate"):
+        plots.class_shares([alone])
+
+
+def test_errors_best_first_and_no_answer_left_out() -> None:
+    fig = plots.model_errors({"fluid": [0.3, 0.1], "minicycle": [0.05, np.nan], "red": [np.nan]})
+    (ax,) = fig.axes
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["mini-cycle  (1)", "fluid  (2)"]
+    dots = [line.get_xdata() for line in ax.lines if line.get_linestyle() == "None"]
+    np.testing.assert_allclose(dots[0], [5.0])
+    np.testing.assert_allclose(dots[1], [30.0, 10.0])
+
+
+def sawtooth(flows: int = 1) -> xr.Dataset:
+    """Windows of 20 that grow by 1 a sample and fall from 40 to 20; the queue is half of it."""
+    time = 0.1 * np.arange(400)
+    window = 20.0 + np.arange(400) % 21
+    return xr.Dataset(
+        {
+            "window": (("time", "flow"), np.repeat(window[:, None], flows, axis=1)),
+            "queue": (("time", "link"), window[:, None] / 2),
+        },
+        coords={"time": time, "flow": [f"f{i}" for i in range(flows)], "link": ["wire"]},
+        attrs={"scenario": "saw"},
+    )
+
+
+def test_windows_and_their_mini_cycles() -> None:
+    data = sawtooth()
+    fig = plots.windows(data, cycles=3)
+    whole, zoom, below, _ = fig.axes
+    np.testing.assert_array_equal(lines(whole)["f0"][:, 1], data["window"].values[:, 0])
+    np.testing.assert_array_equal(lines(below)["queue of wire"][:, 1], data["queue"].values[:, 0])
+    falls = [line.get_xdata()[0] for line in zoom.lines if line.get_linestyle() == ":"]
+    assert falls == pytest.approx([33.6, 35.7, 37.8, 39.9])  # multiples of 2.1 s
+    assert len(plots.windows(data, cycles=0).axes) == 2  # no column of mini-cycles
+
+
+def test_of_many_flows_first_and_last_are_drawn() -> None:
+    fig = plots.windows(sawtooth(5), most=2)
+    assert set(lines(fig.axes[0])) == {"f0", "f4"}
+    assert "2 of 5 flows" in fig.axes[0].get_title(loc="left")
+
+
+def two(alpha: float, beta: float, variant: str = "paper") -> Scenario:
+    flow = {"law": "vegas", "count": 2, "alpha": alpha, "beta": beta, "variant": variant}
+    return scenario({**flow, "over_estimate": "0 s"}, capacity="100 pkt/s")
+
+
+@pytest.mark.parametrize("variant", ["paper", "linux"])
+def test_edges_of_the_convergence_region(variant: str) -> None:
+    # Diff by the protocol's own definition: W (1 - baseRTT/RTT), or over baseRTT for Linux
+    fig = plots.convergence_regions(two(2, 6, variant))
+    top = {"paper": 6, "linux": 7}[variant]
+    for name, flow, diff in (("alpha_1", 0, 2), ("beta_1", 0, top), ("beta_2", 1, top)):
+        xy = lines(fig.axes[0])[f"$\\{name}$"]
+        W = xy[np.isfinite(xy).all(axis=1)]
+        assert len(W) > 100
+        rtt = W.sum(axis=1) / 100.0  # equal RTTs on a full link
+        base = {"paper": rtt, "linux": 0.08}[variant]
+        np.testing.assert_allclose(W[:, flow] * (rtt - 0.08) / base, diff, rtol=1e-9)
+
+
+def test_with_equal_thresholds_the_region_is_a_point() -> None:
+    fig = plots.convergence_regions(two(3, 3))
+    drawn = lines(fig.axes[0])
+    assert "$\\alpha_1 = \\beta_1$" in drawn
+    assert not any("beta" in name and "alpha" not in name for name in drawn)
+
+
+def test_paths_end_where_windows_hold() -> None:
+    s = two(2, 6)
+    data = vm.fluid.simulate(s, samples=201)
+    fig = plots.convergence_regions(s, [data])
+    np.testing.assert_array_equal(lines(fig.axes[0])["fluid"], data["window"].values)
+    end = data["window"].values[-1]
+    # a hair inside: the law stops at the edge itself
+    still = phase_plane.drift(end, 2 - 1e-3, 6 + 1e-3, 0.0, 100.0, 0.08)
+    assert still.tolist() == [0, 0]
+
+
+def test_regions_of_boutremans_figure_6() -> None:
+    """By hand, 100 pkt/s and 80 ms: W of 4 and 4 fill the link just so; the queue is W - 8."""
+    windows = [[4, 4], [7, 7], [20, 20], [40, 1], [1, 40]]
+    # Diff = W queue / (sum of W): 0 0; 3 3; 16 16; 32.2 0.8; 0.8 32.2
+    moves = phase_plane.drift(windows, 2.0, 6.0, 0.0, 100.0, 0.08)
+    assert moves.tolist() == [[1, 1], [0, 0], [-1, -1], [-1, 1], [1, -1]]
+
+
+def test_the_plane_is_of_two_vegas_flows() -> None:
+    with pytest.raises(ValueError, match="two Vegas flows"):
+        plots.convergence_regions(scenario({"law": "reno"}, VEGAS))

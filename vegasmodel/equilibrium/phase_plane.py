@@ -1,0 +1,72 @@
+"""The plane of two Vegas windows: where each grows, holds and shrinks (``boutremans`` figure 6).
+
+Windows W fill the link where sum_i W_i/d_i > c; the queueing delay Delta is then that of
+sum_i W_i/(d_i + Delta) = c, else 0.  A flow reckons the backlog
+
+    Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)                          left of (3)
+
+(times 1 + (Delta - x_i)/(d_i + x_i) for ``linux``) and moves by (1).
+Units: packets, seconds, packets per second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vegasmodel.equilibrium import secular
+
+__all__ = ["drift", "level", "reckoned"]
+
+Floats = NDArray[np.float64]
+
+
+def reckoned(
+    windows: ArrayLike, x: ArrayLike, c: float, rtt: ArrayLike, variant: str = "paper"
+) -> tuple[Floats, Floats]:
+    """Diff of each flow [..., n] packets, and Delta [...] s, for windows [..., n] held still."""
+    W, d, x = (np.asarray(a, dtype=np.float64) for a in (windows, rtt, x))
+    full = (W / d).sum(axis=-1) > c
+    # the same equation as (6) with poles at -d; a flow without window takes no part in it
+    state = secular.solve(np.maximum(W, np.finfo(float).tiny), -d, c)
+    delay = np.where(full, np.maximum(state.delay, 0.0), 0.0)
+    y = delay[..., None] - x
+    bend = 1.0 + y / (d + x) if variant == "linux" else 1.0
+    return W / (d + delay[..., None]) * y * bend, delay
+
+
+def drift(
+    windows: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    x: ArrayLike,
+    c: float,
+    rtt: ArrayLike,
+    variant: str = "paper",
+) -> NDArray[np.int64]:
+    """(1): +1 where a window grows, 0 where it holds, -1 where it shrinks, [..., n].
+
+    ``lower`` and ``upper`` are the edges of Diff, as ``bands.edges`` gives them.
+    """
+    diff, _ = reckoned(windows, x, c, rtt, variant)
+    below, above = diff < np.asarray(lower), diff > np.asarray(upper)
+    return below.astype(np.int64) - above
+
+
+def level(
+    edge: float, flow: int, x: ArrayLike, c: float, rtt: ArrayLike, delays: ArrayLike, variant: str
+) -> Floats:
+    """Windows [m, 2] of two flows where Diff of ``flow`` is ``edge``, one for each Delta given.
+
+    That flow's rate is edge/(Delta - x), the other's what is left of c; where nothing is left, or
+    Delta <= x, NaN.
+    """
+    x, d = (np.broadcast_to(np.asarray(a, dtype=np.float64), (2,)) for a in (x, rtt))
+    delay = np.asarray(delays, dtype=np.float64)
+    y = delay - x[flow]
+    bend = 1.0 + y / (d[flow] + x[flow]) if variant == "linux" else 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = edge / (y * bend)
+    own = np.where((y > 0) & (own <= c), own, np.nan)
+    rates = np.stack([own, c - own] if flow == 0 else [c - own, own], axis=-1)
+    return rates * (d + delay[:, None])

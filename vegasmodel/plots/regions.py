@@ -1,0 +1,162 @@
+"""The plane of two Vegas windows: where they grow, hold and shrink (``boutremans`` figure 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from vegasmodel.equilibrium import phase_plane, secular
+from vegasmodel.equilibrium.bands import edges
+from vegasmodel.metrics import Floats
+from vegasmodel.plots.style import (
+    BLACK,
+    BLUE,
+    DASHES,
+    GREY,
+    ORANGE,
+    PINK,
+    RED,
+    figure,
+    legend,
+    plain,
+    tidy,
+)
+from vegasmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["convergence_regions"]
+
+MESH = 501
+
+
+class _Plane(NamedTuple):
+    """Two Vegas flows on one link; the edges of their backlogs, packets; x, d in seconds."""
+
+    lower: Floats
+    upper: Floats
+    x: Floats
+    d: Floats
+    c: float
+    variant: str
+
+    def top(self) -> Floats:
+        """A little more than the windows of either flow alone on the link, at its upper edge."""
+        delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
+        return 1.1 * self.c * (self.d + float(delay))
+
+
+def convergence_regions(
+    scenario: Scenario,
+    paths: Sequence[xr.Dataset] = (),
+    *,
+    x: ArrayLike | None = None,
+    arrows: int = 15,
+) -> Figure:
+    """Two Vegas flows in the plane of their windows: who grows, holds, shrinks (``boutremans`` 6).
+
+    Lines where Diff_i is at its edges (alpha_i and beta_i; with alpha = beta one line a flow), the
+    region where both hold shaded, hatched where the first flow has the greater rate; arrows point
+    where the windows move.  ``paths``: datasets of ``fluid.simulate``, each drawn from a circle to
+    a square.  ``x``: over-estimates of the baseRTTs, s; default those that the scenario fixes,
+    else 0.  Raises ``ValueError`` where the scenario is not of two Vegas flows on one link.
+    """
+    plane = _plane(scenario, x)
+    top = plane.top()
+    fig = figure(6.4, 7.2)
+    ax = fig.subplots()
+    _shade(ax, plane, top)
+    _lines(ax, plane, top)
+    _arrows(ax, plane, top, arrows)
+    for i, data in enumerate(paths):
+        w, color = data["window"].values, (BLACK, PINK, ORANGE)[i % 3]
+        name = "fluid" if len(paths) == 1 else f"fluid {i + 1}"
+        ax.plot(w[:, 0], w[:, 1], ls=DASHES[i % len(DASHES)], color=color, lw=1.6, label=name)
+        ax.plot(*w[0], "o", color=color, ms=7, mfc="white", clip_on=False, zorder=5)
+        ax.plot(*w[-1], "s", color=color, ms=7, clip_on=False, zorder=5)
+    names = [plain(member.name) for member in scenario.members]
+    ax.set(xlim=(-0.02 * top[0], top[0]), ylim=(-0.02 * top[1], top[1]), box_aspect=1)
+    ax.set_xlabel(f"window of {names[0]} (packets)")
+    ax.set_ylabel(f"window of {names[1]} (packets)")
+    ax.set_title(plain(scenario.name), loc="left")
+    tidy(ax, grid=False)
+    legend(fig, ax)
+    return fig
+
+
+def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
+    members = scenario.members
+    if len(scenario.links) != 1 or len(members) != 2 or any(m.flow.law != "vegas" for m in members):
+        raise ValueError(f"{scenario.name}: the plane is of two Vegas flows on one link")
+    variants = {m.flow.variant for m in members}
+    if len(variants) > 1:
+        raise ValueError(f"{scenario.name}: the plane has one variant of Vegas for both flows")
+    fixed = [m.flow.over_estimate for m in members]
+    over = [0.0 if isinstance(v, str) else v for v in fixed] if x is None else x
+    (variant,) = variants
+    lower, upper = edges([m.flow.alpha for m in members], [m.flow.beta for m in members], variant)
+    return _Plane(
+        lower,
+        upper,
+        np.array(np.broadcast_to(np.asarray(over, dtype=np.float64), (2,))),
+        np.array([m.rtt for m in members]),
+        scenario.links[0].capacity,
+        variant,
+    )
+
+
+def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
+    """Where both hold; hatched, where the first flow has the greater rate."""
+    W = np.stack(np.meshgrid(*(np.linspace(0, t, MESH) for t in top)), axis=-1)
+    diff, delay = phase_plane.reckoned(W, plane.x, plane.c, plane.d, plane.variant)
+    # least distance to an edge, positive inside: its zero line is the region's border
+    inside = np.minimum(diff - plane.lower, plane.upper - diff).min(axis=-1)
+    rates = W / (plane.d + delay[..., None])
+    first = np.minimum(inside, rates[..., 0] - rates[..., 1])
+    if np.any(inside > 0):
+        ax.contourf(W[..., 0], W[..., 1], inside, levels=[0, np.inf], colors=["#cdeee0"])
+    if np.any(first > 0):
+        with_hatch = ax.contourf(
+            W[..., 0], W[..., 1], first, levels=[0, np.inf], colors="none", hatches=["////"]
+        )
+        with_hatch.set_edgecolor("#7fbfa6")
+
+
+def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
+    """The edges of both flows, the link just full, and equal rates."""
+    c, d = plane.c, plane.d
+    last = 2 * float((top / c).max())
+    for flow, color in ((0, BLUE), (1, RED)):
+        band = {"alpha": plane.lower[flow], "beta": plane.upper[flow]}
+        one = band["alpha"] == band["beta"]
+        for (word, edge), dash in zip(band.items(), DASHES, strict=False):
+            begin = plane.x[flow] + edge / c  # where this flow has the whole link, without bend
+            delays = begin + np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000) * last])
+            line = phase_plane.level(edge, flow, plane.x, c, d, delays, plane.variant)
+            name = f"\\alpha_{flow + 1}" + (f" = \\beta_{flow + 1}" if one else "")
+            name = name if word == "alpha" else f"\\beta_{flow + 1}"
+            ax.plot(*line.T, ls=dash, color=color, lw=1.6, label=f"${name}$")
+            if one:
+                break
+    ax.plot([c * d[0], 0], [0, c * d[1]], ls=":", color=GREY, label="link just full")
+    # below: rates W/d; above: c/2 each, whatever Delta
+    equal = np.stack([0 * d, c / 2 * d, c / 2 * (d + 2 * last)])
+    ax.plot(*equal.T, color=GREY, lw=1, ls=DASHES[3], label="equal rates")
+
+
+def _arrows(ax: Axes, plane: _Plane, top: Floats, many: int) -> None:
+    """Where the windows move to, on a coarse grid."""
+    steps = (np.arange(many) + 0.5) / many
+    W = np.stack(np.meshgrid(*(t * steps for t in top)), axis=-1).reshape(-1, 2)
+    move = phase_plane.drift(W, plane.lower, plane.upper, plane.x, plane.c, plane.d, plane.variant)
+    moving = move.any(axis=-1)
+    ax.quiver(
+        *W[moving].T, *move[moving].T, color="#9a9a9a", pivot="mid", angles="xy", width=0.0028,
+        scale=1.9 * many, headwidth=5,
+    )  # fmt: skip

@@ -1,0 +1,287 @@
+"""Who gets what: throughputs and baseRTTs by group, arrival, buffer or class.
+
+``models`` and ``measured`` are predictions; the first are drawn as lines, the second as markers
+with two standard errors.  Each prediction carries its scenario, from which the axis is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from vegasmodel.metrics import Floats
+from vegasmodel.plots.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    RED,
+    Look,
+    figure,
+    legend,
+    look,
+    plain,
+    tidy,
+)
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+__all__ = [
+    "base_rtt_by_arrival",
+    "class_shares",
+    "rate_by_arrival",
+    "throughput_bars",
+    "throughput_over_buffer",
+]
+
+PANELS = 4  # groups that get a panel
+TICKS = 9  # an axis of as many ratios names each
+HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
+
+
+def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure:
+    """Mean throughput per flow of each group, one bar a model; spans and errors as whiskers."""
+    shown = [p for p in results if p.applicable]
+    groups = [group.name for group in scenario.flows][:12]
+    fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))
+    ax = fig.subplots()
+    width = 0.8 / max(len(shown), 1)
+    for i, result in enumerate(shown):
+        at = np.arange(len(groups)) + (i - (len(shown) - 1) / 2) * width
+        heights = [result.groups.get(g, np.nan) for g in groups]
+        how = look(result.model)
+        hatch = "" if how.dash == "none" else HATCHES[i % len(HATCHES)]  # measurements plain
+        ax.bar(at, heights, 0.92 * width, color=how.color, label=how.label, hatch=hatch, ec="white")
+        whiskers = [_whisker(result, _rows(result, g)) for g in range(len(groups))]
+        if any(w is not None for w in whiskers):
+            spans = np.array(
+                [w if w is not None else (h, h) for w, h in zip(whiskers, heights, strict=True)]
+            )
+            errors = np.abs(spans - np.asarray(heights)[:, None]).T
+            ax.errorbar(at, heights, errors, fmt="none", ecolor="#444444", capsize=2)
+    ax.set_xticks(range(len(groups)), [plain(g) for g in groups])
+    ax.set_ylabel("throughput per flow (pkt/s)")
+    ax.set_title(plain(scenario.name), loc="left")
+    tidy(ax, grid=False)
+    legend(fig, ax)
+    return fig
+
+
+def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
+    """Throughput over the order of arrival; a set of answers (``bands``) as a shaded range.
+
+    Without over-estimates or with one threshold, every flow would get the dotted fair share.
+    """
+    fig = figure()
+    ax = fig.subplots()
+    scenario: Scenario | None = None
+    for result, how, drawn_as in _kinds(models, measured):
+        scenario = result.scenario
+        order = _by_start(scenario)
+        assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
+        index, rates = np.arange(1, order.size + 1), result.throughput[order]
+        if result.throughput_range is not None:
+            low, high = result.throughput_range[order].T
+            ax.fill_between(index, low, high, color=how.color, alpha=0.18, lw=0)
+        se = None if result.throughput_se is None else 2 * result.throughput_se[order]
+        _draw(ax, index, rates, how, se=se, marks=drawn_as)
+    if scenario is not None:
+        share = scenario.links[0].capacity / len(scenario.members)
+        ax.axhline(share, color=GREY, lw=1, ls=":", label="fair share")
+        ax.set_title(plain(scenario.name), loc="left")
+    _index_axis(ax)
+    ax.set(ylabel="throughput (pkt/s)", ylim=(0, None))
+    tidy(ax)
+    legend(fig, ax)
+    return fig
+
+
+def base_rtt_by_arrival(
+    models: Iterable[Prediction], measured: Iterable[Prediction] = ()
+) -> Figure:
+    """The baseRTT that each flow believes, over the order of arrival, beside the true one.
+
+    Sources of evidence that give no baseRTT are left out.
+    """
+    fig = figure()
+    ax = fig.subplots()
+    scenario: Scenario | None = None
+    for result, how, marks in _kinds(models, measured):
+        if result.base_rtt is None:
+            continue
+        scenario = result.scenario
+        order = _by_start(scenario)
+        _draw(ax, np.arange(1, order.size + 1), 1e3 * result.base_rtt[order], how, marks=marks)
+    if scenario is not None:
+        true = 1e3 * np.array([m.rtt for m in scenario.members])[_by_start(scenario)]
+        ax.plot(np.arange(1, true.size + 1), true, color=GREY, lw=1, ls=":", label="true RTT")
+        ax.set_title(plain(scenario.name), loc="left")
+    _index_axis(ax)
+    ax.set(ylabel="baseRTT (ms)")
+    tidy(ax)
+    legend(fig, ax)
+    return fig
+
+
+def throughput_over_buffer(
+    models: Iterable[Prediction], measured: Iterable[Prediction] = ()
+) -> Figure:
+    """Each group's part of the first link over its buffer: one panel a group, one curve a model.
+
+    Give the predictions of all the scenarios, which differ in the buffer; their order is free.
+    """
+    drawn = _kinds(models, measured)
+    groups = [g.name for g in drawn[0][0].scenario.flows][:PANELS] if drawn else []
+    fig = figure(max(5.0, 3.8 * len(groups)), 3.8)
+    axes = list(np.atleast_1d(fig.subplots(1, max(len(groups), 1), sharey=True)))
+    for model, marks in dict.fromkeys((p.model, marks) for p, _, marks in drawn):
+        mine = sorted(
+            (p for p, _, m in drawn if (p.model, m) == (model, marks)),
+            key=lambda p: p.scenario.links[0].buffer,
+        )
+        for g, ax in enumerate(axes[: len(groups)]):
+            points = np.array([_part(p, g) for p in mine])
+            buffers = [p.scenario.links[0].buffer for p in mine]
+            _draw(ax, buffers, points[:, 0], look(model), se=points[:, 1], marks=marks)
+    for ax, group in zip(axes, groups, strict=False):
+        ax.set_title(plain(group), loc="left")
+    for ax in axes:
+        ax.set_xlabel("buffer (packets)")
+    axes[0].set(ylabel="part of the capacity", ylim=(0, None))
+    tidy(*axes)
+    legend(fig, *axes)
+    return fig
+
+
+def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
+    """Rates of one flow of each class over the ratio of their numbers, with RD and without.
+
+    Above: mean throughput of a rate-class and of a delay-class flow, as parts of the fair share,
+    capacity over all flows.  Below: their quotient, ``podlesny``'s relative fairness, 1 where both
+    get the same.  A prediction counts as RD or not by the queue of its first link.
+    """
+    fig = figure(7.5, 6.4)
+    upper, lower = fig.subplots(2, 1, sharex=True)
+    drawn = _kinds(models, measured)
+    for model, rd, marks in dict.fromkeys((p.model, _is_rd(p), marks) for p, _, marks in drawn):
+        mine = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
+        points = np.array(sorted(_classes(p) for p in mine))
+        how = look(model)
+        name = f"{how.label}, {'RD' if rd else 'no RD'}"
+        dash = "-" if rd else (0, (2, 1.5))
+        for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):
+            style = Look(f"{name}: {word}", color, dash, "o" if column == 1 else "s")
+            _draw(upper, points[:, 0], points[:, column], style, marks=marks, hollow=not rd)
+        style = Look(name, GREEN, dash, "^")
+        _draw(lower, points[:, 0], points[:, 2] / points[:, 1], style, marks=marks, hollow=not rd)
+    upper.axhline(1.0, color=GREY, lw=1, ls=":")
+    lower.axhline(1.0, color=GREY, lw=1, ls=":")
+    lower.set(xscale="log", yscale="log", xlabel="rate-class flows per delay-class flow")
+    lower.set_ylabel("delay-class rate /\nrate-class rate")
+    ratios = sorted({_classes(p)[0] for p, _, _ in drawn})
+    if 0 < len(ratios) <= TICKS:
+        lower.set_xticks(ratios)
+    for axis in (lower.xaxis, lower.yaxis):
+        axis.set_major_formatter("{x:.3g}")
+        axis.set_minor_formatter("")
+    upper.set(ylabel="throughput of a flow\n(fair share = 1)", ylim=(0, None))
+    tidy(upper, lower)
+    legend(fig, upper, columns=2)
+    return fig
+
+
+# --- what the figures are made of ------------------------------------------------------------
+
+
+def _kinds(
+    models: Iterable[Prediction], measured: Iterable[Prediction]
+) -> list[tuple[Prediction, Look, bool]]:
+    """Every prediction with rates, its look, and whether it is drawn as marks alone."""
+    both = [(p, False) for p in models] + [(p, True) for p in measured]
+    return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
+
+
+def _draw(
+    ax: Axes,
+    x: ArrayLike,
+    y: Floats,
+    how: Look,
+    *,
+    se: Floats | None = None,
+    marks: bool = False,
+    hollow: bool = False,
+) -> None:
+    """A curve with small markers, or markers with bars of ``se`` to both sides."""
+    if marks:
+        bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
+        face = "white" if hollow else how.color
+        ax.errorbar(
+            x, y, bars, fmt=how.marker, color=how.color, mfc=face, ms=5, capsize=2, lw=1,
+            label=how.label, zorder=4,
+        )  # fmt: skip
+    else:
+        ax.plot(
+            x, y, ls=how.dash, marker=how.marker, ms=4, color=how.color, lw=1.6, label=how.label,
+            mfc="white" if hollow else how.color,
+        )  # fmt: skip
+
+
+def _rows(result: Prediction, group: int) -> list[int]:
+    return [i for i, m in enumerate(result.scenario.members) if m.group == group]
+
+
+def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
+    """Range of the group's mean: from the answer's set, or two standard errors."""
+    if result.throughput_range is not None:
+        low, high = result.throughput_range[rows].mean(axis=0)
+        return float(low), float(high)
+    if result.throughput_se is not None and result.throughput is not None:
+        mean, error = float(result.throughput[rows].mean()), _two_errors(result, rows)
+        return mean - error, mean + error
+    return None
+
+
+def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
+    """Two standard errors of the mean over some flows, as if the flows were independent."""
+    if result.throughput_se is None:
+        return 0.0
+    return float(2 * np.sqrt((result.throughput_se[rows] ** 2).sum()) / len(rows))
+
+
+def _part(result: Prediction, group: int) -> tuple[float, float]:
+    """The group's part of the first link's bytes, and two standard errors of it."""
+    scenario, rows = result.scenario, _rows(result, group)
+    assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
+    size = scenario.size_of(scenario.flows[group]) / scenario.packet_size
+    unit = size * len(rows) / scenario.links[0].capacity
+    return unit * float(result.throughput[rows].mean()), unit * _two_errors(result, rows)
+
+
+def _is_rd(result: Prediction) -> bool:
+    return result.scenario.links[0].queue.discipline == "rd"
+
+
+def _classes(result: Prediction) -> tuple[float, float, float]:
+    """Rate-class flows per delay-class flow, and the mean rate of a flow of each; see caller."""
+    members, rates = result.scenario.members, result.throughput
+    assert rates is not None  # noqa: S101 - _kinds leaves out the others
+    delayed = np.array([m.flow.service == "delay" for m in members])
+    if delayed.all() or not delayed.any():
+        missing = "rate" if delayed.all() else "delay"
+        raise ValueError(f"{result.scenario.name}: no flow of class {missing}, so no ratio")
+    fair = result.scenario.links[0].capacity / len(members)
+    ratio = float((~delayed).sum() / delayed.sum())
+    return ratio, float(rates[~delayed].mean() / fair), float(rates[delayed].mean() / fair)
+
+
+def _by_start(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return np.argsort([m.start for m in scenario.members], kind="stable")
+
+
+def _index_axis(ax: Axes) -> None:
+    ax.set_xlabel("order of arrival")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))

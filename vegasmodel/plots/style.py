@@ -1,0 +1,141 @@
+"""What all figures share: colours, marks, legends, and how a picture is written.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart (grey for the yellow,
+which is faint on white); a model has the same
+colour, dash and marker in every figure, so that grey prints are readable too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from vegasmodel.files import whole
+
+BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#777777",
+)
+COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
+Dash = str | tuple[float, tuple[float, ...]]
+Curve = tuple[ArrayLike, ArrayLike]
+
+
+class Look(NamedTuple):
+    """How a source of evidence is drawn, and what a legend calls it."""
+
+    label: str
+    color: str
+    dash: Dash
+    marker: str
+
+
+_LOOKS = {
+    "equilibrium": Look("equilibrium", GREEN, DASHES[0], "^"),
+    "bands": Look("bands (middle)", SKY, DASHES[2], "v"),
+    "arrivals": Look("exact recursion", BLUE, DASHES[0], "s"),
+    "arrivals-bonald": Look("Bonald's form", ORANGE, DASHES[1], "D"),
+    "minicycle": Look("mini-cycle", BLUE, DASHES[1], "s"),
+    "red": Look("RED", ORANGE, DASHES[3], "P"),
+    "random-loss": Look("random loss", PINK, DASHES[2], "X"),
+    "rate-delay": Look("RD equations", BLUE, DASHES[0], "s"),
+    "network": Look("network", PINK, DASHES[3], "*"),
+    "fluid": Look("fluid", RED, DASHES[4], "h"),
+    "ns2": Look("ns-2", BLACK, "none", "o"),
+    "ns3": Look("ns-3", BLACK, "none", "s"),
+    "trace": Look("measured", BLACK, "none", "o"),
+}
+
+
+def look(model: str) -> Look:
+    """The look of a model or an engine; an unknown name is drawn in grey under its own name."""
+    return _LOOKS.get(model) or Look(plain(model), GREY, DASHES[2], "d")
+
+
+def figure(width: float = 7.0, height: float = 4.2) -> Figure:
+    """An empty figure that needs no display."""
+    result = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(result)
+    return result
+
+
+def save(fig: Figure, path: str | Path) -> None:
+    """Write the picture whole or not at all; the format is that of the suffix."""
+    with whole(path) as part:
+        fig.savefig(part, dpi=150)
+
+
+def plain(text: str) -> str:
+    """A name as it is: a dollar sign starts no formula."""
+    return text.replace("$", r"\$")
+
+
+def tidy(*axes: Axes, grid: bool = True) -> None:
+    """No box, a faint grid."""
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_axisbelow(True)
+        if grid:
+            ax.grid(alpha=0.25)
+
+
+def legend(fig: Figure, *axes: Axes, columns: int = 4) -> None:
+    """One legend under the axes, each name once, where it can hide nothing."""
+    entries: dict[str, Artist] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if entries:
+        fig.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside lower center",
+            ncols=min(columns, len(entries)),
+            frameon=False,
+        )
+
+
+def curves(
+    models: Mapping[str, Curve],
+    measured: Mapping[str, Curve],
+    *,
+    x: str,
+    y: str,
+    title: str = "",
+    log: bool = False,
+) -> Figure:
+    """Models as lines, measurements as markers: any quantity over any parameter."""
+    fig = figure()
+    ax = fig.subplots()
+    for i, (name, (xs, ys)) in enumerate(models.items()):
+        dash = DASHES[i % len(DASHES)]
+        ax.plot(xs, ys, ls=dash, color=COLORS[i % len(COLORS)], label=plain(name), linewidth=1.6)
+    for i, (name, (xs, ys)) in enumerate(measured.items()):
+        color = COLORS[(len(models) + i) % len(COLORS)] if len(measured) > 1 else BLACK
+        ax.plot(xs, ys, MARKERS[i % len(MARKERS)], color=color, label=plain(name), markersize=5)
+    if log:
+        ax.set_yscale("log")
+    ax.set(xlabel=x, ylabel=y)
+    ax.set_title(plain(title), loc="left")
+    tidy(ax)
+    legend(fig, ax)
+    return fig
+
+
+mpl.rcParams["svg.hashsalt"] = "vegasmodel"  # the same figure gives the same file

@@ -1,0 +1,45 @@
+"""How good the models are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from vegasmodel.plots.style import BLACK, figure, look, plain, tidy
+
+__all__ = ["model_errors"]
+
+FLOOR = 0.01  # percent: smaller errors are drawn here, at the axis's end
+
+
+def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
+    """Error of each model over scenarios: a dot for each, a bar at their mean, best model first.
+
+    ``errors``: model -> throughput NRMSE of the scenarios that it answers (0.05 is 5 %).  NaN is
+    no answer.  The axis is logarithmic; errors below 0.01 % are drawn at 0.01 %.
+    """
+    found = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in errors.items()}
+    found = {name: v[np.isfinite(v)] for name, v in found.items()}
+    order = sorted((name for name in found if found[name].size), key=lambda n: found[n].mean())
+    fig = figure(7.0, 1.3 + 0.42 * max(len(order), 2))
+    ax = fig.subplots()
+    for row, name in enumerate(order):
+        how, percent = look(name), np.maximum(100 * found[name], FLOOR)
+        spread = 0.22 * np.sin(2.4 * np.arange(percent.size))  # so that equal errors stay visible
+        if percent.size == 1:
+            spread[:] = 0
+        ax.plot(percent, row + spread, how.marker, color=how.color, ms=5, alpha=0.7, ls="none")
+        mean = max(100 * float(found[name].mean()), FLOOR)
+        ax.plot([mean, mean], [row - 0.38, row + 0.38], color=BLACK, lw=2)
+    labels = [f"{look(name).label}  ({found[name].size})" for name in order]
+    ax.set_yticks(range(len(order)), labels)
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.set(xscale="log", xlabel="throughput error, NRMSE (%); bar: mean; (scenarios answered)")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_title(plain(title), loc="left")
+    tidy(ax)
+    ax.grid(visible=False, axis="y")
+    return fig
