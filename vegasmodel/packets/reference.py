@@ -1,7 +1,8 @@
-"""Stored ns-2 runs: ``compare`` works where ns-2 is not installed.
+"""Stored runs: ``compare`` works where ns-2 is not installed, or the kernel has no Vegas.
 
-One JSON file a scenario under ``reference/``, named by ``Scenario.fingerprint``.  It holds the
-scenario as its file says it, ns-2's version, the figures, and a SHA-256 over all of that.
+One JSON file a scenario under ``reference/`` (ns-2) or ``reference/linux/`` (the Linux kernel,
+``scripts/kernel``), named by ``Scenario.fingerprint``.  It holds the scenario as its file says it,
+the engine's version, the figures, and a SHA-256 over all of that.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
@@ -30,7 +31,7 @@ from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario, load
 from vegasmodel.units import FieldError
 
-__all__ = ["check", "lookup", "make", "stored", "tables", "variants"]
+__all__ = ["check", "lookup", "make", "store", "stored", "tables", "variants"]
 
 FOLDER = Path(__file__).parent / "reference"
 SCHEMA = 1
@@ -53,8 +54,9 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     ``extra["stored"]`` is the file's name.  Raises ``ValueError`` for a damaged file.
     """
     begun = time.perf_counter()
-    path = folder / f"{scenario.fingerprint()}.json"
-    if not path.is_file():
+    name = f"{scenario.fingerprint()}.json"
+    path = next((p for p in (folder / name, folder / "linux" / name) if p.is_file()), None)
+    if path is None:
         return None
     record = _read(path)
     figures: dict[str, Any] = {
@@ -65,7 +67,7 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     return Prediction(
         model=record["engine"],
         scenario=scenario,
-        assumptions=ns2_support.remarks(scenario),
+        assumptions=ns2_support.remarks(scenario) if record["engine"] == "ns2" else (),
         seconds=time.perf_counter() - begun,
         extra=extra,
         **figures,
@@ -95,16 +97,23 @@ def make(
 
     scenario = Scenario.from_dict(table)
     measured = ns2.run(scenario, processes=processes, scratch=scratch)
+    return store(table, "ns2", measured.extra["version"], measured, folder)
+
+
+def store(
+    table: dict[str, Any], engine: str, version: str, measured: Prediction, folder: Path
+) -> Path:
+    """Write what ``engine`` measured in the scenario of ``table``."""
     record = {
         "schema": SCHEMA,
-        "engine": "ns2",
-        "version": measured.extra["version"],
+        "engine": engine,
+        "version": version,
         "scenario": _plain(table),
         "figures": {key: _plain(getattr(measured, key)) for key in _FIGURES},
     }
     record["sha256"] = _digest(record)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{scenario.fingerprint()}.json"
+    path = folder / f"{measured.scenario.fingerprint()}.json"
     with whole(path) as part:
         part.write_text(_write(record), encoding="ascii")
     return path
