@@ -1,102 +1,233 @@
 """Mutated traces in great number: every one is read or refused with a clear error.
 
-python benchmarks/fuzz_readers.py --count 1000000
+python benchmarks/fuzz_readers.py --count 900000           # random edits of valid traces
+python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fuzz_guided.py
 
-An input that does anything else (another exception, over 5 s of CPU time, a message of several
-lines) is kept in ``out/fuzz`` and the exit status is 1.
+An input goes wrong with another exception, a message of several lines, over 5 s of CPU time, over
+500 MB of memory more than the largest input before it, a process or a connection opened, a file
+written or code compiled.  It is kept in ``out/fuzz`` and the exit status is 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
+import json
 import multiprocessing
 import os
 import random
 import resource
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.packets import samples
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
 
-BATCH = 500
+BATCH = 1000
 SLOW = 5.0  # seconds of CPU time
+LARGE = 500_000  # kB that one input may add to the largest memory so far
 KEEP = Path("out/fuzz")
+FORBIDDEN = (
+    "compile", "exec", "marshal.loads", "pickle.find_class", "os.exec", "os.fork", "os.posix_spawn",
+    "os.system", "pty.spawn", "shutil.", "socket.", "subprocess.Popen", "ctypes.", "urllib.Request",
+)  # fmt: skip
 
 
-def batch(task: tuple[int, str]) -> tuple[str, dict[str, int], float, int, list[str]]:
-    """Outcomes of ``BATCH`` inputs of one format, slowest time, memory in kB, what went wrong."""
-    seed, name = task
-    rng = random.Random(f"{seed} {name}")
-    outcomes: dict[str, int] = collections.Counter()
-    slowest, wrong = 0.0, []
-    valid = samples.every_format()[name]
-    with tempfile.TemporaryDirectory() as tmp:
-        path = Path(tmp) / "trace"
-        for sample in valid:  # imports and compiled code are not timed
-            path.write_bytes(sample)
-            read(path, name)
-        for _ in range(BATCH):
-            data = samples.mutate(rng.choice(valid), rng)
-            path.write_bytes(data)
-            begun, reason = time.process_time(), ""
-            try:
-                read(path, "auto" if rng.random() < 0.2 else name)
-                outcomes["read"] += 1
-            except TraceError as error:
-                outcomes["refused"] += 1
-                if "\n" in str(error) or len(str(error)) > 600:
-                    reason = "message"
-            except Exception as error:
-                outcomes["other"] += 1
-                reason = repr(error)[:200]
-            took = time.process_time() - begun
-            slowest = max(slowest, took)
-            if took > SLOW:
-                reason = f"{took:.1f} s"
-            if reason:
-                KEEP.mkdir(parents=True, exist_ok=True)
-                kept = KEEP / f"{name}-{seed}-{len(wrong)}"
-                kept.write_bytes(data)
-                wrong.append(f"{kept}: {reason}")
-    return name, outcomes, slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, wrong
+@dataclasses.dataclass
+class Count:
+    """What became of some inputs."""
+
+    outcomes: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    slowest: float = 0.0
+    largest: int = 0  # kB, the whole process
+
+    def add(self, other: Count) -> None:
+        """Both together."""
+        self.outcomes.update(other.outcomes)
+        self.slowest = max(self.slowest, other.slowest)
+        self.largest = max(self.largest, other.largest)
+
+    def line(self, name: str) -> str:
+        """One row of the summary."""
+        counts = [self.outcomes[key] for key in ("read", "refused", "wrong")]
+        total, memory = self.outcomes.total(), self.largest / 1e3
+        figures = "".join(f"{value:10}" for value in (total, *counts))
+        return f"{name:10}{figures}{self.slowest:11.2f}{memory:11.0f}"
+
+
+HEAD = f"{'':10}{'inputs':>10}{'read':>10}{'refused':>10}{'wrong':>10}{'slowest, s':>11}{'MB':>11}"
+
+
+class Watch:
+    """Reads one input after the other and counts.  Make one a process: its hook stays."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.path, self.count = name, folder / "trace", Count()
+        self.reading, self.forbidden = False, ""
+        for sample in samples.every_format()[name]:  # imports and compiled code come first
+            for data in (sample, sample[: len(sample) // 2], b"\0" + sample, b""):
+                for form in (name, "auto"):
+                    self.path.write_bytes(data)
+                    self.outcome(form)
+        sys.addaudithook(self.hook)
+        self.memory = _memory()
+
+    def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Notice what a reader has no business to do."""
+        if not self.reading:
+            return
+        writes = (
+            event == "open" and isinstance(arguments[1], str) and set("wax+") & set(arguments[1])
+        )
+        if writes or event.startswith(FORBIDDEN):
+            self.forbidden = f"{event} {arguments[0]!r:.80}"
+
+    def outcome(self, form: str) -> tuple[str, str]:
+        """ "read", "refused" or "wrong", and in that case why."""
+        try:
+            read(self.path, form)
+        except TraceError as error:
+            message = str(error)
+            clear = message.isascii() and message.isprintable() and len(message) <= 600
+            return ("refused", "") if clear else ("wrong", f"message {message[:200]!r}")
+        except Exception as error:
+            return "wrong", repr(error)[:200]
+        return "read", ""
+
+    def feed(self, data: bytes, form: str) -> str:
+        """Read one input; what went wrong, or nothing."""
+        self.path.write_bytes(data)
+        self.reading, self.forbidden, begun = True, "", time.process_time()
+        outcome, reason = self.outcome(form)
+        took, self.reading = time.process_time() - begun, False
+        grown, self.memory = _memory() - self.memory, _memory()
+        if self.forbidden:
+            outcome, reason = "wrong", self.forbidden
+        elif took > SLOW:
+            outcome, reason = "wrong", f"{took:.1f} s"
+        elif grown > LARGE:
+            outcome, reason = "wrong", f"{grown / 1e3:.0f} MB"
+        self.count.outcomes[outcome] += 1
+        self.count.slowest = max(self.count.slowest, took)
+        self.count.largest = self.memory
+        return reason
+
+
+Batch = tuple[str, Count, list[str]]  # format, count, what went wrong
+
+
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def keep(data: bytes, name: str, number: str, reason: str) -> str:
+    """Store what went wrong; the line to print."""
+    KEEP.mkdir(parents=True, exist_ok=True)
+    path = KEEP / f"{name}-{number}"
+    path.write_bytes(data)
+    return f"{path}: {reason}"
+
+
+_watches: dict[str, Watch] = {}  # of this process
+
+
+def batch(seed: int, name: str, folder: str) -> Batch:
+    """``BATCH`` mutated inputs of one format: the count and what went wrong."""
+    rng, wrong = random.Random(f"{seed} {name}"), []
+    if name not in _watches:
+        place = Path(folder) / f"{name}-{os.getpid()}"
+        place.mkdir()
+        _watches[name] = Watch(name, place)
+    watch, valid = _watches[name], samples.every_format()[name]
+    watch.count = Count()
+    for i in range(BATCH):
+        data = samples.mutate(rng.choice(valid), rng)
+        reason = watch.feed(data, "auto" if rng.random() < 0.2 else name)
+        if reason:
+            wrong.append(keep(data, name, f"{seed}-{i}", reason))
+    return name, watch.count, wrong
+
+
+def mutated(names: list[str], options: argparse.Namespace, folder: Path) -> Iterator[Batch]:
+    """Random edits of valid traces, spread over processes."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.processes, context) as pool:
+        numbers = range(-(-options.count // BATCH))
+        jobs = [
+            pool.submit(batch, options.seed * 10**6 + i, names[i % len(names)], str(folder))
+            for i in numbers
+        ]
+        try:
+            for job in as_completed(jobs):
+                yield job.result()
+        except BrokenProcessPool:
+            for left in folder.glob("*/trace"):
+                print(keep(left.read_bytes(), left.parent.name, "killed", "a process died"))
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def guided(names: list[str], options: argparse.Namespace, folder: Path) -> Iterator[Batch]:
+    """Coverage decides which inputs are edited further; a process each format."""
+    share = -(-options.count // len(names))
+
+    def one(name: str) -> Batch:
+        (folder / name).mkdir()
+        script = str(Path(__file__).with_name("fuzz_guided.py"))
+        command = [sys.executable, script, name, str(share), str(options.seed), str(folder / name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{name}: {done.stderr[-2000:]}")
+        found = json.loads((folder / name / "count.json").read_text())
+        return name, Count(collections.Counter(found[0]), *found[1:3]), found[3]
+
+    with ThreadPoolExecutor(options.processes) as pool:
+        yield from pool.map(one, names)
 
 
 def main() -> int:
-    """Spread the batches over processes and add up."""
+    """Add up and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--guided", action="store_true", help="by coverage; needs atheris")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after")
+    parser.add_argument("--format", help="this one only")
     options = parser.parse_args()
-    names = list(samples.every_format())
-    batches = -(-options.count // BATCH)
-    tasks = [(options.seed * 10**6 + i, names[i % len(names)]) for i in range(batches)]
-    total: dict[str, dict[str, int]] = collections.defaultdict(collections.Counter)
-    slowest: dict[str, float] = collections.defaultdict(float)
-    memory, failed, begun = 0, 0, time.perf_counter()
-    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for name, outcomes, took, rss, wrong in pool.imap_unordered(batch, tasks):
-            total[name].update(outcomes)
-            slowest[name], memory = max(slowest[name], took), max(memory, rss)
-            failed += len(wrong)
-            for line in wrong:
-                print(line, flush=True)
-            if time.perf_counter() - begun > 60 * options.minutes:
-                break
+    names = [options.format] if options.format else list(samples.every_format())
+    counts = {name: Count() for name in names}
+    failed, begun = 0, time.perf_counter()
+    memory = "/dev/shm"  # noqa: S108 - a folder of its own is made there
+    with tempfile.TemporaryDirectory(dir=memory if Path(memory).is_dir() else None) as folder:
+        batches = (guided if options.guided else mutated)(names, options, Path(folder))
+        try:
+            for name, count, wrong in batches:
+                counts[name].add(count)
+                failed += len(wrong)
+                print(*wrong, sep="\n", end="\n" * bool(wrong), flush=True)
+                if time.perf_counter() - begun > 60 * options.minutes:
+                    break
+        except KeyboardInterrupt:
+            print("interrupted")
+        batches.close()
+    print(HEAD)
+    total = Count()
     for name in names:
-        print(f"{name:10} {dict(total[name])}, slowest {slowest[name]:.2f} s of CPU")
-    done = sum(sum(outcomes.values()) for outcomes in total.values())
-    print(
-        f"{done} inputs in {time.perf_counter() - begun:.0f} s, {failed} wrong, "
-        f"largest process {memory / 1e3:.0f} MB"
-    )
+        print(counts[name].line(name))
+        total.add(counts[name])
+    print(total.line("all"), f"  in {time.perf_counter() - begun:.0f} s")
     return 1 if failed else 0
 
 

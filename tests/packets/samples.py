@@ -6,12 +6,17 @@ round-trip time and ``rate`` the throughput as soon as the pipe is full.
 
 from __future__ import annotations
 
+import functools
 import io
 import random
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import dpkt
+import numpy as np
+
+from vegasmodel.packets.trace import make
 
 DATA = Path(__file__).parent.parent / "data"
 PAYLOAD = 1000
@@ -167,20 +172,33 @@ time,flow,cc,cwnd,ssthresh,rtt_us,minrtt_us,bytes_acked,total_retrans,snd_mss,ve
 """
 
 
-def every_format() -> dict[str, list[bytes]]:
+def parquet(flows: int = 2, rows: int = 5) -> bytes:
+    """A trace file as the package writes it."""
+    size = (rows, flows)
+    rates = np.arange(rows * flows, dtype=float).reshape(size)
+    given = {"throughput": rates, "rtt": np.full(size, 0.08), "first": np.zeros(flows)}
+    trace = make("ns2", np.arange(1.0, rows + 1), [f"f{i}" for i in range(flows)], given)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.parquet"
+        trace.write(path)
+        return path.read_bytes()
+
+
+@functools.cache
+def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
     """Samples by reader, small enough to be mutated thousands of times."""
     short = course(packets=60, window=10)
     events = (DATA / "ns2_events.tr").read_bytes().split(b"\n")
+    variables = (DATA / "ns2_variables.tr").read_bytes().split(b"\n")
+    few = course(packets=max(lines // 10, 3), window=4)
     return {
         "linux_csv": [LINUX_CSV],
-        "ns2_tr": [
-            b"\n".join(events[:120]),
-            b"\n".join((DATA / "ns2_variables.tr").read_bytes().split(b"\n")[:80]),
-        ],
-        "ns3_ascii": [ns3_ascii(course(packets=12, window=4))],
+        "ns2_tr": [b"\n".join(events[:lines]), b"\n".join(variables[: 2 * lines // 3])],
+        "ns3_ascii": [ns3_ascii(few)],
         "flowmon": [(DATA / "flowmon.xml").read_bytes()],
-        "pcap": [pcap(frames(short)[:40]), pcapng(frames(short, v6=True)[:40])],
+        "pcap": [pcap(frames(short)[:packets]), pcapng(frames(short, v6=True)[:packets])],
         "ss": [ss_log(short, every=0.05), ss_log(short, every=0.05, one_line=True)],
+        "parquet": [parquet()],
     }
 
 
