@@ -7,6 +7,7 @@ colour, dash and marker in every figure, so that grey prints are readable too.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -68,9 +69,18 @@ def look(model: str) -> Look:
     return _LOOKS.get(model) or Look(plain(model), GREY, DASHES[2], "d")
 
 
+class Picture(Figure):
+    """A figure that a notebook shows, without pyplot and its global list of figures."""
+
+    def _repr_png_(self) -> bytes:
+        data = io.BytesIO()
+        self.savefig(data, format="png", dpi=100)
+        return data.getvalue()
+
+
 def figure(width: float = 7.0, height: float = 4.2) -> Figure:
     """An empty figure that needs no display."""
-    result = Figure(figsize=(width, height), layout="constrained")
+    result = Picture(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(result)
     return result
 
