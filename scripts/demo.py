@@ -97,13 +97,7 @@ def part_b() -> None:
     out = console.console()
     out.print()
     out.print(console.table(columns, rows, "(b) 20 Vegas sources, one every 2 s, 125 pkt/s: rates"))
-    picture = plots.curves(
-        {name: (index, by_name[name]) for name in models},
-        {"ns-2": (index, by_name["ns2"])},
-        x="order of arrival",
-        y="throughput (pkt/s)",
-        title="20 Vegas sources arriving every 2 s, 1 Mbit/s, alpha = beta = 3",
-    )
+    picture = plots.rate_by_arrival(comparison.models, [comparison.measured])
     plots.save(picture, OUT / "arrivals.png")
     console.paragraphs(
         [
