@@ -1,27 +1,83 @@
-"""``python -m paper_checks.record [--again]``: run ns-2 for every record and store the results.
+"""Reference runs: ``python -m paper_checks.record [--again]`` and ``... record KEY ITEM ...``.
 
-Runs that are stored already stay, unless ``--again``; runs that no record uses go.
+Alone it runs ns-2 for every record and every family of ``paper_checks.models`` and stores the
+results; runs that are stored already stay, unless ``--again``; runs that nothing uses go.  With a
+paper's key and items it simulates those items' scenarios anew, stores nothing, and prints what was
+measured and the verdicts.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 
+import numpy as np
+
 from paper_checks import PAPERS, records
 from paper_checks.checks import judge
-from paper_checks.runs import FILE, Runs
+from paper_checks.models import families
+from paper_checks.runs import FILE, Floats, Runs
+from paper_checks.scenes import matching
+from vegasmodel import console
+
+__all__ = ["measure", "store"]
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Fill ``reference.json``; returns the exit status."""
-    runs = Runs(live="--again" in arguments, keep=True)
+def store(again: bool = False) -> None:
+    """Fill ``reference.json``."""
+    runs = Runs(live=again, keep=True)
     for paper in PAPERS:
         for record in records(paper):
             judge(paper, record, runs)
         sys.stderr.write(f"{paper}: {len(runs.used)} runs so far\n")
+    for scenarios in families().values():
+        for scenario in scenarios:
+            runs(scenario)
     runs.save()
     sys.stderr.write(f"wrote {FILE.name}\n")
+
+
+def measure(paper: str, items: Sequence[str]) -> None:
+    """Simulate the scenarios of ``items`` and print figures and verdicts."""
+    runs = Runs(live=True)
+    checks = [judge(paper, record, runs).to_json() for record in matching(paper, items)]
+    for key, scenario in runs.scenarios.items():
+        entry = runs.used.get(key)
+        if entry is None:
+            continue
+        names = [member.name for member in scenario.members]
+        if len(names) != len(entry["loss_rate"]):  # by group
+            names = [flow.name for flow in scenario.flows]
+        rates = np.mean(np.array(entry["throughput"], dtype=np.float64), axis=0)
+        losses = 100 * np.array(entry["loss_rate"], dtype=np.float64)
+        sys.stdout.write(f"{scenario.name} ({scenario.run.runs} runs)\n")
+        sys.stdout.write(_lines(names, rates, losses))
+    console.print_checks(checks)
+
+
+def _lines(names: Sequence[str], rates: Floats, losses: Floats) -> str:
+    return "".join(
+        f"  {name}: {rate:.3f} pkt/s, loss {loss:.3f} %\n"
+        for name, rate, loss in zip(names, rates, losses, strict=True)
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m paper_checks.record", description=__doc__)
+    parser.add_argument("key", nargs="?", choices=PAPERS)
+    parser.add_argument("item", nargs="*")
+    parser.add_argument("--again", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        if options.key is None:
+            store(again=options.again)
+        else:
+            measure(options.key, options.item)
+    except ValueError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
     return 0
 
 

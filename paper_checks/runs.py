@@ -1,29 +1,33 @@
 """Runs of ns-2 for the records: read from ``reference.json``, or simulated.
 
 The file is made by ``python -m paper_checks.record``.  A run is found by the scenario's
-fingerprint, so a stored result never answers for another scenario.
+fingerprint, so a stored result never answers for another scenario.  Of scenarios with many flows
+only figures by group are stored.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.metrics import jain
+from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["FILE", "Measured", "NoRun", "Runs"]
+__all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs"]
 
 FILE = Path(__file__).with_name("reference.json")
 
 Floats = NDArray[np.float64]
+Kind = TypeVar("Kind", "Measured", "Groups")
 
 
 class NoRun(LookupError):  # noqa: N818 - the name says it
@@ -55,30 +59,61 @@ class Measured:
         return np.array([jain(row) for row in self.throughput])
 
 
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What ns-2 measured of groups of many flows.  A group's figure is the mean over its flows."""
+
+    throughput: Floats  # [runs, groups] pkt/s of one flow
+    jain: Floats  # [runs] index over all flows
+    loss_rate: Floats  # [groups] of the packets sent
+    utilization: Floats  # [links]
+    queue: Floats  # [links] mean number of waiting packets
+
+    @property
+    def mean(self) -> Floats:
+        """Throughput of one flow by group, mean over the runs."""
+        return np.asarray(self.throughput.mean(axis=0))
+
+
 class Runs:
-    """Results of ns-2: stored ones; with ``live`` simulated anew; with ``keep`` stored after."""
+    """Results of ns-2: stored ones; with ``live`` simulated anew; with ``keep`` stored after.
+
+    ``scenarios`` are those that were asked for, by the key of their entry.
+    """
 
     def __init__(self, live: bool = False, keep: bool = False) -> None:
         self.live = live
         self.keep = keep
         self.stored: dict[str, Any] = {}
         self.used: dict[str, Any] = {}
+        self.scenarios: dict[str, Scenario] = {}
         if FILE.exists() and not live:
             self.stored = json.loads(FILE.read_text(encoding="utf-8"))["runs"]
 
     def __call__(self, scenario: Scenario) -> Measured:
-        """The measurement of ``scenario``.  Raises ``NoRun``."""
-        key = scenario.fingerprint()
+        """The measurement of ``scenario``, flow by flow.  Raises ``NoRun``."""
+        return _arrays(Measured, self._entry(scenario, "", _simulate))
+
+    def groups(self, scenario: Scenario) -> Groups:
+        """The measurement of ``scenario`` by group of flows.  Raises ``NoRun``."""
+        return _arrays(Groups, self._entry(scenario, "-groups", _simulate_groups))
+
+    def _entry(
+        self, scenario: Scenario, kind: str, simulate: Callable[[Scenario], Any]
+    ) -> dict[str, Any]:
+        key = scenario.fingerprint() + kind
+        self.scenarios[key] = scenario
         if key not in self.used:
             if key in self.stored:
-                self.used[key] = self.stored[key]
+                self.used[key] = self.stored[key] | {"name": scenario.name}
             elif self.live or self.keep:
-                self.used[key] = _simulate(scenario)
+                self.used[key] = simulate(scenario)
                 if self.keep:  # what took minutes is not lost with the next failure
                     _write(self.stored | self.used)
             else:
                 raise NoRun("no stored run: use --live")
-        return _measured(self.used[key])
+        found: dict[str, Any] = self.used[key]
+        return found
 
     def save(self) -> None:
         """Write what was used, and nothing else, so that stale runs go."""
@@ -90,13 +125,36 @@ def _write(runs: dict[str, Any]) -> None:
     FILE.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
 
 
-def _simulate(scenario: Scenario) -> dict[str, Any]:
+def _run(scenario: Scenario, rtts: bool | None = None) -> Prediction:
     from vegasmodel.packets import ns2
 
     try:
-        found = ns2.run(scenario)
+        return ns2.run(scenario, rtts=rtts)
     except FieldError as error:
         raise NoRun(f"the ns-2 driver cannot run this: {error}") from None
+
+
+def _simulate_groups(scenario: Scenario) -> dict[str, Any]:
+    found = _run(scenario, rtts=False)
+    assert found.loss_rate is not None
+    assert found.utilization_links is not None
+    throughput = found.extra["throughput_runs"]
+    group = np.array([member.group for member in scenario.members])
+    members = [group == g for g, _ in enumerate(scenario.flows)]
+    return {
+        "name": scenario.name,
+        "engine": f"ns-2 {found.extra['version']}",
+        "seed": scenario.run.seed,
+        "throughput": _digits([[row[own].mean() for own in members] for row in throughput]),
+        "jain": _digits([jain(row) for row in throughput]),
+        "loss_rate": _digits([found.loss_rate[own].mean() for own in members]),
+        "utilization": _digits(found.utilization_links),
+        "queue": _digits(found.queue_mean),
+    }
+
+
+def _simulate(scenario: Scenario) -> dict[str, Any]:
+    found = _run(scenario)
     assert found.acks is not None
     assert found.retransmits is not None and found.loss_rate is not None  # noqa: PT018 - one thought, one line
     assert found.utilization is not None
@@ -149,10 +207,10 @@ def _digits(values: Any) -> Any:
     return None if np.isnan(array) else float(f"{float(array):.9g}")
 
 
-def _measured(entry: dict[str, Any]) -> Measured:
+def _arrays(kind: type[Kind], entry: dict[str, Any]) -> Kind:
     arrays: dict[str, Any] = {}
-    for field in dataclasses.fields(Measured):
+    for field in dataclasses.fields(kind):
         value = entry[field.name]
         scalar = value is None or isinstance(value, float)
         arrays[field.name] = value if scalar else np.array(value, dtype=np.float64)
-    return Measured(**arrays)
+    return kind(**arrays)

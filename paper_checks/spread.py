@@ -8,7 +8,7 @@ how much of the value hangs on the accident of phase.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from paper_checks.checks import Found, rounding
 from paper_checks.runs import Floats, Measured, Runs
 from vegasmodel.scenario import Scenario
 
-__all__ = ["SEEDS", "jittered", "simulated", "simulated_mean"]
+__all__ = ["SEEDS", "averaged", "jittered", "simulated", "simulated_mean"]
 
 SEEDS = 5
 LIMIT = 0.1  # largest tolerance, as a part of the printed value
@@ -37,7 +37,7 @@ def jittered(scenario: Scenario) -> Scenario:
     run = dataclasses.replace(
         scenario.run, runs=SEEDS, start_jitter=1.0 / scenario.links[0].capacity
     )
-    return dataclasses.replace(scenario, run=run)
+    return dataclasses.replace(scenario, name=f"{scenario.name}-jittered", run=run)
 
 
 def simulated(
@@ -78,3 +78,19 @@ def _found(value: float, seeds: Measured, statistic: Statistic, unit: float, lim
     tolerance = rounding(unit) + 2 * float(spread.std(ddof=1))
     detail = f"Over the seeds {spread.min():.4g} to {spread.max():.4g}."
     return Found(value, max(rounding(unit), min(tolerance, limit)), detail)
+
+
+def averaged(
+    values: Floats, printed: float | Sequence[float], unit: float, detail: str = ""
+) -> Found:
+    """Means over the runs of ``values`` [runs] or [runs, entries] beside the paper's, also of 5.
+
+    Tolerance: rounding of the print and two standard errors of the difference of two such means,
+    but at most ``LIMIT`` of the print: the least of the entries', so that each entry keeps to it.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    spread = 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / SEEDS)
+    entries = np.minimum(rounding(unit) + spread, LIMIT * np.abs(np.asarray(printed)))
+    tolerance = max(rounding(unit), float(np.min(entries)))
+    mean = values.mean(axis=0)
+    return Found(mean.tolist() if mean.ndim else float(mean), tolerance, detail)

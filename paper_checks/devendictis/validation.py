@@ -35,7 +35,8 @@ def scene(T: float, B: float, mu: float = MU) -> Scenario:
     link = dataclasses.replace(base.links[0], buffer=B, capacity=mu)
     flows = tuple(dataclasses.replace(f, rtt=T) for f in base.flows)
     run = dataclasses.replace(base.run, runs=3)
-    return dataclasses.replace(base, links=(link,), flows=flows, run=run)
+    name = f"devendictis-T-{1e3 * T:g}-ms-B-{B:g}-mu-{mu:g}"
+    return dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
 
 
 @cache
@@ -45,7 +46,8 @@ def alone(*dropped: int) -> Scenario:
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()
     link = dataclasses.replace(base.links[0], drops=drops)
     run = dataclasses.replace(base.run, runs=1, duration=14.0, warmup=5.0, start_jitter=0.0)
-    return dataclasses.replace(base, links=(link,), flows=base.flows[:1], run=run)
+    name = f"devendictis-vegas-alone{'-drop' * bool(dropped)}"
+    return dataclasses.replace(base, name=name, links=(link,), flows=base.flows[:1], run=run)
 
 
 def after_loss(runs: Runs) -> float:

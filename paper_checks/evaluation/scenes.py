@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from paper_checks.topology import SHORT, link_by_link
+from vegasmodel.disciplines import Queue
 from vegasmodel.scenario import Drop, DropTail, Flow, Red, Scenario, load
 
 __all__ = ["BASE_RTT", "PROPAGATION", "pair", "single", "stored", "trio"]
@@ -41,9 +42,18 @@ def pair(
         _flow(base.flows[1], second, starts[1], BASE_RTT, thresholds),
     )
     run = dataclasses.replace(base.run, warmup=warmup)
-    name = f"evaluation-{first}-{second}"
+    name = f"evaluation-{first}-{second}-buffer-{buffer:g}{_suffix(link.queue)}"
+    name += f"-X-{1e3 * X:g}-ms{'-late' * (starts != (0.0, 0.0))}-from-{warmup:g}-s"
+    name += f"-alpha-{thresholds[0]:g}" * (thresholds != (1.0, 3.0))
     scenario = dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
     return scenario if X == SHORT else link_by_link(scenario, (SHORT, X))
+
+
+def _suffix(queue: Queue) -> str:
+    """RED's part of a name."""
+    if not isinstance(queue, Red):
+        return ""
+    return f"-red-{queue.min_threshold:g}-{queue.max_threshold:g}"
 
 
 def trio(buffer: float) -> Scenario:
@@ -52,7 +62,9 @@ def trio(buffer: float) -> Scenario:
     vegas = dataclasses.replace(
         _flow(base.flows[0], "vegas", 0.0, BASE_RTT, (1.0, 3.0)), name="third"
     )
-    return dataclasses.replace(base, name="evaluation-trio", flows=(*base.flows, vegas))
+    return dataclasses.replace(
+        base, name=f"evaluation-trio-buffer-{buffer:g}", flows=(*base.flows, vegas)
+    )
 
 
 def single(law: str, *, loss: float = 0.0, runs: int = 1, drops: tuple[int, ...] = ()) -> Scenario:
@@ -65,11 +77,10 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1, drops: tuple[int, ...]
         _flow(base.flows[0], law, 0.0, base.members[0].rtt, (1.0, 3.0)), name=law
     )
     run = dataclasses.replace(base.run, runs=runs)
+    name = f"evaluation-{law}-loss-{loss:g}{'-drops' * bool(drops)}"
     if drops:
         run = dataclasses.replace(base.run, duration=2.0, warmup=0.5)
-    return dataclasses.replace(
-        base, name=f"evaluation-{law}", links=(link,), flows=(flow,), run=run
-    )
+    return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
 
 
 def _flow(base: Flow, law: str, start: float, rtt: float, thresholds: tuple[float, float]) -> Flow:

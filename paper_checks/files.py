@@ -1,0 +1,197 @@
+"""A ``Scenario`` as the text of a scenario file.
+
+Keys that hold their default are left out.  Numbers are written in the unit that reads best, as
+long as they come back to the last bit: the file has the fingerprint of its scenario.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from vegasmodel.scenario import (
+    Flow,
+    Link,
+    Pareto,
+    ParetoArrivals,
+    Poisson,
+    RateDelay,
+    Red,
+    Run,
+    Scenario,
+    Staggered,
+    Uniform,
+)
+from vegasmodel.units import parse
+
+__all__ = ["to_toml"]
+
+# Units by kind, the one that reads best first; the last is the package's own.
+UNITS = {
+    "time": (("ms", 1e-3), ("s", 1.0)),
+    "rate": (("Mbit/s", 1e6), ("pkt/s", 1.0)),
+    "packets": (("pkt", 1.0),),
+    "bytes": (("B", 1.0),),
+    "frequency": (("1/s", 1.0),),
+}
+
+
+def to_toml(scenario: Scenario) -> str:
+    """The scenario file; ``Scenario.from_toml`` gives back the same scenario."""
+    size = scenario.packet_size
+    head = {
+        "name": scenario.name,
+        "packet_size": _quantity(size, "bytes", size),
+        "ack_size": _quantity(scenario.ack_size, "bytes", size),
+    }
+    parts = [_table("", head)]
+    parts += [_table("[[link]]", _link(link, size)) for link in scenario.links]
+    parts += [_table("[[flow]]", _flow(flow, size)) for flow in scenario.flows]
+    return "\n".join([*parts, _table("[run]", _run(scenario.run))])
+
+
+def _table(head: str, entries: Mapping[str, Any]) -> str:
+    lines = [f"{key} = {_value(value)}" for key, value in entries.items()]
+    return "\n".join([head, *lines] if head else lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_value(entry)}" for key, entry in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return json.dumps(value)  # a string, number or truth value of JSON is one of TOML
+
+
+def _quantity(value: float, kind: str, size: float) -> str:
+    """Text with a unit that is read back as ``value``; ``size``: bytes of a packet."""
+    if math.isinf(value):
+        return "inf"
+    for unit, factor in UNITS[kind]:
+        if kind == "time" and unit == "ms" and value >= 1.0:
+            continue
+        own = 8 * size if unit == "Mbit/s" else 1.0
+        text = f"{value * own / factor:.12g} {unit}"
+        if parse(text, kind, field=kind, packet_size=size) == value:
+            return text
+    return f"{value!r} {UNITS[kind][-1][0]}"
+
+
+def _changed(entries: Mapping[str, tuple[Any, Any, Any]]) -> dict[str, Any]:
+    """Entries (own, default, text) whose own value is not the default."""
+    return {key: text for key, (own, usual, text) in entries.items() if own != usual}
+
+
+def _link(link: Link, size: float) -> dict[str, Any]:
+    usual = Link(capacity=link.capacity)
+    found = {
+        "name": link.name,
+        "capacity": _quantity(link.capacity, "rate", size),
+        "buffer": _quantity(link.buffer, "packets", size),
+        "queue": _queue(link, size),
+        "loss": link.loss,
+        "drops": [{"flow": drop.flow, "packets": list(drop.packets)} for drop in link.drops],
+    }
+    keys = {key: (getattr(link, key), getattr(usual, key), text) for key, text in found.items()}
+    chosen = {"name": link.name, "capacity": found["capacity"]} | _changed(keys)
+    assert link.delay is not None
+    return chosen | {"delay": _quantity(link.delay, "time", size)}
+
+
+def _queue(link: Link, size: float) -> dict[str, Any]:
+    queue = link.queue
+    if isinstance(queue, Red):
+        usual = Red(queue.min_threshold, queue.max_threshold)
+        found: dict[str, Any] = {
+            "discipline": "red",
+            "min_threshold": _quantity(queue.min_threshold, "packets", size),
+            "max_threshold": _quantity(queue.max_threshold, "packets", size),
+        }
+        rest = ("max_probability", "weight", "ecn", "gentle")
+        own = {key: (getattr(queue, key), getattr(usual, key), getattr(queue, key)) for key in rest}
+        return found | _changed(own)
+    if isinstance(queue, RateDelay):
+        return {"discipline": "rd", "k": queue.k, "delay_buffer": queue.delay_buffer}
+    return {"discipline": "droptail"}
+
+
+def _flow(flow: Flow, size: float) -> dict[str, Any]:
+    usual = Flow(law=flow.law, rtt=flow.rtt, variant=flow.variant)
+    own = size if flow.packet_size is None else flow.packet_size
+
+    def text(key: str, kind: str) -> Any:
+        value = getattr(flow, key)
+        return value if value is None or isinstance(value, str) else _quantity(value, kind, own)
+
+    found = {
+        "name": flow.name,
+        "count": flow.count,
+        "start": _start(flow, size),
+        "stop": text("stop", "time"),
+        "size": _size(flow, own),
+        "arrivals": _arrivals(flow, size),
+        **{key: text(key, "packets") for key in ("alpha", "beta", "gamma")},
+        "decrease": flow.decrease,
+        "over_estimate": text("over_estimate", "time"),
+        "max_window": text("max_window", "packets"),
+        "delayed_ack": flow.delayed_ack,
+        "packet_size": text("packet_size", "bytes"),
+        "direction": flow.direction,
+        "service": flow.service,
+        "path": list(flow.path or ()),
+        "access": None if flow.access is None else _quantity(flow.access, "rate", size),
+        "delay_noise": text("delay_noise", "time"),
+    }
+    keys = {key: (getattr(flow, key), getattr(usual, key), value) for key, value in found.items()}
+    changed = _changed(keys)
+    if "service" in changed:
+        changed["class"] = changed.pop("service")
+    variant = {} if flow.variant == "paper" else {"variant": flow.variant}
+    return {"law": flow.law, "rtt": _rtt(flow, size), **variant, **changed}
+
+
+def _rtt(flow: Flow, size: float) -> Any:
+    if isinstance(flow.rtt, Uniform):
+        ends = (flow.rtt.low, flow.rtt.high)
+        return {"uniform": [_quantity(end, "time", size) for end in ends]}
+    return _quantity(flow.rtt, "time", size)
+
+
+def _start(flow: Flow, size: float) -> Any:
+    if isinstance(flow.start, Staggered):
+        return {
+            "first": _quantity(flow.start.first, "time", size),
+            "every": _quantity(flow.start.every, "time", size),
+        }
+    return _quantity(flow.start, "time", size)
+
+
+def _size(flow: Flow, own: float) -> Any:
+    if isinstance(flow.size, Pareto):
+        mean = _quantity(flow.size.mean, "packets", own)
+        return {"pareto": {"mean": mean, "shape": flow.size.shape}}
+    return _quantity(flow.size, "packets", own)
+
+
+def _arrivals(flow: Flow, size: float) -> Any:
+    if isinstance(flow.arrivals, Poisson):
+        return {"poisson": _quantity(flow.arrivals.rate, "frequency", size)}
+    if isinstance(flow.arrivals, ParetoArrivals):
+        rate = _quantity(flow.arrivals.rate, "frequency", size)
+        return {"pareto": {"rate": rate, "shape": flow.arrivals.shape}}
+    return flow.arrivals
+
+
+def _run(run: Run) -> dict[str, Any]:
+    found = {
+        **{key: _quantity(getattr(run, key), "time", 1.0) for key in ("duration", "warmup")},
+        "seed": run.seed,
+        "runs": run.runs,
+        "start_jitter": _quantity(run.start_jitter, "time", 1.0),
+        "ns2_defaults": run.ns2_defaults,
+    }
+    usual = Run()
+    keys = {key: (getattr(run, key), getattr(usual, key), text) for key, text in found.items()}
+    return {"duration": found["duration"], "warmup": found["warmup"]} | _changed(keys)

@@ -1,0 +1,81 @@
+"""``python -m paper_checks.scenes KEY [ITEM ...] --out DIR``: an item's scenario files.
+
+An item is the beginning of its records' names: "table 3", "figure 4", "section 3.2.3".  Without
+``--out`` only their names are printed.  The scenarios are those that the records ask for, which
+they tell to the end where all their runs are stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from paper_checks import PAPERS, records
+from paper_checks.checks import Record, judge
+from paper_checks.files import to_toml
+from paper_checks.runs import Runs
+from vegasmodel.scenario import Scenario
+
+__all__ = ["files", "matching", "scenarios"]
+
+
+def matching(paper: str, items: Sequence[str]) -> list[Record]:
+    """Records of ``paper`` whose name begins with one of ``items``; all of them without items.
+
+    Raises ``ValueError`` where an item has no record.
+    """
+    found: dict[str, Record] = {}
+    for item in items or [""]:
+        begins = re.compile(re.escape(item) + r"(?!\d)")
+        own = [record for record in records(paper) if begins.match(record.item)]
+        if not own:
+            known = dict.fromkeys(record.item.split(",")[0] for record in records(paper))
+            raise ValueError(f"{paper} has no item {item!r}; there are: {'; '.join(known)}")
+        found |= {record.item: record for record in own}
+    return list(found.values())
+
+
+def scenarios(paper: str, items: Sequence[str]) -> list[Scenario]:
+    """The scenarios that the records of these items run, in the order in which they ask."""
+    runs = Runs()
+    for record in matching(paper, items):
+        judge(paper, record, runs)
+    return list(runs.scenarios.values())
+
+
+def files(found: Sequence[Scenario]) -> dict[str, str]:
+    """Text of a scenario file by its name; scenarios of one name are told apart by fingerprint."""
+    slugs = [re.sub(r"[^A-Za-z0-9.]+", "-", scenario.name).strip("-") for scenario in found]
+    often = Counter(slugs)
+    return {
+        f"{slug}{f'-{scenario.fingerprint()}' if often[slug] > 1 else ''}.toml": to_toml(scenario)
+        for slug, scenario in zip(slugs, found, strict=True)
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write or list the files; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m paper_checks.scenes", description=__doc__)
+    parser.add_argument("key", choices=PAPERS)
+    parser.add_argument("item", nargs="*")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        texts = files(scenarios(options.key, options.item))
+        if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
+            for name, text in texts.items():
+                (options.out / name).write_text(text, encoding="utf-8")
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write("".join(f"{name}\n" for name in texts))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
