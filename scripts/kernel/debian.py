@@ -1,0 +1,150 @@
+"""The same measurement with a stock Debian kernel, which has tcp_vegas, in a virtual machine.
+
+    sudo .venv/bin/python scripts/kernel/debian.py build FOLDER
+    .venv/bin/python scripts/kernel/debian.py run FOLDER SCENARIO.toml --out RESULTS
+
+QEMU translates the instructions (no KVM) and its clock counts them (``icount``): time does not
+depend on the host, and an idle machine skips to its next timer.  ``build`` takes the kernel and the
+programs from Debian's archive by apt and debootstrap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from job import job
+
+from vegasmodel.packets import reference
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+HERE = Path(__file__).resolve().parent
+RELEASE, PACKAGE, VERSION = "bookworm", "linux-image-6.1.0-56-amd64", "6.1.192-2"
+KERNEL = PACKAGE.removeprefix("linux-image-")
+PROGRAMS = "python3-minimal,libpython3-stdlib,iproute2,kmod,ethtool"
+MODULES = ("net/sched", "net/ipv4", "net/ipv6", "lib", "crypto", "drivers/virtio")
+SINGLE = ("drivers/net/veth.ko", "drivers/net/tun.ko", "drivers/block/virtio_blk.ko")
+UNUSED = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt")
+GUEST = ("rig.py", "traffic.py", "wire.py")
+DISK = 256 << 20  # bytes for the results
+QEMU = (
+    *("qemu-system-x86_64", "-accel", "tcg", "-cpu", "qemu64", "-m", "1500", "-smp", "1"),
+    *("-icount", "shift=0,sleep=off"),  # one instruction is one nanosecond; idle time is skipped
+    *("-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio"),
+)
+BOOT = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init random.trust_cpu=on"
+
+
+class MissingError(Exception):
+    """One line: a program or a file that is not there."""
+
+
+def build(folder: Path) -> None:
+    """Kernel and a file system for it under ``folder``: ``vmlinuz`` and ``initrd``, 130 MB."""
+    _need("apt-get", "dpkg-deb", "debootstrap", "cpio", "depmod")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        root, package = Path(name, "root"), Path(name, "package")
+        subprocess.run(["apt-get", "download", f"{PACKAGE}={VERSION}"], cwd=name, check=True)
+        subprocess.run(["dpkg-deb", "-x", *map(str, Path(name).glob("*.deb")), package], check=True)
+        include = f"--include={PROGRAMS}"
+        subprocess.run(["debootstrap", "--variant=minbase", include, RELEASE, root], check=True)
+        for part in UNUSED:
+            shutil.rmtree(root / part)
+        shutil.rmtree(root / "dev")
+        (root / "dev").mkdir()
+        _modules(package / "lib/modules" / KERNEL, root / "lib/modules" / KERNEL)
+        subprocess.run(["depmod", "-b", root, KERNEL], check=True)
+        shutil.copy(HERE / "guest_init.sh", root / "init")
+        (root / "init").chmod(0o755)
+        names = "\n".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))
+        with (folder / "initrd").open("wb") as file:
+            line = ["cpio", "-o", "-H", "newc", "--quiet", "--owner", "0:0"]
+            subprocess.run(line, cwd=root, input=names.encode(), stdout=file, check=True)
+        shutil.copy(package / f"boot/vmlinuz-{KERNEL}", folder / "vmlinuz")
+
+
+def _modules(source: Path, target: Path) -> None:
+    for part in MODULES:
+        shutil.copytree(source / "kernel" / part, target / "kernel" / part)
+    for one in SINGLE:
+        (target / "kernel" / one).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / "kernel" / one, target / "kernel" / one)
+    for index in source.glob("modules.*"):
+        shutil.copy(index, target)
+
+
+def run(folder: Path, scenarios: list[Scenario], results: Path, first_window: int = 0) -> None:
+    """All runs of the scenarios, in order; ``results/FINGERPRINT.RUN.log`` and ``.counted``."""
+    _need(QEMU[0])
+    if not (folder / "initrd").exists():
+        raise MissingError(f"{folder} has no initrd: build it first")
+    with tempfile.TemporaryDirectory() as name:
+        jobs, disk = Path(name, "jobs.tar"), Path(name, "results")
+        with tarfile.open(jobs, "w") as tar:
+            for script in GUEST:
+                tar.add(HERE / script, script)
+            for scenario in scenarios:
+                for k in range(scenario.run.runs):
+                    made = Path(name, f"{scenario.fingerprint()}.{k}.json")
+                    made.write_text(json.dumps(job(scenario, k, first_window=first_window)))
+                    tar.add(made, made.name)
+        with disk.open("wb") as file:
+            file.truncate(DISK)
+        drives = [f"file={path},if=virtio,format=raw" for path in (jobs, disk)]
+        command = [*QEMU, "-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initrd")]
+        command += ["-append", BOOT, *(word for drive in drives for word in ("-drive", drive))]
+        subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
+        results.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(disk) as tar:
+            tar.extractall(results, filter="data")
+
+
+def _need(*programs: str) -> None:
+    for program in programs:
+        if shutil.which(program, path="/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/bin") is None:
+            raise MissingError(
+                f"needs {program}: apt install qemu-system-x86 debootstrap cpio kmod"
+            )
+
+
+def main() -> int:
+    """Exit status 2 with one line where something is missing."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("build").add_argument("folder", type=Path)
+    runner = commands.add_parser("run")
+    runner.add_argument("folder", type=Path)
+    runner.add_argument("files", nargs="+", type=Path)
+    runner.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
+    runner.add_argument("--out", type=Path, required=True)
+    runner.add_argument("--first-window", type=int, default=0, help="packets; 0: the kernel's, 10")
+    options = parser.parse_args()
+    try:
+        if options.command == "build":
+            build(options.folder)
+        else:
+            tables = reference.tables(options.files, options.each)
+            scenarios = [Scenario.from_dict(table) for table in tables]
+            run(options.folder, scenarios, options.out, options.first_window)
+    except (
+        FieldError,
+        MissingError,
+        OSError,
+        subprocess.CalledProcessError,
+        tarfile.TarError,
+    ) as error:
+        sys.stderr.write(f"{' '.join(str(error).split())}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
