@@ -51,7 +51,7 @@ def scenario(old: str = "", new: str = "") -> vm.Scenario:
 
 
 def test_a_job_has_the_scenarios_numbers(recipe: types.ModuleType) -> None:
-    made = recipe.job(scenario(), controls={"two": "cubic"})
+    made = recipe.job(scenario(), instead={"two": "cubic"})
     assert made["rate"] == 2e6
     assert made["buffer"] == 20
     assert made["vegas"] is None

@@ -18,8 +18,9 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from job import job
+from job import controls, job
 
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
@@ -81,8 +82,11 @@ def _modules(source: Path, target: Path) -> None:
         shutil.copy(index, target)
 
 
-def run(folder: Path, scenarios: list[Scenario], results: Path, first_window: int = 0) -> None:
-    """All runs of the scenarios, in order; ``results/FINGERPRINT.RUN.log`` and ``.counted``."""
+def run(folder: Path, scenarios: list[Scenario], results: Path, **choices: Any) -> None:
+    """All runs of the scenarios, in order; ``results/FINGERPRINT.RUN.log`` and ``.counted``.
+
+    ``choices`` are those of ``job``.
+    """
     _need(QEMU[0])
     if not (folder / "initrd").exists():
         raise MissingError(f"{folder} has no initrd: build it first")
@@ -94,7 +98,7 @@ def run(folder: Path, scenarios: list[Scenario], results: Path, first_window: in
             for scenario in scenarios:
                 for k in range(scenario.run.runs):
                     made = Path(name, f"{scenario.fingerprint()}.{k}.json")
-                    made.write_text(json.dumps(job(scenario, k, first_window=first_window)))
+                    made.write_text(json.dumps(job(scenario, k, **choices)))
                     tar.add(made, made.name)
         with disk.open("wb") as file:
             file.truncate(DISK)
@@ -125,6 +129,7 @@ def main() -> int:
     runner.add_argument("files", nargs="+", type=Path)
     runner.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
     runner.add_argument("--out", type=Path, required=True)
+    runner.add_argument("--control", "-c", action="append", default=[], metavar="FLOW=NAME")
     runner.add_argument("--first-window", type=int, default=0, help="packets; 0: the kernel's, 10")
     options = parser.parse_args()
     try:
@@ -133,7 +138,11 @@ def main() -> int:
         else:
             tables = reference.tables(options.files, options.each)
             scenarios = [Scenario.from_dict(table) for table in tables]
-            run(options.folder, scenarios, options.out, options.first_window)
+            choices = {
+                "instead": controls(options.control),
+                "first_window": options.first_window,
+            }
+            run(options.folder, scenarios, options.out, **choices)
     except (
         FieldError,
         MissingError,

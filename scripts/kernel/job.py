@@ -22,7 +22,7 @@ def job(
     scenario: Scenario,
     number: int = 0,
     *,
-    controls: Mapping[str, str] | None = None,
+    instead: Mapping[str, str] | None = None,
     sampler: str = "tcp_info",
     delay: str = "auto",
     first_window: int = 0,
@@ -30,12 +30,12 @@ def job(
 ) -> dict[str, Any]:
     """Run ``number`` of the scenario.
 
-    ``controls``: congestion control by flow name, in place of the law's; ``first_window``:
+    ``instead``: congestion control by flow name, in place of the law's; ``first_window``:
     packets, 0 for the kernel's default (10).  Starts are jittered by the draws that the ns-2
     engine makes from the same seed.  ``FieldError``: a feature that the rig does not have.
     """
     groups = [member.flow for member in scenario.members]
-    _check(scenario, groups, controls or {})
+    _check(scenario, groups, instead or {})
     run = scenario.run
     rng = np.random.default_rng([run.seed, number])
     rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
@@ -44,7 +44,7 @@ def job(
     flows = [
         {
             "name": member.name,
-            "control": _control(member.flow, controls or {}),
+            "control": _control(member.flow, instead or {}),
             "rtt": member.rtt,
             "start": float(member.start + jitter[i]),
             "stop": member.stop,
@@ -66,8 +66,19 @@ def job(
     }
 
 
-def _control(group: Flow, controls: Mapping[str, str]) -> str:
-    return controls.get(group.name) or CONTROLS[group.law]
+def controls(words: list[str]) -> dict[str, str]:
+    """``FLOW=NAME`` of the command line: the congestion control of a flow."""
+    found = {}
+    for word in words:
+        flow, _, name = word.partition("=")
+        if not flow or not name:
+            raise FieldError("--control", word, "FLOW=NAME, such as reno=cubic")
+        found[flow] = name
+    return found
+
+
+def _control(group: Flow, instead: Mapping[str, str]) -> str:
+    return instead.get(group.name) or CONTROLS[group.law]
 
 
 def _vegas(groups: list[Flow]) -> dict[str, int]:
@@ -82,10 +93,10 @@ def _vegas(groups: list[Flow]) -> dict[str, int]:
     return dict(zip(("alpha", "beta", "gamma"), map(int, chosen[0]), strict=True))
 
 
-def _check(scenario: Scenario, groups: list[Flow], controls: Mapping[str, str]) -> None:
+def _check(scenario: Scenario, groups: list[Flow], instead: Mapping[str, str]) -> None:
     link = scenario.links[0]
     names = {group.name for group in groups}
-    for name in controls:
+    for name in instead:
         if name not in names:
             raise FieldError("--control", name, f"a flow of the scenario: {', '.join(names)}")
     if len(scenario.links) > 1:
@@ -98,7 +109,7 @@ def _check(scenario: Scenario, groups: list[Flow], controls: Mapping[str, str]) 
         raise FieldError("flow.count", len(groups), f"at most {MAX_FLOWS} flows in this rig")
     low, high = ETHERNET_FRAME
     for group in groups:
-        if group.name not in controls and group.law not in CONTROLS:
+        if group.name not in instead and group.law not in CONTROLS:
             raise FieldError(
                 "flow.law",
                 group.law,

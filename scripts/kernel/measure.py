@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import rig
-from job import job
+from job import controls, job
 
 from vegasmodel.scenario import load
 from vegasmodel.units import FieldError
@@ -47,7 +47,7 @@ def main() -> int:
         made = job(
             load(options.scenario),
             options.run,
-            controls=_controls(options.control),
+            instead=controls(options.control),
             sampler=options.sampler,
             delay=options.delay,
             first_window=options.first_window,
@@ -59,16 +59,6 @@ def main() -> int:
         return 2
     sys.stdout.write(json.dumps(counted) + "\n")
     return 0
-
-
-def _controls(words: list[str]) -> dict[str, str]:
-    found = {}
-    for word in words:
-        flow, _, name = word.partition("=")
-        if not flow or not name:
-            raise FieldError("--control", word, "FLOW=NAME, such as reno=cubic")
-        found[flow] = name
-    return found
 
 
 if __name__ == "__main__":
