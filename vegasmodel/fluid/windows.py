@@ -36,6 +36,7 @@ from vegasmodel.metrics import Floats
 
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
 TIGHT = 1e-14  # relative tolerance of the equations of a step
+ROUNDING = 4.0 * 2.0**-52  # of the capacity: what a sum of rates cannot tell from 0
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -179,28 +180,32 @@ def delay_after(
 ) -> float:
     """Queueing delay at the end of a step of length h; anything above ``s_max`` means overflow.
 
-    Newton's method, kept in a bracket: the excess falls in s1, with kinks.
+    Newton's method, kept in a bracket: the excess falls in s1, with kinks.  About a kink Newton
+    would go to and fro; the chord of the bracket ends that.
     """
-    low, high, guess, tried = 0.0, np.inf, s, False
+    low, high, guess = -1.0, np.inf, s  # low < 0: not known to have a queue
+    f_low, f_high, chords = 0.0, 0.0, 0
     for _ in range(100):
         f, slope, _ = excess(p, y, on, s, guess, h, c)
         if f > 0.0:
-            low = guess
+            low, f_low = guess, f
             if guess > s_max:
                 return guess
         elif guess == 0.0:
             return 0.0
         else:
-            high = guess
+            high, f_high = guess, f
         new = guess - f / slope
-        if abs(new - guess) <= TIGHT * guess:
+        if abs(new - guess) <= TIGHT * guess or abs(f) <= ROUNDING * c:
             return max(new, 0.0)
-        if new <= low:
-            # first whether the queue is empty, then halve
-            new = 0.5 * (low + high) if tried else 0.0
-            tried = True
-        elif new >= high:
-            new = 0.5 * (low + high)
+        if not low < new < high or new < 0.0:
+            chords += 1
+            if low < 0.0:
+                new = 0.0
+            elif chords % 3:
+                new = low + (high - low) * f_low / (f_low - f_high)
+            else:
+                new = 0.5 * (low + high)
         guess = new
     return guess
 

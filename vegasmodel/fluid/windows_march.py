@@ -29,8 +29,10 @@ GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 DONE, OVERFLOW, STUCK = 0, 1, 2  # why a march ended
 FINE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same
-PATIENCE = 8  # such steps before a whole one is taken, events or not
+SHORT = 2.0**-20  # part of a step: events that follow so soon are a stall
+PATIENCE = 8  # stalls in a row before a whole step is taken, events or not
 SLACK = 1e-11  # of a window: what it may pass a threshold by without an event
+AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before it
 
 
 class Tally(NamedTuple):
@@ -161,32 +163,36 @@ def time_to_change(
     p: Flows, y: State, on: np.ndarray, h: float, f_high: float, c: float, s_max: float,
     last: np.ndarray,
 ) -> float:  # fmt: skip
-    """The part of h after which a motion changes: a root of ``changed``, Illinois method."""
+    """The part of h after which a motion changes: a root of ``changed`` from below.
+
+    Beyond the root other motions hold and ``changed`` has another slope, so the secant goes
+    through the last two points before it; the chord to the point beyond it is for when that fails.
+    """
     low, high = 0.0, h
-    f_low, side = changed(p, y, on, 0.0, y.clock[1], c, last), 0
+    f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
     if not f_low < 0.0:
         return 0.0
+    step, f_step = 0.0, 0.0  # from the point before ``low`` to it
+    misses = 0  # points in a row that lay beyond the root
     for _ in range(60):
-        middle = (
-            (low * f_high - high * f_low) / (f_high - f_low)
-            if f_low > -np.inf
-            else 0.5 * (low + high)
-        )
+        middle = low - (f_low - AIM) * step / f_step if f_step > 0.0 else np.inf
+        if not low < middle < high or misses > 1:
+            # below the chord's root, since the slope beyond the root is mostly the smaller one
+            middle = low + (high - low) * f_low / (f_low - 4.0 * f_high)
+        if not low < middle < high or f_step < 0.0 or misses > 3:
+            middle = 0.5 * (low + high)
         if not low < middle < high:
             break
         s1 = delay_after(p, y, on, y.clock[1], middle, c, s_max)
         f = changed(p, y, on, middle, min(s1, s_max), c, last)
         if f > 0.0:
             high, f_high = middle, f
-            if side == 1:
-                f_low *= 0.5
-            side = 1
+            misses += 1
         else:
+            step, f_step = middle - low, f - f_low
             low, f_low = middle, f
-            if side == -1:
-                f_high *= 0.5
-            side = -1
-            if f > -0.01 * SLACK:
+            misses = 0
+            if f > 2.0 * AIM:
                 break
         if high - low <= FINE * h:
             break
@@ -292,8 +298,8 @@ def march(
         over = -1.0 if jumped or stalls > PATIENCE else changed(p, y, on, h, s1, c, last)
         if over > 0.0:
             wanted = time_to_change(p, y, on, h, over, c, s_max, last)
+            stalls = stalls + 1 if wanted <= SHORT * whole else 0
             # at an event itself: a short step, whatever it brings
-            stalls = stalls + 1 if wanted <= FINE * whole else 0
             wanted = wanted if wanted > FINE * whole else min(FINE * whole, left)
             h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
         elif not jumped:
@@ -309,7 +315,7 @@ def march(
             if not lose(p, y, on, moves, losers, out.losses):
                 return STUCK
             settle(p, y, on, c)
-            if y.clock[1] >= s_max:
+            if y.clock[1] >= s_max * (1.0 - SLACK):
                 return STUCK
             jumped = True
             if stop_at_loss:
