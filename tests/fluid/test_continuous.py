@@ -190,6 +190,21 @@ def test_time_scales(scale, rtts):
     np.testing.assert_allclose(at(scale).throughput * scale, at(1.0).throughput, rtol=1e-6)
 
 
+def test_an_overflow_that_no_window_can_yield_to_ends_the_run():
+    # SACK is cut to its floor, Vegas must not lose: rounding alone left room for it once
+    T = 0.00323178390714802
+    late = {"start": 0.013907504218123605}
+    flows = [
+        vegas(1.0, rtt=0.003469748705338071, **late),
+        Flow(law="sack", rtt=T),
+        vegas(2.0, 4.0, rtt=0.003901980948757574, name="other", **late),
+    ]
+    case = scenario(flows, 14728.641498197943, 1.0, 0.8344502530874163, 0.2, delay=0.0)
+    answer = continuous.run(case, losers="loss-based")
+    assert answer.status == continuous.STATUS[2]
+    assert np.isnan(answer.throughput).all()
+
+
 def test_what_the_model_has_no_equation_for_is_refused():
     for bad in (
         scenario([vegas()], queue=Red(min_threshold=5.0, max_threshold=15.0)),
