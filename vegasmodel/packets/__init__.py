@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _NAMES = {"Trace": "trace", "TraceError": "trace", "read": "reading"}
 _MODULES = (
     "campaign",
+    "engine",
     "estimate",
     "measured",
     "ns2",

@@ -15,6 +15,7 @@ from importlib import resources
 import numpy as np
 
 from vegasmodel.packets import ns2_support
+from vegasmodel.packets.engine import UNLIMITED, window_limit
 from vegasmodel.packets.ns2_defaults import SETS
 from vegasmodel.scenario import (
     Flow,
@@ -133,7 +134,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
     Measured: DropTail's limit counts the packet in transmission (a burst into limit L leaves L
     packets), RED's does not.  The papers' buffers are such limits, so ``buffer`` is passed on.
     """
-    limit = int(min(link.buffer, ns2_support.UNLIMITED))
+    limit = int(min(link.buffer, UNLIMITED))
     if not isinstance(link.queue, Red):
         return {"limit_": limit}
     red = link.queue
@@ -206,7 +207,7 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     agents = (
         f"{_AGENTS[group.law]} {sink}{'/DelAck' if group.delayed_ack else ''}"
         f" {round(scenario.size_of(group))} {round(scenario.ack_size)}"
-        f" {_words(_agent(scenario, member))}"
+        f" {_words(_agent(scenario, f, member))}"
     )
     lines = [f"stations {f} {{{route}}} {_number(bits)} {_number(leg)}"]
     if group.delay_noise:  # all of the propagation on the first leg, so that it ends at 0 as said
@@ -218,25 +219,14 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     return [*lines, f"connection {f} {agents}"]
 
 
-def _agent(scenario: Scenario, member: Member) -> dict[str, float | int | str]:
+def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int | str]:
     group = member.flow
-    settings: dict[str, float | int | str] = {"window_": _window(scenario, member)}
+    settings: dict[str, float | int | str] = {"window_": window_limit(scenario, f)}
     if group.law == "vegas":
         settings |= {f"v_{key}_": int(getattr(group, key)) for key in ("alpha", "beta", "gamma")}
     if any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group)):
         settings["ecn_"] = 1
     return settings
-
-
-def _window(scenario: Scenario, member: Member) -> int:
-    """``window_`` also sizes Vegas's ring of time stamps, so "no limit" has to be a number."""
-    group = member.flow
-    if math.isfinite(group.max_window):
-        return int(group.max_window)
-    path = scenario.path(group)
-    slowest = min(link.capacity for link in path) * scenario.packet_size / scenario.size_of(group)
-    buffers = sum(link.buffer for link in path if math.isfinite(link.buffer))
-    return max(20_000, min(1_000_000, math.ceil(4 * (slowest * member.rtt + buffers))))
 
 
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
@@ -279,7 +269,7 @@ def _sizes(group: Flow, n: int, rng: np.random.Generator) -> np.ndarray:
         shape = group.size.shape
         least = group.size.mean * (shape - 1) / shape
         drawn = np.ceil(least * (1 + rng.pareto(shape, n)))
-        return np.minimum(drawn, ns2_support.UNLIMITED).astype(np.int64)
+        return np.minimum(drawn, UNLIMITED).astype(np.int64)
     return np.full(n, -1 if math.isinf(group.size) else math.ceil(group.size), dtype=np.int64)
 
 

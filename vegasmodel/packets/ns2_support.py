@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
+from vegasmodel.packets.engine import UNLIMITED
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 from vegasmodel.units import FieldError
 
 __all__ = ["check", "rate_delay_limits", "remarks"]
 
-UNLIMITED = 1_000_000_000  # packets; ns-2 keeps limits in 32 bits
 MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every node made before it
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.packets import ns2
-from vegasmodel.packets.ns2_output import Output, RoundTrips
+from vegasmodel.packets.run_output import Output, RoundTrips
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.scenario import Scenario
 

@@ -1,4 +1,4 @@
-"""What one run of ns-2 wrote: counts of flows and links, samples, drops, round-trip times."""
+"""What a run of a simulator wrote: counts of flows and links, samples, drops, round-trip times."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Output:
 def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool) -> Output:
     """Parse the files of one run.  Raises ``ValueError`` if the run did not reach its end.
 
-    ``origin``: the scenario's time 0 by ns-2's clock.
+    ``origin``: the scenario's time 0 by the simulator's clock.
     """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
     links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 3), np.nan))
@@ -93,7 +93,7 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
             elif kind == "end":
                 ended = True
     if not ended or np.isnan(flows.time).any() or np.isnan(links.time).any():
-        raise ValueError("ns-2 stopped before the end of the run")
+        raise ValueError("it stopped before the end of the run")
     return Output(
         flows=flows,
         links=links,

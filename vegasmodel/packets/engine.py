@@ -1,0 +1,213 @@
+"""What the packet-level simulators have in common: how one is run, and means over its runs."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.packets.run_output import Output
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Scenario
+
+__all__ = [
+    "TIMEOUT",
+    "UNLIMITED",
+    "EngineFailed",
+    "EngineMissing",
+    "all_runs",
+    "average",
+    "default_interval",
+    "execute",
+    "few_packets",
+    "one_line",
+    "window_limit",
+]
+
+Floats = NDArray[np.float64]
+
+TIMEOUT = 3600.0  # seconds for one run
+MAX_RECORDED = 1_000_000  # packets of a run whose round-trip times are recorded unasked
+UNLIMITED = 1_000_000_000  # packets; the simulators keep limits in 32 bits
+
+
+class EngineMissing(RuntimeError):  # noqa: N818 - the name says it
+    """The simulator is not installed."""
+
+
+class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
+    """The simulator stopped with an error, or took too long."""
+
+
+def default_interval(scenario: Scenario) -> float:
+    """Seconds between samples: 240 of a run, fewer with more than 100 flows (each costs 40 us)."""
+    samples = min(240, max(24, 24_000 // len(scenario.members)))
+    return scenario.run.duration / samples
+
+
+def few_packets(scenario: Scenario) -> bool:
+    """Whether a run has at most ``MAX_RECORDED`` packets."""
+    fastest = max(link.capacity for link in scenario.links) * len(scenario.links)
+    smallest = min(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
+    return fastest / smallest * scenario.run.duration <= MAX_RECORDED
+
+
+def window_limit(scenario: Scenario, f: int) -> int:
+    """Packets that flow ``f`` may have on their way: "no limit" has to be a number."""
+    member = scenario.members[f]
+    group = member.flow
+    if math.isfinite(group.max_window):
+        return int(group.max_window)
+    path = scenario.path(group)
+    slowest = min(link.capacity for link in path) * scenario.packet_size / scenario.size_of(group)
+    buffers = sum(link.buffer for link in path if math.isfinite(link.buffer))
+    return max(20_000, min(1_000_000, math.ceil(4 * (slowest * member.rtt + buffers))))
+
+
+def all_runs(scenario: Scenario, one: Callable[[int], Output], processes: int) -> list[Output]:
+    """``one(number)`` for every run.  Threads are enough: the simulator's processes do the work."""
+    with ThreadPoolExecutor(max_workers=max(1, processes)) as pool:
+        return list(pool.map(one, range(scenario.run.runs)))
+
+
+@functools.cache
+def _dies_with_us() -> bool:
+    """Whether the system has a command that lets a child die with its parent (util-linux 2.33)."""
+    try:
+        probe = ["setpriv", "--pdeathsig", "KILL", "true"]
+        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def execute(
+    name: str, command: Sequence[str], folder: Path, timeout: float, given: str = ""
+) -> str:
+    """Run the simulator called ``name`` in ``folder``, ``given`` as its input; what it prints.
+
+    It dies with this process (on Linux).  Raises ``EngineFailed``.
+    """
+    if _dies_with_us():  # a parent that died before the kernel was asked is no longer the parent
+        alive = 'test "$PPID" = "$0" && exec "$@"'
+        command = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", alive, str(os.getpid()), *command]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            input=given.encode("ascii"),
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise EngineFailed(f"{name} took more than {timeout:g} s and was stopped") from None
+    if done.returncode != 0:
+        said = done.stderr or done.stdout  # ns-2's scheduled commands complain to standard output
+        raise EngineFailed(f"{name} failed: {one_line(said.decode('ascii', 'replace'))}")
+    return done.stdout.decode("ascii", "replace")
+
+
+def one_line(text: str) -> str:
+    """The gist of an error message on one line."""
+    words = " ".join(text.split())
+    return (words[:200] + " ...") if len(words) > 200 else (words or "no message")
+
+
+def average(
+    model: str,
+    scenario: Scenario,
+    outputs: Sequence[Output],
+    *,
+    assumptions: tuple[Assumption, ...],
+    extra: dict[str, Any],
+    seconds: float,
+) -> Prediction:
+    """Means over the runs; ``extra`` gains the runs' throughputs and the first run's samples."""
+    figures = [_measure(scenario, output) for output in outputs]
+    mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
+    throughputs = np.array([figure["throughput"] for figure in figures])
+    spread = None
+    if len(figures) > 1:
+        spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
+    first = outputs[0].samples
+    return Prediction(
+        model=model,
+        scenario=scenario,
+        throughput=mean["throughput"],
+        throughput_se=spread,
+        base_rtt=mean["base_rtt"],
+        rtt_mean=mean["rtt_mean"],
+        loss_rate=mean["loss_rate"],
+        acks=mean["acks"],
+        retransmits=mean["retransmits"],
+        queue_mean=mean["queue_mean"],
+        utilization_links=mean["utilization"],
+        assumptions=assumptions,
+        seconds=seconds,
+        extra={
+            **extra,
+            "throughput_runs": throughputs,
+            "drops_links": mean["drops_links"],
+            "time": first.time,
+            "window": first.window,
+            "queue": first.queue,
+        },
+    )
+
+
+def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
+    """Rates and means of one run from its counters."""
+    (t0, t1), (c0, c1) = output.flows.time, output.flows.value
+    acks, retransmits, sent = (c1 - c0).T
+    active = np.fmin(t1, output.finished) - t0
+    dropped, drops_links = _drops(scenario, output)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        throughput = np.where(active > 0, acks / active, 0.0)
+        loss_rate = np.where(sent > 0, dropped / sent, np.nan)
+    (l0, l1), (d0, d1) = output.links.time, output.links.value
+    bits = np.array([8 * scenario.packet_size * link.capacity for link in scenario.links])
+    base_rtt, rtt_mean = _rtts(scenario, output)
+    return {
+        "throughput": throughput,
+        "acks": acks,
+        "retransmits": retransmits,
+        "loss_rate": loss_rate,
+        "base_rtt": base_rtt,
+        "rtt_mean": rtt_mean,
+        "queue_mean": (d1 - d0)[:, 0] / (l1 - l0),
+        "utilization": 8 * (d1 - d0)[:, 2] / (l1 - l0) / bits,
+        "drops_links": drops_links,
+    }
+
+
+def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
+    """Dropped data packets between the counts: per flow [n_flows], and per link [n_links]."""
+    (t0, t1), drops = output.flows.time, output.drops
+    inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
+    (l0, l1) = output.links.time
+    forward = (drops.time >= l0[drops.link]) & (drops.time <= l1[drops.link]) & (drops.reverse == 0)
+    per_flow = np.bincount(drops.flow[inside], minlength=len(scenario.members))
+    per_link = np.bincount(drops.link[forward], minlength=len(scenario.links))
+    return per_flow.astype(np.float64), per_link.astype(np.float64)
+
+
+def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
+    """``baseRTT`` of each Vegas flow at its end, and each flow's mean RTT; NaN: not known."""
+    base, mean = np.full((2, len(scenario.members)), np.nan)
+    for f, trips in enumerate(output.round_trips or ()):
+        t0, t1 = output.flows.time[:, f]
+        inside = (trips.time >= t0) & (trips.time <= t1)
+        if inside.any():
+            mean[f] = trips.rtt[inside].mean()
+        if scenario.members[f].flow.law == "vegas" and trips.rtt.size:
+            base[f] = trips.rtt[trips.time <= t1].min(initial=np.inf)
+    base[np.isinf(base)] = np.nan
+    return base, mean
