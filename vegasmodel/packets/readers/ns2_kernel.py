@@ -164,7 +164,11 @@ def _add_rtt(flow, f, k, rtt):
 def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     """A data packet of flow f: ``+`` at its source, ``r`` at its sink, ``d`` anywhere."""
     s.flow[f, EVENTS] = 1
-    s.flow[f, SIZE] = max(s.flow[f, SIZE], size)
+    if size > s.flow[f, SIZE]:  # what was timed so far was smaller, as a SYN is, and faster
+        s.flow[f, SIZE] = size
+        flow[RTT_SUM, f, :] = 0.0
+        flow[RTT_N, f, :] = 0.0
+        flow[RTT_MIN, f, :] = np.inf
     s.flow_times[f, 1] = t
     if kind == 43:
         if s.flow[f, FIRST_UID] < 0:
@@ -176,7 +180,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
         if again:
             flow[AGAIN, f, k] += 1
         s.flow[f, SENT_TO] = max(s.flow[f, SENT_TO], seq)
-        _remember(s, f, seq, np.nan if again else t)
+        _remember(s, f, seq, np.nan if again or size < s.flow[f, SIZE] else t)
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid

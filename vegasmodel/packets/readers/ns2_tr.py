@@ -3,7 +3,8 @@
 Both kinds of line may stand in one file.  From events: first deliveries at the destination,
 transmissions and retransmissions at the source, drops anywhere, RTT from a packet's first
 transmission to its ACK (packets sent once), packets in flight, and the queue of every link.  From
-variables: ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_``, ``ndatapack_``.
+variables: ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_``, ``ndatapack_``.  Only packets of the
+flow's full size are timed: a SYN is smaller, and faster.
 
 A trace of the bottleneck alone has no sources and destinations: packets are then counted where
 the trace last sees the flow's first packet, and there is no RTT.
