@@ -91,3 +91,18 @@ def test_variants_of_one_file() -> None:
     variants = list(reference.variants(table, "link.0.buffer=5 pkt,7 pkt"))
     assert [v["link"][0]["buffer"] for v in variants] == ["5 pkt", "7 pkt"]
     assert table["link"][0]["buffer"] == "10 pkt"
+
+
+def test_every_stored_run_of_the_kernel_is_found_and_fits_its_scenario() -> None:
+    scenarios = reference.stored(reference.FOLDER / "linux")
+    assert len(scenarios) >= 14
+    for scenario in scenarios:
+        found = reference.lookup(scenario)
+        assert found is not None
+        assert found.model == "linux"
+        assert found.throughput is not None
+        assert found.throughput.shape == (len(scenario.members),)
+        load = found.throughput.sum() / scenario.links[0].capacity
+        assert 0.8 < load < 1.01
+        known = [member.flow.law == "vegas" for member in scenario.members]
+        assert np.isfinite(found.base_rtt).tolist() == known

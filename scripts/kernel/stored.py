@@ -1,0 +1,101 @@
+"""Keep what ``debian.py`` measured, and show it beside the fluid model.
+
+.venv/bin/python scripts/kernel/stored.py store RESULTS FILE.toml [--each link.0.buffer=...]
+.venv/bin/python scripts/kernel/stored.py table
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import debian
+import numpy as np
+
+from vegasmodel import packets
+from vegasmodel.packets import measured, reference
+from vegasmodel.prediction import Prediction
+from vegasmodel.predictor import predict
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+LINUX = reference.FOLDER / "linux"
+MEANS = ("throughput", "base_rtt", "rtt_mean", "loss_rate", "retransmits")
+
+
+def mean(scenario: Scenario, results: Path) -> tuple[Prediction, str]:
+    """Means over the scenario's runs, and the kernel that ran them."""
+    names = [f"{scenario.fingerprint()}.{k}" for k in range(scenario.run.runs)]
+    counted = [json.loads((results / f"{name}.counted").read_text()) for name in names]
+    logs = [packets.read(results / f"{name}.log") for name in names]
+    runs = [measured.to_prediction(trace, scenario) for trace in logs]
+    figures: dict[str, Any] = {
+        key: np.mean([getattr(run, key) for run in runs], axis=0) for key in MEANS
+    }
+    rates = np.array([run.throughput for run in runs])
+    if len(runs) > 1:
+        figures["throughput_se"] = rates.std(axis=0, ddof=1) / math.sqrt(len(runs))
+    kernels = {f"{one['kernel']}, delays by {one['delay']}" for one in counted}
+    made = f"{'; '.join(sorted(kernels))}; {debian.PACKAGE} {debian.VERSION} by scripts/kernel"
+    return Prediction("linux", scenario, **figures), made
+
+
+def store(results: Path, tables: list[dict[str, Any]]) -> None:
+    """One file a scenario, under the package's reference runs."""
+    for table in tables:
+        figures, kernel = mean(Scenario.from_dict(table), results)
+        path = reference.store(table, "linux", kernel, figures, LINUX)
+        print(f"{path.name}  {table['name']}, buffer {table['link'][0]['buffer']}")
+
+
+def show() -> None:
+    """First of two flows: its share, measured and predicted; the error of ln(first/second)."""
+    rows = []
+    for scenario in reference.stored(LINUX):
+        found, model = reference.lookup(scenario), predict(scenario, model="fluid")
+        if found is None or found.throughput is None or model.throughput is None:
+            continue
+        total, se = found.throughput.sum(), found.throughput_se
+        share, error = found.throughput[0] / total, 0.0 if se is None else se[0] / total
+        other = model.throughput[0] / model.throughput.sum()
+        ratio = math.log(other / (1.0 - other) * (1.0 - share) / share)
+        again = np.nan_to_num(found.retransmits) / (scenario.run.duration - scenario.run.warmup)
+        rows.append((scenario.name, scenario.links[0].buffer, share, error, other, ratio, again))
+    print("scenario                buffer  share measured    fluid  ln ratio error  resent 1/s")
+    for name, buffer, share, error, other, ratio, again in sorted(rows, key=lambda r: r[:2]):
+        resent = " ".join(f"{x:.2f}" for x in again)
+        print(
+            f"{name:24}{buffer:5g}   {share:.3f} +- {error:.3f}   {other:.3f}  "
+            f"{ratio:+.2f}            {resent}"
+        )
+    errors = np.abs([row[5] for row in rows])
+    print(f"mean |ln ratio error| {errors.mean():.3f}, largest {errors.max():.3f}")
+
+
+def main() -> int:
+    """Exit status 2 with one line for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    keeper = commands.add_parser("store")
+    keeper.add_argument("results", type=Path)
+    keeper.add_argument("files", nargs="+", type=Path)
+    keeper.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
+    commands.add_parser("table")
+    options = parser.parse_args()
+    try:
+        if options.command == "store":
+            store(options.results, reference.tables(options.files, options.each))
+        else:
+            show()
+    except (FieldError, OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
