@@ -14,7 +14,7 @@ import numpy as np
 from vegasmodel.fluid.rounds import Totals, run
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import RateDelay, Scenario
+from vegasmodel.scenario import Scenario
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that asks for more runs
 FEW, MANY = 5, 20  # runs with jittered starts, as the measurements are averaged
@@ -24,31 +24,30 @@ STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
 
 def obstacle(scenario: Scenario) -> str | None:
     """Why the engine cannot answer, or None."""
-    used = {link.name for group in scenario.flows for link in scenario.path(group)}
-    if len(used) > 1:
-        return f"one link only: {len(used)} links are crossed"
-    if any(isinstance(link.queue, RateDelay) for link in scenario.links if link.name in used):
-        return "no Rate-Delay queue"
     for group in scenario.flows:
-        if group.direction == "reverse":
-            return f"no reverse traffic: {group.name}"
         if group.arrivals != "once" or not isinstance(group.size, float):
             return f"no short flows that arrive at random: {group.name}"
-        if scenario.size_of(group) != scenario.packet_size:
-            return f"one packet size for all flows: {group.name} has its own"
+        if len({link.name for link in scenario.path(group)}) < len(scenario.path(group)):
+            return f"a path crosses each link once: {group.name}"
     return None
 
 
 def _assumptions(scenario: Scenario, spread: float, runs: int) -> tuple[Assumption, ...]:
-    groups, link = scenario.flows, scenario.path(scenario.flows[0])[0]
+    groups = scenario.flows
+    crossed = [link for group in groups for link in scenario.path(group)]
     noisy = [g.name for g in groups if g.delay_noise > 0]
     late = [g.name for g in groups if g.delayed_ack]
-    slow = [g.name for g in groups if scenario.access_rate(g) < 2.0 * link.capacity]
+    slow = [
+        g.name
+        for g in groups
+        if scenario.access_rate(g) < 2.0 * min(link.capacity for link in scenario.path(g))
+    ]
+    forced = any(link.drops for link in crossed)
     return (
         Assumption("no-delay-noise", not noisy, ", ".join(noisy)),
         Assumption("every-packet-acknowledged", not late, ", ".join(late)),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
-        Assumption("no-forced-drops", not link.drops, "forced drops are not modelled"),
+        Assumption("no-forced-drops", not forced, "forced drops are not modelled"),
         Assumption(
             "insensitive-to-starts",
             spread <= STEADY,
@@ -153,17 +152,24 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         rtt = flows["rtt_area"] / flows["rtt_samples"]
         loss = (flows["lost"] - flows["mark_lost"]) / (flows["sent"] - flows["mark_sent"])
     span = scenario.run.duration - scenario.run.warmup
-    crossed = scenario.path(scenario.flows[0])[0]
-    load = (flows["delivered"] - flows["mark_delivered"]).sum(axis=1).mean() / span
-    queue = [(o.link["area"] - o.link["mark_area"]) / span for o in outcomes]
+    names = [link.name for link in scenario.links]
+    queue = [
+        o.of_links(o.routes.links["area"] - o.routes.links["mark_area"], names) / span
+        for o in outcomes
+    ]
+    delivered = (flows["delivered"] - flows["mark_delivered"]).mean(axis=0)
+    load = np.zeros(len(names))
+    for member, packets in zip(scenario.members, delivered, strict=True):
+        if member.flow.direction == "forward":
+            for link in scenario.path(member.flow):
+                work = scenario.size_of(member.flow) / scenario.packet_size
+                load[names.index(link.name)] += packets * work / span / link.capacity
     return {
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
         "rtt_mean": rtt.mean(axis=0),
         "loss_rate": loss.mean(axis=0),
         "acks": (flows["acks"] - flows["mark_acks"]).mean(axis=0),
         "retransmits": (flows["retransmits"] - flows["mark_retransmits"]).mean(axis=0),
-        "utilization_links": np.array(
-            [load / x.capacity if x == crossed else 0.0 for x in scenario.links]
-        ),
-        "queue_mean": np.array([np.mean(queue) if x == crossed else 0.0 for x in scenario.links]),
+        "utilization_links": load,
+        "queue_mean": np.mean(queue, axis=0),
     }

@@ -9,31 +9,24 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds_state import (
-    DROPTAIL,
-    FLOW,
-    LINK,
-    LINUX,
-    NS2,
-    PAPER,
-    PARCEL,
-    RED,
-    START,
-)
+from vegasmodel.fluid.rounds_route import Routes, ahead, routes
+from vegasmodel.fluid.rounds_state import FLOW, LINUX, NS2, PAPER, PARCEL, START, Net
 from vegasmodel.metrics import Floats
-from vegasmodel.scenario import DropTail, Member, Red, Scenario
+from vegasmodel.scenario import Member, Scenario
 
 FINE, COARSE = 256, 64  # events per flow and round trip, at most about
 _LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}
 _VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
+NEVER = 1e300  # rounds_laws.NEVER; compiled code is not loaded for the door
 _FIRST_RTO = 6.0  # seconds; rtxcur_init_ of 1999, and RFC 6298's order
 
 
@@ -44,10 +37,26 @@ class Totals:
     status: int
     events: int
     flows: NDArray[Any]  # the final records, ``rounds_state.FLOW``
-    link: Any  # the final record, ``rounds_state.LINK``
+    routes: Routes  # the queues and hops, their final records
     times: Floats
     per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base)]
-    queue: Floats  # [time]
+    queues: Floats  # [time, queue] packets that wait
+
+    @property
+    def link(self) -> Any:
+        """The final record of the first queue, ``rounds_state.LINK``."""
+        return self.routes.links[0]
+
+    def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
+        """Sums over the classes of each link, in the direction called forward: [..., n_links].
+
+        ``values`` [..., queue]; 0 where no data cross a link.
+        """
+        out = np.zeros((*values.shape[:-1], len(names)))
+        for k, (name, direction, _) in enumerate(self.routes.keys):
+            if direction == "forward":
+                out[..., names.index(name)] += values[..., k]
+        return out
 
     @functools.cached_property
     def base(self) -> Floats:
@@ -81,45 +90,15 @@ def _flow_record(member: Member, record: Any, start: float, syn: float) -> None:
     record["event"] = START
 
 
-def _link_record(scenario: Scenario) -> NDArray[Any]:
-    record = np.zeros(1, LINK)
-    link = scenario.path(scenario.flows[0])[0]
-    record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
-    record["discipline"] = DROPTAIL
-    if isinstance(link.queue, DropTail) and any(g.variant == "ns2" for g in scenario.flows):
-        # ns-2.35's DropTail refuses a packet that would bring the waiting ones to the limit
-        record["buffer"] = max(link.buffer - 1.0, 0.0)
-    if isinstance(link.queue, Red):
-        record["discipline"] = RED
-        for key in (
-            "min_threshold",
-            "max_threshold",
-            "max_probability",
-            "weight",
-            "ecn",
-            "gentle",
-        ):
-            record[key] = getattr(link.queue, key)
-    return record
-
-
-def ahead(scenario: Scenario, member: Member) -> float:
-    """Seconds from the sender to the link: one of four equal access legs, and its transmission."""
-    group = member.flow
-    links = scenario.path(group)
-    delays = 2.0 * sum(link.delay for link in links)
-    legs = member.rtt - scenario.transmission(group) - delays
-    return legs / 4.0 + 1.0 / scenario.access_rate(group)
-
-
 def resolution(scenario: Scenario) -> int:
-    """Events per flow and round trip that the scenario needs.
+    """Events per flow, queue and round trip that the scenario needs.
 
     With different RTTs at a finite buffer, whose packet arrives first after each departure decides
     who loses (the phase effects of drop-tail): that takes packets.  Else stretches will do.
     """
     rtts = {member.rtt for member in scenario.members}
-    overflows = math.isfinite(scenario.path(scenario.flows[0])[0].buffer)
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    overflows = any(math.isfinite(link.buffer) for link in crossed)
     return FINE if len(rtts) > 1 and overflows else COARSE
 
 
@@ -133,12 +112,13 @@ def run(
     seed: int = 1,
     synchronised: bool = False,
 ) -> Totals:
-    """Run a one-link scenario once; ``samples`` instants evenly over the duration are kept.
+    """Run a scenario once; ``samples`` instants evenly over the duration are kept.
 
     ``parts``: at most about so many events per flow and round trip (default: ``resolution``);
     ``starts`` [n_flows] overrides the flows' start times, seconds; ``first_window`` the initial
     window; ``synchronised``: when a flow loses, all do, as ``devendictis`` assumes, not only the
-    one whose packet met the full buffer.  Raises ``ValueError`` for ``parts`` below 1.
+    one whose packet met the full buffer.  Raises ``ValueError`` for ``parts`` below 1, and for
+    synchronised losses where there is more than one queue.
     """
     from vegasmodel.fluid.rounds_kernel import march
 
@@ -149,9 +129,9 @@ def run(
     members = scenario.members
     n = len(members)
     flows = np.zeros(n, FLOW)
-    syn = scenario.ack_size / scenario.packet_size
     for i, member in enumerate(members):
         start = member.start if starts is None else float(starts[i])
+        syn = scenario.ack_size / scenario.packet_size
         _flow_record(member, flows[i], start + ahead(scenario, member), syn)
     # events at one instant are taken in an order that does not depend on the scenario's
     order = np.argsort(flows, order=("start", "rtt", "law", "alpha", "beta", "stop"))
@@ -159,25 +139,30 @@ def run(
     if first_window is not None:
         flows["first_window"] = first_window
     flows["cwnd"] = flows["first_window"]
-    link = _link_record(scenario)
-    rings = np.zeros((n, min(16 * parts + 8192, _RING)), PARCEL)
-    holes = np.zeros((n, _HOLES, 3))
+    step = float(flows["rtt"].max()) / parts
+    way = routes(scenario, [members[i] for i in order], step)
+    if synchronised and len(way.links) > 1:
+        raise ValueError("synchronised: losses are shared at one queue, not at several")
+    flows["longest"], flows["hop"] = way.longest, way.first
+    flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
+    room = min(16 * parts + 8192, _RING)
+    rings = np.zeros((len(way.hops), room), PARCEL)
+    tree = np.zeros(2 * len(way.hops), np.int64)
+    tree[len(way.hops) :] = np.arange(len(way.hops))
+    net = Net(flows, way.hops, way.links, rings, np.full(len(way.hops), NEVER), tree, parts)
     duration = scenario.run.duration
     times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)
-    per_flow, queue = np.zeros((samples, n, 5)), np.zeros(samples)
+    per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))
     status, events = march(
-        flows,
-        rings,
-        holes,
-        link[0],
+        net,
+        np.zeros((n, _HOLES, 3)),
         times,
         per_flow,
-        queue,
+        queues,
         scenario.run.warmup,
         duration,
-        parts,
         seed,
         synchronised,
     )
     back = np.argsort(order)
-    return Totals(int(status), int(events), flows[back], link[0], times, per_flow[:, back], queue)
+    return Totals(int(status), int(events), flows[back], way, times, per_flow[:, back], queues)

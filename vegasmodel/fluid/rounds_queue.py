@@ -1,8 +1,12 @@
-"""How the link delays and drops: a fluid queue between events, whole packets at events.
+"""How a queue delays and drops: a fluid between events, whole packets at events.
 
-``queue`` is the work in the system, in packets, the one in transmission included: a packet that
-has just arrived waits for ``queue - 1`` others, and drop-tail takes it while that is at most
-``buffer``.
+``queue`` is the work in the system, in packets of the scenario, the one in transmission included:
+a packet that has just arrived waits for the work that it found, and drop-tail takes it while that
+is at most ``buffer`` packets.  Where packets of several sizes meet, the buffer still counts
+packets: ``crowd`` of them make a packet's worth of work.
+
+Two queues may share a link as the classes of Rate-Delay services (``podlesny``): each is sure of
+its share of the capacity, and what it leaves goes to the other.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -12,18 +16,29 @@ import math
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_state import RED, Record, jit
+from vegasmodel.fluid.rounds_state import RED, Record, Records, jit
 
 ROUNDING = 1e-6  # packets
+EMPTY = 1e-9  # packets
 
 
 @jit
-def advance(link: Record, now: float) -> None:
-    """Serve until ``now``: dq/dt = sum of rates - c, and not below 0."""
+def advance(links: Records, k: int, now: float) -> None:
+    """Serve queue ``k`` until ``now``, and its partner."""
+    link = links[k]
+    if link.partner < 0:
+        _serve(link, now, link.capacity)
+    else:
+        _serve_both(link, links[link.partner], now)
+
+
+@jit
+def _serve(link: Record, now: float, capacity: float) -> None:
+    """dq/dt = sum of rates - c, and not below 0."""
     span = now - link.now
     if span <= 0.0:
         return
-    slope = link.rate - link.capacity
+    slope = link.rate - capacity
     before = link.queue
     after = before + slope * span
     if after < 0.0:
@@ -32,18 +47,63 @@ def advance(link: Record, now: float) -> None:
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
         area = 0.5 * (before + after) * span
-    full = link.buffer + 1.0
+    if link.mixed and link.flux > 0.0 and link.rate > EMPTY:
+        _blend(link, max(before - capacity * span, 0.0), after, link.flux / link.rate)
+    full = (link.buffer + 1.0) / link.crowd
     if after > full:
         link.excess += after - full
         area -= 0.5 * (after - full) ** 2 / slope
         after = full
-        link.served += link.capacity * span
+        link.served += capacity * span
     else:
         link.served += link.rate * span + before - after
     link.arrived += link.rate * span
     link.queue = after
-    link.area += area
+    link.area += area * link.crowd
     link.now = now
+
+
+@jit
+def _blend(link: Record, old: float, after: float, crowd: float) -> None:
+    """First in, first out: of the work ``after``, ``old`` is left; the rest came since."""
+    if after > EMPTY:
+        link.crowd += max(1.0 - old / after, 0.0) * (crowd - link.crowd)
+
+
+@jit
+def _demand(link: Record) -> float:
+    """The most that a class can be served at: what comes, unless something waits."""
+    return np.inf if link.queue > EMPTY else link.rate
+
+
+@jit
+def _serve_both(one: Record, two: Record, now: float) -> None:
+    """Rate-Delay services: in steps, from one queue's end to the next."""
+    capacity = one.capacity
+    while one.now < now:
+        # podlesny figure 2: the scheduler rests only if both queues are empty
+        of_one = max(one.share * capacity, capacity - min(_demand(two), two.share * capacity))
+        of_two = max(two.share * capacity, capacity - min(_demand(one), one.share * capacity))
+        until = now
+        for link, service in ((one, of_one), (two, of_two)):
+            if link.queue > EMPTY and service > link.rate:
+                until = min(until, link.now + link.queue / (service - link.rate))
+        until = min(max(until, np.nextafter(one.now, np.inf)), now)
+        # an empty queue that is due more than it gets takes that much
+        _serve(one, until, max(min(of_one, _demand(one)), EMPTY))
+        _serve(two, until, max(min(of_two, _demand(two)), EMPTY))
+
+
+@jit
+def share(links: Records, k: int) -> None:
+    """Service shares of the two classes: ``podlesny`` (5), S_R : S_D = k n_R : n_D.
+
+    A class without flows keeps its share: it borrows, and lends, all that is not used.
+    """
+    one, two = links[k], links[links[k].partner]
+    if one.active > 0.0 and two.active > 0.0:
+        one.share = one.weighs * one.active / (one.weighs * one.active + two.weighs * two.active)
+        two.share = 1.0 - one.share
 
 
 @jit
@@ -69,13 +129,13 @@ def _observe(link: Record, packets: float, seen: float) -> None:
 
 
 @jit
-def chance(link: Record, packets: float, before: float) -> tuple[float, float]:
+def chance(link: Record, packets: float, before: float, data: int) -> tuple[float, float]:
     """How many of ``packets`` arrivals are lost by chance (random loss), and picked by RED.
 
-    ``before``: work that the first of them found.
+    ``before``: work that the first of them found; ``data``: no ACKs, which are not lost by chance.
     """
     lost, picked = 0.0, 0.0
-    if link.loss > 0.0:
+    if link.loss > 0.0 and data:
         link.hazard += packets * -math.log1p(-min(link.loss, 1.0 - 1e-12))
         while link.hazard >= link.next_hazard and lost < packets:
             lost += 1.0
@@ -85,8 +145,9 @@ def chance(link: Record, packets: float, before: float) -> tuple[float, float]:
             link.hazard = 0.0
     if link.discipline == RED:
         # it looks at the packets that wait, without the one in transmission
-        single = np.ceil(before - ROUNDING) - 1.0
-        seen = max(single if packets <= 1.0 else 0.5 * (before + link.queue) - 1.5, 0.0)
+        single = np.ceil(before * link.crowd - ROUNDING) - 1.0
+        mean = 0.5 * (before + link.queue) * link.crowd - 1.5
+        seen = max(single if packets <= 1.0 else mean, 0.0)
         _observe(link, packets, seen)
         p = _early(link) if seen > 1.0 else 0.0
         if p == 0.0:
@@ -103,26 +164,63 @@ def chance(link: Record, packets: float, before: float) -> tuple[float, float]:
 
 
 @jit
-def waiting(link: Record, queue: float) -> float:
-    """Seconds that the last of ``queue`` packets waits."""
-    return max(queue - 1.0, 0.0) / link.capacity
+def waiting(links: Records, k: int, queue: float, work: float) -> float:
+    """Seconds that the last packet of ``queue`` waits, which is ``work`` itself."""
+    link = links[k]
+    ahead = max(queue - work, 0.0)
+    if link.partner < 0:
+        return ahead / link.capacity
+    # Rate-Delay: at the class's share until the other queue is empty, if it goes on like this
+    other = links[link.partner]
+    sure, due = link.share * link.capacity, other.share * link.capacity
+    drain = due - other.rate
+    left = other.queue / drain if drain > 0.0 else np.inf
+    if sure * left >= ahead:
+        return ahead / sure
+    return left + (ahead - sure * left) / max(sure, link.capacity - other.rate)
 
 
 @jit
-def overflow(link: Record, packets: float) -> float:
-    """Of ``packets`` that arrived evenly until now, those that found the buffer full: they go."""
-    total = link.queue + link.excess - (link.buffer + 1.0)
-    if total <= ROUNDING:
+def drop(link: Record, work: float) -> None:
+    """Work counted as arrived did not stay."""
+    kept = max(link.queue - work, 0.0)
+    link.served -= work - (link.queue - kept)
+    link.queue = kept
+    link.lost += work
+
+
+@jit
+def overflow(link: Record, packets: float, work: float) -> float:
+    """Of ``packets`` that arrived evenly until now, those that found the buffer full: they go.
+
+    Each is ``work`` packets of the scenario.
+    """
+    full = (link.buffer + 1.0) / link.crowd
+    total = link.queue + link.excess - full
+    if total * link.crowd <= ROUNDING:
         return 0.0
-    lost = min(np.ceil(total - ROUNDING), packets)
-    link.queue = link.buffer + 1.0 + min(total - lost, 0.0)
-    link.excess = max(total - lost, 0.0)
-    link.lost += lost
+    lost = min(np.ceil(total * link.crowd - ROUNDING), packets)
+    gone = lost * work
+    if gone > link.queue + link.excess:  # big ones among small: the rest had been served
+        link.served -= gone - (link.queue + link.excess)
+        total = gone - full
+    link.queue = full + min(total - gone, 0.0)
+    link.excess = max(total - gone, 0.0)
+    link.lost += gone
     return lost
 
 
 @jit
 def burst(link: Record, packets: float) -> float:
     """Of ``packets`` that arrive at once, those that find room: the j-th finds q + j - 1."""
-    room = np.floor(link.buffer + 1.0 - link.queue + ROUNDING)
+    room = np.floor(link.buffer + 1.0 - link.queue * link.crowd + ROUNDING)
     return min(max(room, 0.0), packets)
+
+
+@jit
+def join(link: Record, packets: float, work: float) -> None:
+    """``packets`` arrive and stay; each is ``work`` packets of the scenario."""
+    more = packets * work
+    if link.mixed and more > 0.0:
+        _blend(link, link.queue, link.queue + more, 1.0 / work)
+    link.queue += more

@@ -342,6 +342,10 @@ def _merge(f: Record, ring: Records, now: float, step: float) -> None:
 @jit
 def _alone(f: Record, now: float) -> None:
     """No ACK will come: open the window, or wait for the timer."""
+    if f.transit > 0:  # one will: parcels are on their way through other queues
+        f.asleep, f.slept, f.event = 1, now, TIMER
+        f.time = max(now, f.deadline) if f.holes > 0 else NEVER
+        return
     free = np.floor(room(f, now) + 1e-9)
     if fresh(f, free) >= 1.0:
         _leave(f, free, 0.0)
@@ -357,7 +361,7 @@ def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> Non
     """Set the flow's next stretch: its end ``time``, and what is sent until then."""
     f.event, f.since = DATA, now
     f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
-    step = f.rtt_last / parts
+    step = min(f.rtt_last / parts, f.longest)
     while f.count > 0:
         _merge(f, ring, now, step)
         p = ring[f.head]

@@ -1,19 +1,21 @@
-"""What the rounds engine knows about flows, links and packets on their way: flat records.
+"""What the rounds engine knows about flows, queues and packets on their way: flat records.
 
 Numba reads these structured arrays without copies; every count is in packets, every time in
-seconds.  A flow lives on a clock of its own, the instants at which its packets reach the link.
+seconds.  A flow lives on a clock of its own, the instants at which its packets reach its first
+queue; a queue's clock shows when packets reach it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.machine_code import forget_stale
+from vegasmodel.metrics import Floats
 
 forget_stale(__file__)
 
@@ -21,8 +23,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def jit(function: _Function) -> _Function:
-    """Compile, keep the machine code on disk; 1/0 is inf as in NumPy."""
-    return cast(_Function, numba.njit(cache=True, error_model="numpy")(function))
+    """Compile, keep the machine code on disk; 1/0 is inf as in NumPy; threads run side by side."""
+    return cast(_Function, numba.njit(cache=True, error_model="numpy", nogil=True)(function))
 
 
 Record = Any  # one element of such an array, read and written by field name
@@ -100,6 +102,15 @@ FLOW = np.dtype(
         ("burst", "f8"),  # packets sent at its end, back to back
         ("again", "f8"),  # the hole retransmitted at its end; negative: none
         ("rate", "f8"),
+        # its way: queues that its data cross, then those that its ACKs share with others' data
+        ("hop", "i8"),  # index of the first
+        ("hops", "i8"),
+        ("longest", "f8"),  # seconds that a stretch may last, so that the next queue hears in time
+        ("transit", "i8"),  # parcels between its first queue and the ring
+        ("asleep", "i8"),  # it waits for them,
+        ("slept", "f8"),  # ... since then
+        ("here", "i8"),  # Rate-Delay queues count it as active
+        ("acks_lost", "f8"),  # in a queue on the way back
         # ring of packets on their way, and holes
         ("head", "i8"),
         ("count", "i8"),
@@ -137,6 +148,37 @@ PARCEL = np.dtype(
     align=True,
 )
 
+HOP = np.dtype(
+    [
+        ("flow", "i8"),
+        ("link", "i8"),
+        ("data", "i8"),  # 0: its ACKs cross the queue
+        ("last", "i8"),  # the next stop is the sender
+        ("work", "f8"),  # of one of its packets, in packets of the scenario
+        ("ahead", "f8"),  # seconds from here to the next queue, in the empty network
+        ("latest", "f8"),  # when its last parcel gets there
+        # from here on for the second queue on a flow's way and those behind it: the ring of
+        # parcels that come, and the stretch of arrivals that ends at ``time``
+        ("head", "i8"),
+        ("count", "i8"),
+        ("idle", "i8"),  # nothing is on its way here
+        ("time", "f8"),
+        ("since", "f8"),
+        ("since_queue", "f8"),
+        ("rate", "f8"),
+        ("first", "f8"),
+        ("spread", "f8"),
+        ("burst", "f8"),
+        ("lost", "f8"),  # earlier on the way, behind those
+        ("rtt", "f8"),  # what the packets have taken so far: mean, and least
+        ("least", "f8"),
+        ("marked", "i8"),
+        ("sent_at", "f8"),
+        ("whole", "i8"),  # the stretch is the rest of its parcel
+    ],
+    align=True,
+)
+
 LINK = np.dtype(
     [
         ("capacity", "f8"),
@@ -149,6 +191,17 @@ LINK = np.dtype(
         ("weight", "f8"),
         ("ecn", "i8"),
         ("gentle", "i8"),
+        ("mixed", "i8"),  # packets of several sizes
+        ("crowd", "f8"),  # packets in a packet's worth of work, on average over the queue
+        ("flux", "f8"),  # packets/s that come, of whatever size
+        ("partner", "i8"),  # Rate-Delay: the queue of the other class; -1: none
+        ("weighs", "f8"),  # k for class R, 1 for class D
+        ("active", "f8"),  # flows of the class
+        ("share", "f8"),  # of the capacity, when both classes are backlogged
+        ("shift", "f8"),  # how far the queue's clock is behind the simulation's
+        ("late", "f8"),  # the furthest that an arrival was behind the clock: 0
+        ("sampled", "i8"),  # instants already kept
+        ("warm", "i8"),  # warm-up is over
         ("now", "f8"),
         ("queue", "f8"),  # packets' worth of work that an arrival finds
         ("excess", "f8"),  # arrivals beyond a full buffer whose losers are not yet picked
@@ -169,3 +222,15 @@ LINK = np.dtype(
     ],
     align=True,
 )
+
+
+class Net(NamedTuple):
+    """All of a network: what the compiled functions hand on."""
+
+    flows: Records
+    hops: Records  # of all flows, each flow's in a row
+    links: Records  # queues: one a link and direction, two where it has classes
+    rings: Records  # [hop, parcel]: on their way to this queue; a flow's first: of ACKs to it
+    keys: Floats  # [hop] when the hop's next event is, by the simulation's clock
+    tree: NDArray[np.int64]  # tournament of these
+    parts: int  # at most about so many stretches a flow, queue and round trip

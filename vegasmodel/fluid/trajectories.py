@@ -30,12 +30,12 @@ def simulate(
 ) -> xarray.Dataset:
     """Trajectories at ``samples`` instants evenly over the duration, by ``engine(scenario)``.
 
-    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second through the link,
+    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second into the first link,
     ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
     least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) and ``queue``
-    (time, link) packets.  Units stand in the variables' ``attrs``, where the numbers come from in
-    the dataset's.  ``parts`` is the rounds engine's resolution.  Raises ``ValueError`` where the
-    engine lacks a feature.
+    (time, link) packets that wait to cross a link forward.  Units stand in the variables'
+    ``attrs``, where the numbers come from in the dataset's.  ``parts`` is the rounds engine's
+    resolution.  Raises ``ValueError`` where the engine lacks a feature.
     """
     import xarray
 
@@ -54,7 +54,7 @@ def simulate(
         **found.pop("attrs"),
     }
     units = {"rate": "packets/s", "rtt": "s", "base_rtt": "s"}
-    times = found.pop("time")
+    times, links = found.pop("time"), found.pop("link")
     return xarray.Dataset(
         {
             name: (
@@ -67,7 +67,7 @@ def simulate(
         coords={
             "time": ("time", times, {"units": "s"}),
             "flow": [member.name for member in scenario.members],
-            "link": [scenario.path(scenario.flows[0])[0].name],
+            "link": links,
         },
         attrs=attrs,
     )
@@ -83,6 +83,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
     totals = run(scenario, parts=parts, samples=samples, starts=starts)
     window, sent, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
     step = totals.times[1] if samples > 1 else np.inf
+    links = [link.name for link in scenario.links]
     return {
         "time": totals.times,
         "window": window,
@@ -90,7 +91,8 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "rtt": rtt,
         "base_rtt": np.where(_vegas(scenario) & (base < 1e9), base, np.nan),
         "delivered": delivered,
-        "queue": totals.queue[:, None],
+        "queue": totals.of_links(totals.queues, links),
+        "link": links,
         "attrs": {
             "parts": resolution(scenario) if parts is None else parts,
             "status": answers.STATUS.get(totals.status, "done"),
@@ -113,6 +115,7 @@ def _continuous(scenario: Scenario, samples: int) -> dict[str, Any]:
         "base_rtt": np.where(_vegas(scenario) & np.isfinite(least), least, np.nan),
         "delivered": np.vstack([np.zeros(rate.shape[1]), np.cumsum(carried, axis=0)]),
         "queue": run.queue,
+        "link": [scenario.path(scenario.flows[0])[0].name],
         "attrs": {"status": run.status},
     }
 

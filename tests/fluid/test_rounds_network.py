@@ -1,0 +1,111 @@
+"""The rounds engine where packets cross several queues: invariants, and answers that are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vegasmodel.fluid.rounds import run
+from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Run, Scenario
+
+LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
+QUEUES = (
+    DropTail(),
+    Red(5.0, 15.0),
+    Red(5.0, 15.0, ecn=True),
+    RateDelay(delay_buffer=0.3),
+    RateDelay(k=2.0, delay_buffer=0.5),
+)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Scenario:
+    links = tuple(
+        Link(
+            draw(st.floats(50.0, 2000.0)),
+            name=f"l{i}",
+            buffer=float(draw(st.sampled_from((8, 20, 40, math.inf)))),
+            queue=draw(st.sampled_from(QUEUES)),
+            loss=draw(st.sampled_from((0.0, 0.0, 0.01))),
+        )
+        for i in range(draw(st.integers(1, 3)))
+    )
+    names = [link.name for link in links]
+    flows = []
+    for i in range(draw(st.integers(1, 4))):
+        alpha = float(draw(st.integers(1, 4)))
+        flows.append(
+            Flow(
+                draw(st.sampled_from(LAWS)),
+                draw(st.floats(0.15, 0.4)),
+                name=f"f{i}",
+                start=draw(st.floats(0.0, 3.0)),
+                alpha=alpha,
+                beta=alpha + float(draw(st.integers(0, 2))),
+                variant=draw(st.sampled_from(("paper", "ns2", "linux"))),
+                path=tuple(draw(st.permutations(names)))[: draw(st.integers(1, len(names)))],
+                direction=draw(st.sampled_from(("forward", "forward", "reverse"))),
+                packet_size=draw(st.sampled_from((None, None, 300.0, 1500.0))),
+                service=draw(st.sampled_from(("rate", "delay"))),
+            )
+        )
+    return Scenario(links, tuple(flows), run=Run(duration=15.0, warmup=5.0))
+
+
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(networks(), st.sampled_from((4, 16)))
+def test_packets_are_conserved_at_every_queue(scenario: Scenario, parts: int) -> None:
+    out = run(scenario, parts=parts, samples=51)
+    assert out.status == 0
+    assert np.all(np.isfinite(out.per_flow[..., :4]))
+    assert np.all(out.per_flow[..., :4] >= -1e-9)
+    assert np.all(np.isfinite(out.queues))
+    assert np.all(out.queues >= 0)
+    links, hops, flows = out.routes.links, out.routes.hops, out.flows
+    assert np.all(links["queue"] >= 0)
+    assert np.all(links["rate"] >= -1e-9)
+    left = links["served"] + links["queue"] + links["excess"] + links["lost"]
+    np.testing.assert_allclose(left, links["arrived"], rtol=1e-9, atol=1e-6)
+    assert np.all(out.queues <= links["buffer"] + 1 + 1e-6)
+    # nothing arrives in a queue's past
+    assert np.all(links["late"] <= 1e-9)
+    assert np.all(flows["delivered"] + flows["lost"] <= flows["sent"] + 1e-6)
+    assert np.all(links["served"] <= links["capacity"] * 15.0 * (1 + 1e-9))
+    lost = links["lost"].sum()
+    acks = scenario.ack_size / scenario.packet_size * flows["acks_lost"].sum()
+    sizes = hops["work"][flows["hop"]]
+    assert (flows["lost"] * sizes).sum() + acks == pytest.approx(lost, rel=1e-9)
+
+
+def lone() -> Scenario:
+    group = Flow("reno", 0.1, variant="ns2", path=("a",))
+    other = Flow("vegas", 0.1, name="v", variant="ns2", path=("a",))
+    links = (Link(500.0, "a", buffer=20.0), Link(1e5, "b"))
+    return Scenario(links, (group, other), run=Run(60.0, 10.0))
+
+
+def test_a_link_that_never_fills_changes_nothing() -> None:
+    """Behind the bottleneck, a fast link adds its transmission time only, which rtt includes."""
+    one = lone()
+    flows = tuple(dataclasses.replace(g, path=("a", "b")) for g in one.flows)
+    two = dataclasses.replace(one, flows=flows)
+    expected, found = (run(s, parts=256).flows["delivered"] for s in (one, two))
+    np.testing.assert_allclose(found, expected, rtol=0.02)
+
+
+def test_the_slowest_link_sets_the_rate_wherever_it_is() -> None:
+    flow = Flow("reno", 0.1, variant="ns2", max_window=60.0)
+    rates = (900.0, 300.0, 700.0)
+    for order in (rates, rates[::-1]):
+        links = tuple(Link(c, name=f"l{i}") for i, c in enumerate(order))
+        out = run(Scenario(links, (flow,), run=Run(60.0, 20.0)))
+        rate = (out.flows["delivered"] - out.flows["mark_delivered"]) / 40.0
+        assert rate == pytest.approx(300.0, rel=1e-3)
+        # Little: the window is 60, and 30 of it are on their way
+        waits = out.routes.links["area"] - out.routes.links["mark_area"]
+        assert waits.sum() / 40.0 == pytest.approx(30.0, abs=1.5)

@@ -1,0 +1,210 @@
+"""Which queues a scenario has, which of them each flow crosses, and how far they are apart.
+
+A link has a queue in each direction that data cross, two where it offers Rate-Delay services.
+A flow's ACKs cross those on its way back that carry data of others; elsewhere they find none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.fluid.rounds_state import DROPTAIL, HOP, LINK, RED
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
+
+BISECTIONS = 40
+Key = tuple[str, str, str]  # link, direction, class
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Queues and hops of a scenario."""
+
+    keys: tuple[Key, ...]  # what each queue is
+    links: NDArray[np.void]  # [queue] ``rounds_state.LINK``
+    hops: NDArray[np.void]  # ``rounds_state.HOP``, each flow's in a row
+    first: NDArray[np.int64]  # [flow] index of its first hop
+    longest: float  # seconds that a stretch of arrivals may last
+
+
+def other(direction: str) -> str:
+    """The way back."""
+    return "reverse" if direction == "forward" else "forward"
+
+
+def _key(link: Link, direction: str, group: Flow) -> Key:
+    service = group.service if isinstance(link.queue, RateDelay) else None
+    return link.name, direction, service or ""
+
+
+def _queues(scenario: Scenario) -> dict[Key, int]:
+    found: dict[Key, int] = {}
+    for group in scenario.flows:
+        for link in scenario.path(group):
+            services = ("rate", "delay") if isinstance(link.queue, RateDelay) else ("",)
+            for service in services:  # both: a class without flows lends its share
+                found.setdefault((link.name, group.direction, service), len(found))
+    return found
+
+
+def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
+    record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
+    record["discipline"], record["partner"], record["crowd"] = DROPTAIL, -1, 1.0
+    if isinstance(link.queue, RateDelay):
+        part = link.queue.delay_buffer
+        rate = key[2] == "rate"
+        # whole packets, as a router counts them
+        delay = float(round(part * link.buffer)) if math.isfinite(link.buffer) else math.inf
+        whole = math.isinf(link.buffer)
+        record["buffer"] = (link.buffer if whole else link.buffer - delay) if rate else delay
+        record["weighs"], record["share"] = link.queue.k if rate else 1.0, 0.5
+    if isinstance(link.queue, Red):
+        record["discipline"] = RED
+        for name in (
+            "min_threshold",
+            "max_threshold",
+            "max_probability",
+            "weight",
+            "ecn",
+            "gentle",
+        ):
+            record[name] = getattr(link.queue, name)
+    elif any(g.variant == "ns2" for g in scenario.flows):
+        # ns-2.35's DropTail refuses a packet that would bring the waiting ones to the limit
+        record["buffer"] = max(float(record["buffer"]) - 1.0, 0.0)
+
+
+def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
+    """Indices of the queues that the flow crosses, and whether its data do (or its ACKs)."""
+    group, path = member.flow, scenario.path(member.flow)
+    stops = [(queues[_key(link, group.direction, group)], True) for link in path]
+    for link in reversed(path):
+        key = _key(link, other(group.direction), group)
+        if key in queues:
+            stops.append((queues[key], False))
+    return stops
+
+
+def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
+    """Seconds from each stop to the next, and from the last to the first; queues empty.
+
+    ``live``: which of the links of the way back are stops.
+    """
+    group = member.flow
+    path = scenario.path(group)
+    work = scenario.size_of(group) / scenario.packet_size
+    ack = scenario.ack_size / scenario.packet_size
+    given = 2.0 * sum(link.delay for link in path)
+    leg = (member.rtt - scenario.transmission(group) - given) / 4.0
+    access = scenario.access_rate(group)
+    gaps = [work / link.capacity + link.delay for link in path]
+    gaps[-1] += 2.0 * leg + (work + ack) / access
+    for link, stops in zip(reversed(path), live, strict=True):
+        if stops:
+            gaps.append(0.0)
+        gaps[-1] += ack / link.capacity + link.delay
+    gaps[-1] = member.rtt - sum(gaps[:-1])
+    return np.array(gaps)
+
+
+def ahead(scenario: Scenario, member: Member) -> float:
+    """Seconds from the sender to the link: one of four equal access legs, and its transmission."""
+    group = member.flow
+    links = scenario.path(group)
+    delays = 2.0 * sum(link.delay for link in links)
+    legs = member.rtt - scenario.transmission(group) - delays
+    work = scenario.size_of(group) / scenario.packet_size
+    return legs / 4.0 + work / scenario.access_rate(group)
+
+
+def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
+    """All queues and hops; ``step``: seconds that a stretch of arrivals lasts if it may."""
+    queues = _queues(scenario)
+    by_name = {link.name: link for link in scenario.links}
+    links = np.zeros(len(queues), LINK)
+    for key, k in queues.items():
+        _link_record(scenario, by_name[key[0]], key, links[k])
+        if key[2]:
+            twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
+            links[k]["partner"] = queues[twin]
+    rows: list[tuple[int, int, bool, bool, float, float]] = []
+    first = []
+    for i, member in enumerate(members):
+        stops = _stops(scenario, member, queues)
+        ways = [
+            _key(x, other(member.flow.direction), member.flow) for x in scenario.path(member.flow)
+        ]
+        gaps = _distances(scenario, member, [key in queues for key in reversed(ways)])
+        size = scenario.size_of(member.flow)
+        first.append(len(rows))
+        for j, ((k, data), gap) in enumerate(zip(stops, gaps, strict=True)):
+            work = (size if data else scenario.ack_size) / scenario.packet_size
+            rows.append((i, k, data, j == len(stops) - 1, work, gap))
+    hops = np.zeros(len(rows), HOP)
+    names = ("flow", "link", "data", "last", "work", "ahead")
+    for name, column in zip(names, zip(*rows, strict=True), strict=True):
+        hops[name] = column
+    hops["idle"], hops["whole"] = 1, -1
+    _sizes(links, hops)
+    starts = np.array(first)
+    span, shift = _clocks(links, hops, starts, step)
+    links["shift"] = shift
+    return Routes(tuple(queues), links, hops, starts, span)
+
+
+def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
+    for k, link in enumerate(links):
+        works = set(hops["work"][hops["link"] == k])
+        link["mixed"] = len(works) > 1
+        link["crowd"] = 1.0 / max(works) if works else 1.0
+
+
+def _clocks(
+    links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
+) -> tuple[float, Floats]:
+    """How long a stretch may last, and by how much each queue's clock is behind.
+
+    What a queue learns when a stretch of S seconds ends it must know when the stretch's first
+    packet reaches the next queue, d seconds away: ``shift' - shift >= S - d``.  The longest S
+    that any shifts allow is the least mean of d around a cycle of queues.
+    """
+    if len(links) == 1:
+        return math.inf, np.zeros(1)
+    target = np.roll(hops["link"], -1)
+    ends = np.append(first[1:], len(hops)) - 1
+    target[ends] = hops["link"][first]
+    # the classes of a Rate-Delay link share a clock
+    clock = np.arange(len(links))
+    paired = links["partner"] >= 0
+    clock[paired] = np.minimum(clock[paired], links["partner"][paired])
+    here, there = clock[hops["link"]], clock[target]
+    shifts = _shifts(here, there, hops["ahead"], 1.5 * step, len(links))
+    if shifts is not None:
+        return step, shifts[clock]
+    low, high = 0.0, 1.5 * step
+    best = np.zeros(len(links))
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        shifts = _shifts(here, there, hops["ahead"], middle, len(links))
+        if shifts is None:
+            high = middle
+        else:
+            low, best = middle, shifts
+    return low / 1.5, best[clock]
+
+
+def _shifts(
+    here: NDArray[np.int64], there: NDArray[np.int64], gaps: Floats, span: float, n: int
+) -> Floats | None:
+    """The least shifts >= 0 that let stretches last ``span``, or None (Bellman and Ford)."""
+    shift = np.zeros(n)
+    for _ in range(n + 1):
+        before = shift.copy()
+        np.maximum.at(shift, there, shift[here] + (span - gaps))
+        if np.array_equal(before, shift):
+            return shift
+    return None

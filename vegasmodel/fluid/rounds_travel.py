@@ -1,0 +1,330 @@
+"""How parcels travel: through each queue on a flow's way, and back to its sender.
+
+A parcel arrives at a queue as a stretch: so many packets spread evenly over some time, or at once
+at its end.  When the stretch is over it is known who was lost and when the rest leaves, so the
+next queue hears of a parcel once its last packet has left this one's door.  ``FLOW.longest`` and
+``LINK.shift`` see to it that this is before the next queue's clock has reached the parcel's first.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.fluid.rounds_laws import NEVER
+from vegasmodel.fluid.rounds_queue import advance, burst, chance, drop, join, overflow, waiting
+from vegasmodel.fluid.rounds_state import DATA, Net, Record, Records, jit
+
+INSTANT = 1e-12  # seconds
+
+
+@jit
+def schedule(net: Net, e: int, time: float) -> None:
+    """The next event of hop ``e`` is at ``time`` by its queue's clock."""
+    net.keys[e] = time + net.links[net.hops[e].link].shift
+    tree, n = net.tree, net.keys.shape[0]
+    node = (e + n) // 2
+    while node >= 1:
+        a, b = tree[2 * node], tree[2 * node + 1]
+        first = min(a, b) if net.keys[a] == net.keys[b] else a  # ties: the first in line
+        tree[node] = b if net.keys[b] < net.keys[a] else first
+        node //= 2
+
+
+@jit
+def push(
+    holder: Record,
+    ring: Records,
+    back: float,
+    first: float,
+    count: float,
+    lost: float,
+    rtt_sum: float,
+    rtt_min: float,
+    marked: int,
+    sent_at: float,
+) -> int:
+    """A parcel sets out.  Returns how many parcels were added; -1: no room for it."""
+    size = ring.shape[0]
+    if holder.count > 0:
+        last = ring[(holder.head + holder.count - 1) % size]
+        if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
+            last.back = back  # one silence after another
+            return 0
+    if holder.count == size:
+        return -1
+    p = ring[(holder.head + holder.count) % size]
+    p.back, p.first, p.count, p.lost = back, first, count, lost
+    p.rtt_sum, p.rtt_min, p.marked, p.sent_at = rtt_sum, rtt_min, marked, sent_at
+    holder.count += 1
+    return 1
+
+
+@jit
+def _lengthen(
+    h: Record,
+    ring: Records,
+    back: float,
+    first: float,
+    count: float,
+    rtt_sum: float,
+    rtt_min: float,
+    sent_at: float,
+    step: float,
+) -> bool:
+    """Join a short parcel to one that waits for its turn, so that a round has a bounded number."""
+    if h.count < 2 or count == 0.0:
+        return False
+    size = ring.shape[0]
+    last, before = ring[(h.head + h.count - 1) % size], ring[(h.head + h.count - 2) % size]
+    whole = last.count > 0.0 and last.lost == 0.0 and last.marked == 0
+    if not whole or first != last.first + last.count or back - before.back > step:
+        return False
+    last.back, last.sent_at = back, sent_at
+    last.count += count
+    last.rtt_sum += rtt_sum
+    last.rtt_min = min(last.rtt_min, rtt_min)
+    return True
+
+
+@jit
+def _onward(
+    net: Net,
+    e: int,
+    back: float,
+    first: float,
+    count: float,
+    lost: float,
+    rtt_sum: float,
+    rtt_min: float,
+    marked: int,
+    sent_at: float,
+) -> bool:
+    """From hop ``e`` to the next, where the last packet is at ``back``.  False: failed."""
+    h = net.hops[e]
+    f = net.flows[h.flow]
+    if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
+        back = max(back, h.latest)
+        h.latest = back
+    if h.last:
+        ring = net.rings[f.hop]
+        done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+        if f.asleep:
+            f.asleep, f.event, f.time = 0, DATA, f.slept
+            f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
+            schedule(net, f.hop, f.time)
+    else:
+        after, ring = net.hops[e + 1], net.rings[e + 1]
+        done = 0
+        plain = lost == 0.0 and marked == 0
+        if not plain or not _lengthen(
+            after, ring, back, first, count, rtt_sum, rtt_min, sent_at, f.rtt_last / net.parts
+        ):
+            done = push(after, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+        f.transit += max(done, 0)
+        if after.idle:
+            after.idle = 0
+            schedule(net, e + 1, after.time)
+    return done >= 0
+
+
+@jit
+def arrive_evenly(
+    net: Net,
+    e: int,
+    time: float,
+    found: float,
+    first: float,
+    packets: float,
+    behind: float,
+    spent: float,
+    least: float,
+    mark: int,
+    sent_at: float,
+) -> bool:
+    """A stretch's evenly spread packets have arrived: who was lost, and when the rest leaves.
+
+    ``found``: the queue before them; ``behind``: packets lost earlier on the way; ``spent`` and
+    ``least``: time taken so far.
+    """
+    h = net.hops[e]
+    f, link = net.flows[h.flow], net.links[h.link]
+    link.late = max(link.late, link.now - time)
+    lost, picked = chance(link, packets, found, h.data)
+    if e == f.hop:
+        lost = max(lost, f.owes)
+    if not link.ecn:
+        lost, picked = lost + picked, 0.0
+    if lost > 0.0:
+        drop(link, lost * h.work)
+    lost += overflow(link, packets - lost, h.work)
+    lost = _count_lost(f, h, lost)
+    kept = packets - lost
+    before = waiting(net.links, h.link, found, h.work)
+    after = waiting(net.links, h.link, link.queue, h.work)
+    rtt_sum = kept * (spent + 0.5 * (before + after))
+    least += min(before, after)
+    back = time + h.ahead + after
+    mark = max(mark, int(picked > 0.0))
+    return _onward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
+
+
+@jit
+def _count_lost(f: Record, h: Record, lost: float) -> float:
+    """Packets that do not go on.  A lost ACK is none: the next one speaks for it."""
+    if h.data:
+        f.lost += lost
+        return lost
+    f.acks_lost += lost
+    return 0.0
+
+
+@jit
+def arrive_at_once(
+    net: Net,
+    e: int,
+    time: float,
+    first: float,
+    packets: float,
+    behind: float,
+    spent: float,
+    least: float,
+    mark: int,
+    sent_at: float,
+) -> bool:
+    """Packets that come back to back: each finds those before it.  As ``arrive_evenly``."""
+    h = net.hops[e]
+    f, link = net.flows[h.flow], net.links[h.link]
+    link.late = max(link.late, link.now - time)
+    lost, picked = chance(link, packets, link.queue, h.data)
+    if e == f.hop and packets >= 1.0:
+        lost = max(lost, f.owes)
+    if not link.ecn:
+        lost, picked = lost + picked, 0.0
+    stay = burst(link, packets - lost)
+    lost = packets - stay
+    link.arrived += packets * h.work
+    link.lost += lost * h.work
+    lost = _count_lost(f, h, lost)
+    kept = packets - lost
+    mark, fine = max(mark, int(picked > 0.0)), True
+    wait = waiting(net.links, h.link, link.queue + h.work, h.work)
+    one = min(kept, 1.0)
+    if kept > 0.0:
+        join(link, min(stay, 1.0), h.work)
+        rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
+        back = time + (h.ahead + wait)
+        rtt = least + wait
+        fine = _onward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
+    if packets > 1.0 or lost > 0.0:
+        more = kept - one
+        join(link, max(stay - 1.0, 0.0), h.work)
+        gap = min(more, 1.0) * h.work / link.capacity
+        last = waiting(net.links, h.link, link.queue, h.work)
+        rtt_sum = 0.5 * more * ((spent + wait + gap) + (spent + last))
+        back, first = time + (h.ahead + last), first + one
+        lost += behind
+        rtt = least + wait + gap
+        go = _onward(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
+        fine = fine and go
+    return fine
+
+
+@jit
+def pass_silence(net: Net, e: int, time: float, first: float, lost: float, sent_at: float) -> bool:
+    """Nothing arrived until ``time``; or what is lost already would have."""
+    h = net.hops[e]
+    queue = net.links[h.link].queue
+    back = time + h.ahead + waiting(net.links, h.link, queue, h.work)
+    return _onward(net, e, back, first, 0.0, lost, 0.0, NEVER, 0, sent_at)
+
+
+@jit
+def begin(link: Record, packets: float, work: float, now: float, end: float) -> float:
+    """Packets come evenly until ``end``: their rate, added to the queue's; 0: at once."""
+    span = end - max(now, link.now)
+    if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
+        return 0.0
+    link.late = max(link.late, link.now - now)
+    rate = packets / span
+    link.rate += rate * work
+    link.flux += rate
+    return rate
+
+
+@jit
+def cease(link: Record, rate: float, work: float) -> None:
+    """The stretch is over."""
+    link.rate -= rate * work
+    link.flux -= rate
+
+
+@jit
+def _next_stretch(net: Net, e: int, now: float) -> None:
+    """Take the next stretch off the ring of a queue behind the first."""
+    h, ring = net.hops[e], net.rings[e]
+    if h.count == 0:
+        h.idle, h.time = 1, now
+        schedule(net, e, NEVER)
+        return
+    p, f = ring[h.head], net.flows[h.flow]
+    share = 1.0
+    span = max(p.back - now, 0.0)
+    step = min(f.rtt_last / net.parts, f.longest)
+    if p.count > 0.0 and span > 1.5 * step:  # whole packets
+        share = min(max(np.floor(p.count * step / span + 0.5), 1.0), p.count) / p.count
+    packets = p.count * share
+    h.time, h.first, h.spread, h.burst = now + span * share, p.first, packets, 0.0
+    h.rtt = p.rtt_sum / p.count if p.count > 0.0 else 0.0
+    h.least, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
+    p.first += packets
+    p.count -= packets
+    p.rtt_sum -= p.rtt_sum * share
+    h.whole, h.lost = 0, 0.0
+    if p.count <= 1e-9:
+        h.whole, h.lost = 1, p.lost
+        h.head = (h.head + 1) % ring.shape[0]
+        h.count -= 1
+    link = net.links[h.link]
+    h.since_queue = link.queue
+    h.rate = begin(link, h.spread, h.work, now, h.time)
+    if h.rate == 0.0:
+        h.burst, h.spread = h.spread, 0.0
+    schedule(net, e, h.time)
+
+
+@jit
+def hop(net: Net, e: int) -> bool:
+    """The event of a queue behind the first on a flow's way.  False: failed."""
+    h = net.hops[e]
+    now, fine = h.time, True
+    link = net.links[h.link]
+    advance(net.links, h.link, now)
+    if h.rate > 0.0:
+        cease(link, h.rate, h.work)
+        h.rate = 0.0
+    if h.whole >= 0:
+        if h.spread > 0.0:
+            fine = arrive_evenly(
+                net,
+                e,
+                now,
+                h.since_queue,
+                h.first,
+                h.spread,
+                h.lost,
+                h.rtt,
+                h.least,
+                h.marked,
+                h.sent_at,
+            )
+        elif h.burst > 0.0:
+            fine = arrive_at_once(
+                net, e, now, h.first, h.burst, h.lost, h.rtt, h.least, h.marked, h.sent_at
+            )
+        else:
+            fine = pass_silence(net, e, now, h.first, h.lost, h.sent_at)
+        net.flows[h.flow].transit -= h.whole
+        h.whole = -1  # nothing is coming
+    _next_stretch(net, e, now)
+    return fine
