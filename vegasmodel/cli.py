@@ -152,7 +152,7 @@ def simulate(
 @app.command()
 def measure(
     scenario: File,
-    engine: Annotated[str, typer.Option(help="Packet-level simulator.")] = "ns2",
+    engine: Annotated[str, typer.Option(help="Packet-level simulator: ns2 or ns3.")] = "ns2",
     out: Annotated[
         Path | None, typer.Option(help="Write the first run over time as a trace (.parquet).")
     ] = None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from vegasmodel.packets.trace import Trace
 
-ENGINES = ("ns2",)
+ENGINES = ("ns2", "ns3")
 OVERLOAD = 1.05  # measured over capacity; more is another scenario's trace, not rounding
 
 
@@ -28,9 +28,9 @@ def run_engine(scenario: Scenario, engine: str = "ns2") -> Prediction:
     """Run a packet-level simulator on the scenario.  ``FieldError`` for an unknown engine."""
     if engine not in ENGINES:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
-    from vegasmodel.packets import ns2
+    from vegasmodel.packets import ns2, ns3
 
-    return ns2.run(scenario)
+    return (ns3 if engine == "ns3" else ns2).run(scenario)
 
 
 def record_engine(scenario: Scenario, engine: str = "ns2") -> Trace:
@@ -39,7 +39,7 @@ def record_engine(scenario: Scenario, engine: str = "ns2") -> Trace:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2_trace
 
-    return ns2_trace.record(scenario)
+    return ns2_trace.record(scenario, engine=engine)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ _MODULES = (
     "measured",
     "ns2",
     "ns2_trace",
+    "ns3",
     "reading",
     "reference",
     "trace",

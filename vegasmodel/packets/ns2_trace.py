@@ -1,11 +1,12 @@
-"""A run of ns-2 as a ``Trace``: what each flow and link did in each interval of time."""
+"""A run of ns-2 or ns-3 as a ``Trace``: what each flow and link did in each interval of time."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.packets import ns2
+from vegasmodel.packets import ns2, ns3
+from vegasmodel.packets.engine import default_interval
 from vegasmodel.packets.run_output import Output, RoundTrips
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.scenario import Scenario
@@ -15,16 +16,20 @@ __all__ = ["record", "to_trace"]
 Floats = NDArray[np.float64]
 
 
-def record(scenario: Scenario, interval: float | None = None, *, number: int = 0) -> Trace:
+def record(
+    scenario: Scenario, interval: float | None = None, *, number: int = 0, engine: str = "ns2"
+) -> Trace:
     """Run ``scenario`` once, with the seed of run ``number``, and return its trace.
 
-    ``interval``: seconds, by default ``ns2.default_interval``.  Raises as ``ns2.run``.
+    ``interval``: seconds, by default ``default_interval``.  Raises as the engine's ``run``.
     """
-    output = ns2.run_trace(scenario, interval or ns2.default_interval(scenario), number=number)
-    return to_trace(scenario, output, number=number)
+    simulator = ns3 if engine == "ns3" else ns2
+    output = simulator.run_trace(scenario, interval or default_interval(scenario), number=number)
+    source = f"ns-{engine.removeprefix('ns')} {simulator.version()}, run {number}"
+    return to_trace(scenario, output, engine=engine, source=source)
 
 
-def to_trace(scenario: Scenario, output: Output, *, number: int = 0) -> Trace:
+def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
     """The trace of one run; intervals are those between its samples."""
     samples = output.samples
     edges = samples.time
@@ -46,7 +51,7 @@ def to_trace(scenario: Scenario, output: Output, *, number: int = 0) -> Trace:
         vegas = [member.flow.law == "vegas" for member in scenario.members]
         variables |= _rtts(output.round_trips, edges, np.array(vegas))
     return make(
-        "ns2",
+        engine,
         edges[1:],
         [member.name for member in scenario.members],
         variables,
@@ -54,7 +59,7 @@ def to_trace(scenario: Scenario, output: Output, *, number: int = 0) -> Trace:
         links=[link.name for link in scenario.links],
         scenario=scenario.fingerprint(),
         provenance={
-            "source": f"ns-2 {ns2.version()}, run {number}",
+            "source": source,
             "window": "congestion window at the end of the interval",
             "acks": "packets newly acknowledged",
             "base_rtt": "smallest RTT of the flow so far",

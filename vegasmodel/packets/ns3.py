@@ -1,0 +1,92 @@
+"""The packet-level simulator ns-3 as an engine: one ``Scenario`` in, one ``Prediction`` out.
+
+Optional.  ``run`` writes the scenario's numbers, starts our program (``ns3.cc``, compiled on first
+use) in a temporary folder of its own for each seed, reads what it wrote and averages.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support, run_output
+from vegasmodel.packets.engine import TIMEOUT, EngineFailed, EngineMissing, default_interval
+from vegasmodel.packets.run_output import Output
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+__all__ = ["EngineFailed", "EngineMissing", "available", "run", "run_trace", "version"]
+
+
+def available() -> bool:
+    """Whether ns-3's headers and libraries are there."""
+    return ns3_build.find() is not None
+
+
+def version() -> str:
+    """ns-3's own version, such as ``3.37``.  Raises ``EngineMissing``."""
+    found = ns3_build.find()
+    if found is None:
+        raise EngineMissing(f"ns-3 is not installed: {ns3_build.INSTALL}")
+    return found.version
+
+
+def run(
+    scenario: Scenario,
+    *,
+    processes: int = 2,
+    interval: float | None = None,
+    rtts: bool | None = None,
+    timeout: float = TIMEOUT,
+    scratch: Path | None = None,
+) -> Prediction:
+    """Simulate ``scenario`` ``run.runs`` times and return means over the runs.
+
+    Figures and arguments are those of ``ns2.run``; jitter and seeds are drawn alike.
+    ``FieldError``: ns-3 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
+    """
+    begun = time.perf_counter()
+    ns3_support.check(scenario)
+    ns3_build.program()
+    every = interval or default_interval(scenario)
+    recorded = engine.few_packets(scenario) if rtts is None else rtts
+
+    def one(number: int) -> Output:
+        return run_trace(
+            scenario, every, number=number, rtts=recorded, timeout=timeout, scratch=scratch
+        )
+
+    outputs = engine.all_runs(scenario, one, processes)
+    return engine.average(
+        "ns3",
+        scenario,
+        outputs,
+        assumptions=ns3_support.remarks(scenario),
+        extra={"version": version()},
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def run_trace(
+    scenario: Scenario,
+    interval: float,
+    *,
+    number: int = 0,
+    rtts: bool = True,
+    timeout: float = TIMEOUT,
+    scratch: Path | None = None,
+) -> Output:
+    """One run (with the seed of run ``number``) in detail, as ``ns2.run_trace``."""
+    text = ns3_script.script(scenario, number, interval=interval, rtts=rtts)
+    program = ns3_build.program()
+    n_flows, n_links = len(scenario.members), len(scenario.links)
+    with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=scratch) as name:
+        folder = Path(name)
+        (folder / "run.txt").write_text(text, encoding="ascii")
+        engine.execute("ns-3", [str(program)], folder, timeout)
+        try:
+            return run_output.read(folder, n_flows, n_links, 0.0, rtts=rtts)
+        except (OSError, ValueError, IndexError) as error:
+            said = engine.one_line(str(error))
+            raise EngineFailed(f"ns-3 wrote nothing usable: {said}") from None

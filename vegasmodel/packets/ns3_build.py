@@ -1,0 +1,107 @@
+"""Finds ns-3 and compiles our program against it, once: it stays in the user's cache folder."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from vegasmodel.files import whole
+from vegasmodel.packets.engine import EngineFailed, EngineMissing, one_line
+
+__all__ = ["Installation", "find", "program"]
+
+SOURCES = ("ns3.cc", "ns3_rate_delay.h")
+LIBRARIES = ("point-to-point", "internet", "traffic-control", "network", "core")
+PATIENCE = 900.0  # seconds that the compiler may take
+INSTALL = "apt-get install libns3-dev g++, or pip install 'vegasmodel[ns3]' (with g++)"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A version of ns-3, such as ``3.37``, and what the compiler has to be told."""
+
+    version: str
+    before: tuple[str, ...]  # the sources
+    after: tuple[str, ...]
+
+
+@functools.cache
+def find() -> Installation | None:
+    """The Python package ``ns3`` (headers and libraries; not imported), else the system's."""
+    spec = importlib.util.find_spec("ns3")
+    for place in (spec.submodule_search_locations if spec else None) or ():
+        root = Path(place)
+        for core in sorted(root.glob("lib*/libns3.*-core.so")):
+            version = core.name.removeprefix("libns").removesuffix("-core.so")
+            names = tuple(f"-lns{version}-{name}" for name in LIBRARIES)
+            folder = str(core.parent)
+            return Installation(
+                version,
+                ("-std=c++20", "-isystem", str(root / "include")),
+                (f"-L{folder}", f"-Wl,-rpath,{folder}", *names),
+            )
+    # pkg-config's flags are malformed in Debian 12, so only the version is taken from there.
+    for prefix in (Path("/usr/lib"), Path("/usr/local/lib")):
+        for note in sorted(
+            [*prefix.glob("pkgconfig/ns3-core.pc"), *prefix.glob("*/pkgconfig/ns3-core.pc")]
+        ):
+            found = re.search(
+                r"^Version: *([\w.]+)", note.read_text("utf-8", "replace"), re.MULTILINE
+            )
+            if found:
+                names = tuple(f"-lns3-{name}" for name in LIBRARIES)
+                return Installation(found[1], ("-std=c++17",), names)
+    return None
+
+
+def program() -> Path:
+    """The compiled program.  Raises ``EngineMissing``, ``EngineFailed``."""
+    ns3 = find()
+    if ns3 is None:
+        raise EngineMissing(f"ns-3 is not installed: {INSTALL}")
+    compiler = shutil.which("g++")
+    if compiler is None:
+        raise EngineMissing("ns-3's part is compiled on first use: apt-get install g++")
+    folder = Path(str(resources.files("vegasmodel.packets")))
+    digest = hashlib.sha256(repr(ns3).encode())
+    for name in SOURCES:
+        digest.update((folder / name).read_bytes())
+    path = _cache() / f"ns3-{ns3.version}-{digest.hexdigest()[:16]}"
+    if not path.is_file():
+        _compile([compiler, "-O2", *ns3.before, str(folder / SOURCES[0])], ns3.after, path)
+    return path
+
+
+def _cache() -> Path:
+    own = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(own) if Path(own).is_absolute() else Path.home() / ".cache") / "vegasmodel"
+
+
+def _compile(command: list[str], libraries: tuple[str, ...], path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as part:
+            subprocess.run(
+                [*command, "-o", str(part), *libraries],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=PATIENCE,
+                check=True,
+            )
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.decode("utf-8", "replace").splitlines()
+        first = next((line for line in lines if "error" in line), "".join(lines[:1]))
+        raise EngineFailed(f"ns-3's part does not compile: {one_line(first)}") from None
+    except subprocess.TimeoutExpired:
+        raise EngineFailed(f"compiling ns-3's part took more than {PATIENCE:g} s") from None
+    except OSError as error:
+        reason = f"{error.strerror or error}; XDG_CACHE_HOME names another folder"
+        raise EngineFailed(f"ns-3's part cannot be kept in {path.parent}: {reason}") from None

@@ -1,0 +1,105 @@
+"""One scenario as the numbers that our ns-3 program reads.
+
+A line is a word and numbers; links and flows go by their place.  No text of the user (names of the
+scenario, of flows, links or files) enters it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.packets import ns3_support
+from vegasmodel.packets.engine import UNLIMITED, window_limit
+from vegasmodel.scenario import Link, RateDelay, Red, Scenario
+
+__all__ = ["script"]
+
+D_MARK = 46 << 2  # type of service of class D: DSCP 46, expedited forwarding
+
+
+def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = False) -> str:
+    """What runs ``scenario`` once, with the seed of run number ``run``.
+
+    ``interval``: seconds between two samples of windows and queues; ``rtts``: record when each
+    packet was sent and each ACK came.  ``FieldError``: not in ns-3.
+    """
+    ns3_support.check(scenario)
+    rng = np.random.default_rng([scenario.run.seed, run])
+    seed = int(rng.integers(1, 2**31 - 1))
+    lines = [_line("run", seed, scenario.run.warmup, scenario.run.duration, interval, int(rtts))]
+    for link in scenario.links:
+        crossing = {g.direction for g in scenario.flows if link in scenario.path(g)}
+        lines.append(_link(scenario, link, 0, shaped=True))
+        lines.append(_link(scenario, link, 1, shaped="reverse" in crossing))
+    lines += [_flow(scenario, f, rng) for f, _ in enumerate(scenario.members)]
+    return "\n".join([*lines, ""])
+
+
+def _line(word: str, *numbers: float) -> str:
+    return " ".join([word, *(repr(n) if isinstance(n, int) else repr(float(n)) for n in numbers)])
+
+
+def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
+    """One way of a link; ACKs alone find a queue without limit, as in ns-2's engine."""
+    bits = link.capacity * scenario.packet_size * 8
+    limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED
+    queue = link.queue if shaped else None
+    red = queue if isinstance(queue, Red) else Red(min_threshold=0.0, max_threshold=1.0)
+    kind = 1 if isinstance(queue, Red) else 2 if isinstance(queue, RateDelay) else 0
+    return _line(
+        "link",
+        reverse,
+        bits,
+        link.delay,
+        link.loss if shaped else 0.0,
+        limit,
+        kind,
+        red.min_threshold,
+        red.max_threshold,
+        red.max_probability,
+        red.weight,
+        int(red.ecn),
+        int(red.gentle),
+        scenario.packet_size,
+        queue.k if isinstance(queue, RateDelay) else 1.0,
+        *ns3_support.rate_delay_limits(link),
+    )
+
+
+def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> str:
+    """Where a flow enters and leaves the row of routers, its access links, its life and its law."""
+    member, run = scenario.members[f], scenario.run
+    group = member.flow
+    path = scenario.path(group)
+    size = round(scenario.size_of(group))
+    segment = size - ns3_support.HEADERS
+    # All propagation that the links do not have, on four access legs (ns-3's ACKs have a size).
+    parts = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
+    rest = member.rtt - parts * scenario.transmission(group) - 2 * sum(x.delay for x in path)
+    begin = member.start
+    if run.start_jitter:
+        begin = min(begin + float(rng.uniform(0.0, run.start_jitter)), member.stop)
+    packets = (
+        math.ceil(group.size) if isinstance(group.size, float) and math.isfinite(group.size) else -1
+    )
+    return _line(
+        "flow",
+        ns3_support.LAWS[group.law],
+        *ns3_support.stretch(scenario, group),
+        scenario.access_rate(group) * scenario.packet_size * 8,
+        max(rest, 0.0) / 4,
+        segment,
+        begin,
+        member.stop,
+        min(max(run.warmup, begin), member.stop),
+        packets,
+        min(window_limit(scenario, f), ns3_support.MAX_BYTES // size),
+        2 if group.delayed_ack else 1,
+        int(any(isinstance(x.queue, Red) and x.queue.ecn for x in path)),
+        D_MARK if group.service == "delay" else 0,
+        int(group.alpha),
+        int(group.beta),
+        int(group.gamma),
+    )

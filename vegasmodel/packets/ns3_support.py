@@ -1,0 +1,119 @@
+"""What ns-3 cannot do as a scenario defines it: said before anything runs, never ignored."""
+
+from __future__ import annotations
+
+from vegasmodel.packets.engine import UNLIMITED
+from vegasmodel.prediction import Assumption
+from vegasmodel.scenario import Flow, Link, RateDelay, Red, Scenario
+from vegasmodel.units import FieldError
+
+__all__ = [
+    "ACK",
+    "HEADERS",
+    "LAWS",
+    "MAX_BYTES",
+    "check",
+    "rate_delay_limits",
+    "remarks",
+    "stretch",
+]
+
+HEADERS = 42  # bytes of a packet that are not data: 2 of the link, 20 of IP, 20 of TCP
+ACK = HEADERS
+LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2}
+MAX_FLOWS = 4000
+MAX_BYTES = 2**30  # of a window, by TCP's window scaling
+DECREASE = {"paper": 0.75, "ns2": 0.75, "linux": 0.5}  # defaults, which ns-3 does not take over
+
+
+def rate_delay_limits(link: Link) -> tuple[int, int]:
+    """Buffers of class R and class D under Rate-Delay services, packets."""
+    part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
+    total = int(min(link.buffer, UNLIMITED))
+    delay = int(part * total)
+    return total - delay, delay
+
+
+def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
+    """First and last router of a flow's data; link i is between routers i and i + 1.
+
+    ``FieldError``: its links do not follow one another in the file's order.
+    """
+    numbers = [scenario.links.index(link) for link in scenario.path(group)]
+    step = 1 if group.direction == "forward" else -1
+    if numbers != list(range(numbers[0], numbers[0] + step * len(numbers), step)):
+        names = [link.name for link in scenario.path(group)]
+        raise FieldError("flow.path", names, "in ns-3 links that follow one another in the file")
+    ends = numbers[0], numbers[-1] + 1
+    return ends if step > 0 else (numbers[0] + 1, numbers[-1])
+
+
+def check(scenario: Scenario) -> None:
+    """Raise ``FieldError`` with the field, its value and what ns-3 can do."""
+    if len(scenario.members) > MAX_FLOWS:
+        raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-3")
+    for i, link in enumerate(scenario.links):
+        _link(link, f"link[{i}]")
+    for i, flow in enumerate(scenario.flows):
+        _flow(scenario, flow, f"flow[{i}]")
+        stretch(scenario, flow)
+
+
+def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
+    """Where ns-3's run differs from the scenario's definitions, said with the result."""
+    detail = f"a connection begins with a SYN; ACKs have {ACK} B, more where SACK names gaps"
+    found = [Assumption("ns3-packets", False, detail)]
+    laws = {flow.law for flow in scenario.flows}
+    if "vegas" in laws:
+        detail = (
+            "ns-3's own: an RTT's least sample, its backlog rounded up (it grows only at or below "
+            "alpha - 1), slow start doubles every RTT, a loss need not cut the window by a quarter"
+        )
+        found.append(Assumption("ns3-vegas", False, detail))
+    if laws & {"reno", "newreno"}:
+        detail = "every law recovers from losses by SACK; without it ns-3 wastes capacity"
+        found.append(Assumption("ns3-recovery", False, detail))
+    if any(isinstance(link.queue, Red) for link in scenario.links):
+        detail = "RED does not see the last packet before the link, which waits in the device"
+        found.append(Assumption("ns3-red", False, detail))
+    return tuple(found)
+
+
+def _link(link: Link, where: str) -> None:
+    if link.drops:
+        raise FieldError(f"{where}.drops", "forced drops", "none in ns-3; --engine ns2 has them")
+    if link.buffer < (2 if isinstance(link.queue, Red) else 1):
+        allowed = "at least 1 packet in ns-3, 2 before RED"
+        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+    if isinstance(link.queue, RateDelay) and min(rate_delay_limits(link)) < 1:
+        allowed = "at least 1 packet for either class in ns-3; see queue.delay_buffer"
+        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+
+
+def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
+    if flow.law not in LAWS:
+        raise FieldError(f"{where}.law", flow.law, f"in ns-3 one of {', '.join(LAWS)}")
+    usual = DECREASE[flow.variant] if flow.law == "vegas" else 0.5
+    if flow.decrease != usual:
+        allowed = f"{usual:g}, the default: ns-3 decides itself"
+        raise FieldError(f"{where}.decrease", flow.decrease, allowed)
+    for key in ("alpha", "beta", "gamma") if flow.law == "vegas" else ():
+        value = float(getattr(flow, key))
+        if not value.is_integer():
+            raise FieldError(f"{where}.{key}", value, "a whole number of packets in ns-3")
+    size = round(scenario.size_of(flow))
+    if size <= HEADERS:
+        raise FieldError("packet_size", size, f"more than ns-3's headers, {HEADERS} B")
+    if flow.over_estimate != "measured":
+        allowed = '"measured": ns-3 measures its baseRTT itself'
+        raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
+    if flow.arrivals != "once":
+        raise FieldError(f"{where}.arrivals", "at random", '"once" in ns-3')
+    if not isinstance(flow.size, float):
+        raise FieldError(f"{where}.size", "pareto", "a number of packets or inf in ns-3")
+    if flow.delay_noise:
+        raise FieldError(f"{where}.delay_noise", flow.delay_noise, "0 in ns-3")
+    most = MAX_BYTES // size
+    if flow.max_window < 2 or (most < flow.max_window < float("inf")):
+        allowed = f"2 to {most} packets, or inf, in ns-3"
+        raise FieldError(f"{where}.max_window", flow.max_window, allowed)
