@@ -152,7 +152,7 @@ def simulate(
 @app.command()
 def measure(
     scenario: File,
-    engine: Annotated[str, typer.Option(help="Packet-level simulator: ns2 or ns3.")] = "ns2",
+    engine: Annotated[str, typer.Option(help="Packet-level simulator.")] = "ns2",
     out: Annotated[
         Path | None, typer.Option(help="Write the first run over time as a trace (.parquet).")
     ] = None,
@@ -193,17 +193,17 @@ def compare(
     """All models beside a measurement: their errors and the assumptions that break.
 
     The measurement is the given trace, else the stored run of this very scenario, else ns-2.
+    With a trace the file may leave out capacity, rtt, buffer and alpha: they are estimated.
 
     Example: vegasmodel compare mixed.toml
     """
-    from vegasmodel import comparison, console
-    from vegasmodel.scenario import load
+    from vegasmodel import comparison, console, toml_file
     from vegasmodel.units import FieldError
 
     if max_error is not None and not max_error >= 0:
         raise FieldError("--max-error", max_error, "a number, at least 0")
     _check_picture(plot)
-    result = comparison.compare(load(scenario), trace=trace)
+    result = comparison.compare(toml_file.read(scenario), trace=trace)
     if json:
         console.print_json(result.to_json())
     else:

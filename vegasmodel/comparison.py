@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from vegasmodel.units import FieldError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from vegasmodel.completion import Filled
     from vegasmodel.packets.trace import Trace
 
 ENGINES = ("ns2", "ns3")
@@ -49,6 +50,7 @@ class Comparison:
     scenario: Scenario
     measured: Prediction
     models: tuple[Prediction, ...]
+    estimates: tuple[Filled, ...] = ()
 
     @property
     def results(self) -> tuple[Prediction, ...]:
@@ -69,14 +71,16 @@ class Comparison:
         """The document of ``compare --json``."""
         return {
             "scenario": self.scenario.name,
+            "estimates": [entry.to_json() for entry in self.estimates],
             "results": [p.to_json() for p in self.results],
             "errors": self.errors,
         }
 
     def table(self) -> None:
-        """Print models, measurement and errors."""
+        """Print models, measurement and errors, the estimates first."""
         from vegasmodel import console
 
+        console.print_estimates(self.estimates)
         shown = [p for p in self.results if p.applicable]
         console.print_results(self.scenario, shown)
         rows = [
@@ -127,32 +131,46 @@ def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
 
 
 def compare(
-    scenario: Scenario,
+    scenario: Scenario | Mapping[str, Any],
     trace: str | Path | None = None,
     models: Sequence[str] = MODELS,
 ) -> Comparison:
     """All models beside a measurement of the same scenario.
 
     The measurement is the given trace; else the stored reference run of this very scenario; else
-    a fresh ns-2 run.  ``FieldError``: a bad trace; ``EngineMissing``: no measurement to be had.
+    a fresh ns-2 run.  ``scenario`` may also be the table of a scenario file; what it leaves out
+    is then estimated from the trace (``completion``) and stands in ``estimates``.  ``FieldError``:
+    a bad trace; ``EngineMissing``: no measurement to be had.
     """
+    if not isinstance(scenario, Scenario):
+        if trace is None:
+            return compare(Scenario.from_dict(scenario), models=models)
+        return _compare_estimated(scenario, trace, models)
     measured = _measurement(scenario, trace)
     return Comparison(scenario, measured, tuple(predict_all(scenario, models)))
+
+
+def _compare_estimated(
+    table: Mapping[str, Any], path: str | Path, models: Sequence[str]
+) -> Comparison:
+    from vegasmodel import packets
+    from vegasmodel.completion import complete
+
+    trace = packets.read(path)
+    scenario, filled = complete(table, trace)
+    results = predict_all(scenario, models)
+    if filled:
+        keys = ", ".join(entry.key for entry in filled)
+        note = Assumption("estimated-parameters", None, f"{keys}: from the trace")
+        results = [replace(p, assumptions=(*p.assumptions, note)) for p in results]
+    return Comparison(scenario, _of_trace(trace, path, scenario), tuple(results), filled)
 
 
 def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
     if trace is not None:
         from vegasmodel import packets
-        from vegasmodel.packets import measured
 
-        result = measured.to_prediction(packets.read(trace), scenario)
-        load = result.utilization
-        if load is not None and np.nanmax(load) > OVERLOAD:
-            carried = f"{np.nanmax(load):.3g} times what its link can carry"
-            raise FieldError(
-                "--trace", str(trace), f"a trace of this scenario; this one has {carried}"
-            )
-        return result
+        return _of_trace(packets.read(trace), trace, scenario)
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)
@@ -160,6 +178,17 @@ def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
         return stored
     traces = reference.traces(scenario)
     return _from_traces(traces, scenario) if traces else run_engine(scenario)
+
+
+def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:
+    from vegasmodel.packets import measured
+
+    result = measured.to_prediction(trace, scenario)
+    load = result.utilization
+    if load is not None and np.nanmax(load) > OVERLOAD:
+        carried = f"{np.nanmax(load):.3g} times what its link can carry"
+        raise FieldError("--trace", str(path), f"a trace of this scenario; this one has {carried}")
+    return result
 
 
 def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:

@@ -22,6 +22,8 @@ from vegasmodel.units import FieldError, format_time
 if TYPE_CHECKING:
     import xarray as xr
 
+    from vegasmodel.completion import Filled
+
 SCHEMA = 1
 
 
@@ -127,6 +129,16 @@ def notes(results: Sequence[Prediction]) -> list[str]:
                 detail = f": {assumption.detail}" if assumption.detail else ""
                 lines.append(f"{result.model}: {assumption.name} does not hold{detail}.")
     return lines
+
+
+def print_estimates(filled: Sequence[Filled]) -> None:
+    """What the scenario file leaves out and the trace suggests; nothing if there are no gaps."""
+    if filled:
+        rows = [[e.key, f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled]
+        console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
+        ways = dict.fromkeys(e.how for e in filled)
+        paragraphs([f"{', '.join(e.key for e in filled if e.how == way)}: {way}." for way in ways])
+        console().print()
 
 
 def print_results(

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vegasmodel import rules
+from vegasmodel import rules, toml_file
 from vegasmodel.consistency import MAX_FLOWS, settle
 from vegasmodel.disciplines import DropTail, Queue, QueueRule, RateDelay, Red
 from vegasmodel.rules import (
@@ -59,7 +58,6 @@ __all__ = [
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
 VARIANTS = ("paper", "ns2", "linux")
-MAX_FILE = 4_000_000  # bytes
 
 _TIME = Quantity("time")
 _POSITIVE_TIME = Quantity("time", low_open=True)
@@ -276,12 +274,7 @@ class Scenario(Checked):
     @classmethod
     def from_toml(cls, text: str) -> Scenario:
         """Read a scenario file's text.  Raises ``FieldError``: field, value, what is allowed."""
-        try:
-            table = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise FieldError("scenario file", text[:40], f"valid TOML is: {reason}") from None
-        return cls.from_dict(table)
+        return cls.from_dict(toml_file.parse(text, "scenario file", text[:40]))
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
@@ -378,22 +371,4 @@ def _with_access(flow: Mapping[str, Any], where: str, own: float, size: float) -
 
 def load(path: str | Path) -> Scenario:
     """Read a scenario file.  Raises ``FieldError`` for every kind of bad file."""
-    path = Path(path)
-    where = ascii(str(path))[1:-1]
-    try:
-        if path.stat().st_size > MAX_FILE or not path.is_file():
-            raise FieldError(where, path.name, f"a regular file of at most {MAX_FILE} bytes")
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise FieldError(where, path.name, "a text file in UTF-8") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, FieldError):
-            raise
-        reason = getattr(error, "strerror", None) or "not a usable path"
-        raise FieldError(where, path.name, f"a readable scenario file ({reason})") from None
-    try:
-        return Scenario.from_toml(text)
-    except FieldError as error:
-        if error.field == "scenario file":  # no field yet: the file itself
-            raise FieldError(where, path.name, error.allowed) from None
-        raise
+    return Scenario.from_dict(toml_file.read(path))

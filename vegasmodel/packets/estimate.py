@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = ["Estimate", "Estimates", "estimate"]
 BLOCK = 1000  # packets: rates over fewer are mostly their own granularity
 BLOCKS = (5, 100)
 RUN = 20  # packets of a busy stretch: its ends are uncertain by one
+NEAR = 2  # packets
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Estimates:
 
     capacity: Estimate | None
     buffer: Estimate | None
+    rtt: Mapping[str, Estimate]
     base_rtt: Mapping[str, Estimate]
     alpha: Mapping[str, Estimate]
 
@@ -43,16 +45,22 @@ class Estimates:
         return dataclasses.asdict(self)
 
 
-def estimate(trace: Trace) -> Estimates:
-    """Capacity, buffer, base RTTs and alphas.
+def estimate(trace: Trace, linux: Collection[str] | None = None) -> Estimates:
+    """Capacity, buffer, round-trip times with empty queues, baseRTTs and alphas.
 
-    Each is as good as its ``how`` says: a link that was never busy shows less than its capacity,
-    a buffer that never overflowed only a lower bound, a queue that never emptied an RTT above
-    the base.
+    ``rtt`` is the network's, of flows that share one queue; ``base_rtt`` what the source takes for
+    it.  ``linux``: names of the flows whose Vegas divides by baseRTT (default: all of a trace of
+    the Linux kernel).  Each is as good as its ``how`` says: a link that was never busy shows less
+    than its capacity, a buffer that never overflowed only a lower bound, a queue that never
+    emptied an RTT above the base.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
-    return Estimates(capacity, _buffer(trace, capacity, bases), bases, _alphas(trace, bases))
+    rtts = _rtts(trace, bases, NEAR / capacity.value if capacity else np.inf)
+    if linux is None:
+        linux = trace.flows if trace.engine == "linux" else ()
+    alphas = _alphas(trace, bases, linux)
+    return Estimates(capacity, _buffer(trace, capacity, bases), rtts, bases, alphas)
 
 
 def _bottleneck(trace: Trace) -> int | None:
@@ -70,6 +78,12 @@ def _capacity(trace: Trace) -> Estimate | None:
         queue = trace.get("queue")
         busy = np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0
         packets, seconds = _runs(busy, served[:, link] * lengths, lengths)
+        if packets.size and np.median(served[:, link] * lengths) > RUN:
+            # an interval so long may hold idle times, whatever its mean queue
+            rates = _blocks(served[:, link], lengths, finest=len(lengths))
+            how = f"most packets sent into link {trace.links[link]} in an interval"
+            middle, most = np.median(rates), rates.max()
+            return Estimate(float(most), float(middle), float(most), "pkt/s", how)
         if packets.size:
             low, high = np.quantile(packets / seconds, [0.25, 0.75])
             mean, edge = float(packets.sum() / seconds.sum()), packets.size / packets.sum()
@@ -95,11 +109,11 @@ def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Fl
     return counts[long], seconds[long]
 
 
-def _blocks(rates: Floats, lengths: Floats) -> Floats:
+def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
     """Rates over some blocks of equal time, of ``BLOCK`` packets each where there are enough."""
     packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
     times = np.concatenate([[0.0], np.cumsum(lengths)])
-    count = int(np.clip(packets[-1] / BLOCK, *BLOCKS))
+    count = int(np.clip(packets[-1] / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))
     ends = np.linspace(0.0, times[-1], count + 1)
     blocks: Floats = np.diff(np.interp(ends, times, packets)) / np.diff(ends)
     return blocks
@@ -121,6 +135,43 @@ def _bases(trace: Trace) -> list[Estimate | None]:
     return result
 
 
+def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
+    """Round-trip times with an empty queue, of flows that share it.
+
+    RTT_i(t) = d_i + q(t), so two flows' RTTs differ as their d do, and the flow that found the
+    queue emptiest tells the others how long it was when they saw their own least RTT.  What is
+    ``near`` is left alone: bursts let flows see queues that differ by a packet or two.
+    """
+    least_rtt = trace.get("rtt_min")
+    rtt = trace.get("rtt") if least_rtt is None else least_rtt
+    names = [name for name in trace.flows if name in bases]
+    if rtt is None or len(names) < 2:
+        return dict(bases)
+    series = {name: rtt[:, trace.flows.index(name)] for name in names}
+    longest = max(names, key=lambda name: np.isfinite(series[name]).sum())
+    emptiest, least = longest, bases[longest].value
+    for name in names:
+        more = _difference(series[name], series[longest])
+        if more is not None and bases[name].value - more[1] < least:
+            emptiest, least = name, bases[name].value - more[1]
+    result = dict(bases)
+    for name in names:
+        more = _difference(series[name], series[emptiest])
+        if more is None or name == emptiest:
+            continue
+        low, middle, high = bases[emptiest].value + more
+        if middle + max((high - low) / 2, near) < bases[name].value and low > 0:
+            how = f"RTT beyond that of {emptiest}, which saw the shorter queue, plus its least RTT"
+            result[name] = Estimate(float(middle), float(low), float(high), "s", how)
+    return result
+
+
+def _difference(one: Floats, other: Floats) -> Floats | None:
+    """Quartiles of what one flow's RTT is above another's."""
+    more = (one - other)[np.isfinite(one - other)]
+    return np.quantile(more, [0.25, 0.5, 0.75]) if more.size else None
+
+
 def _buffer(
     trace: Trace, capacity: Estimate | None, bases: Mapping[str, Estimate]
 ) -> Estimate | None:
@@ -136,6 +187,8 @@ def _buffer(
     rtt = trace.get("rtt")
     if rtt is None or capacity is None or not bases:
         return None
+    if again is not None:  # the ACK of a packet that waits behind a lost one comes late
+        rtt = np.where(again > 0, np.nan, rtt)
     waits = [
         float(np.nanmax(rtt[:, i])) - bases[name].value
         for i, name in enumerate(trace.flows)
@@ -148,7 +201,9 @@ def _buffer(
     return Estimate(high, low, high if overflowed else np.inf, "pkt", how)
 
 
-def _alphas(trace: Trace, bases: Mapping[str, Estimate]) -> dict[str, Estimate]:
+def _alphas(
+    trace: Trace, bases: Mapping[str, Estimate], linux: Collection[str]
+) -> dict[str, Estimate]:
     """The backlog that a Vegas source keeps, over the second half of its life.
 
     ``boutremans`` (1): alpha <= W (RTT - baseRTT) / RTT <= beta; the Linux kernel divides by
@@ -157,7 +212,7 @@ def _alphas(trace: Trace, bases: Mapping[str, Estimate]) -> dict[str, Estimate]:
     window, rtt, own = trace.get("window"), trace.get("rtt"), trace.get("base_rtt")
     if window is None or rtt is None:
         return {}
-    times, linux = trace.data["time"].values, trace.engine == "linux"
+    times = trace.data["time"].values
     result = {}
     for i, name in enumerate(trace.flows):
         known = np.isfinite(window[:, i]) & np.isfinite(rtt[:, i]) & (rtt[:, i] > 0)
@@ -167,13 +222,13 @@ def _alphas(trace: Trace, bases: Mapping[str, Estimate]) -> dict[str, Estimate]:
         base = np.full(len(times), bases[name].value)
         if own is not None:
             base = np.where(np.isfinite(own[:, i]), own[:, i], base)
-        over = base if linux else rtt[:, i]
+        over = base if name in linux else rtt[:, i]
         known &= over > 0
         if not known.any():
             continue
         backlog = (window[:, i] * np.maximum(rtt[:, i] - base, 0.0))[known] / over[known]
         low, middle, high = np.quantile(backlog, [0.25, 0.5, 0.75])
-        how = "W (RTT - baseRTT) / baseRTT" if linux else "W (RTT - baseRTT) / RTT"
+        how = "W (RTT - baseRTT) / baseRTT" if name in linux else "W (RTT - baseRTT) / RTT"
         how += ", second half; between alpha and beta if the source is Vegas"
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
     return result

@@ -17,18 +17,18 @@ import json
 import math
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vegasmodel import toml_file
 from vegasmodel.files import whole
 from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, read_parquet
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Scenario, load
+from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError
 
 __all__ = ["check", "lookup", "make", "store", "stored", "tables", "variants"]
@@ -191,8 +191,9 @@ def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
     """The tables of scenario files, each with its variants.  ``FieldError``: a bad file."""
     found = []
     for file in files:
-        load(file)  # says what is wrong with a file
-        found += list(variants(tomllib.loads(file.read_text(encoding="utf-8")), each))
+        table = toml_file.read(file)
+        Scenario.from_dict(table)  # says what is wrong with it
+        found += list(variants(table, each))
     return found
 
 

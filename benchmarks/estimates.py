@@ -1,0 +1,130 @@
+"""How near a trace's estimates come to the truth, and what they cost the fluid model.
+
+python benchmarks/estimates.py
+
+Scenario files whose capacity, buffer, rtt, alpha and beta are taken out, and traces of what they
+describe: of the Linux kernel (stored), and of ns-2 (run now).  The last two columns are the fluid
+model's throughput error (NRMSE) with the file as it is and with the estimates in its place.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vegasmodel import comparison, toml_file
+from vegasmodel.packets import ns2
+from vegasmodel.scenario import Scenario
+
+ROOT = Path(__file__).parent.parent
+LINUX = ROOT / "vegasmodel" / "packets" / "reference" / "linux"
+MIXED = """
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+variant = "ns2"
+[[flow]]
+law = "reno"
+rtt = "80 ms"
+variant = "ns2"
+[run]
+duration = "600 s"
+warmup = "200 s"
+"""
+SHORT = """
+[[link]]
+capacity = "1.5 Mbit/s"
+buffer = "10 pkt"
+[[flow]]
+law = "vegas"
+rtt = "14 ms"
+variant = "ns2"
+[[flow]]
+law = "sack"
+rtt = "28 ms"
+variant = "ns2"
+[run]
+duration = "200 s"
+warmup = "50 s"
+"""
+LATE = """
+[[link]]
+capacity = "500 pkt/s"
+buffer = "100 pkt"
+[[flow]]
+law = "vegas"
+count = 3
+rtt = "60 ms"
+alpha = 2
+beta = 4
+variant = "ns2"
+start = { every = "20 s" }
+[[flow]]
+name = "far"
+law = "vegas"
+rtt = "120 ms"
+alpha = 2
+beta = 4
+variant = "ns2"
+start = "70 s"
+[run]
+duration = "200 s"
+warmup = "100 s"
+"""
+KEYS = ("capacity", "buffer", "rtt", "alpha", "beta")
+
+
+def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
+    """Name, whole table and trace file."""
+    for trace in sorted(LINUX.glob("*.parquet")):
+        yield trace.stem, toml_file.read(ROOT / f"paper_checks/linux/{trace.stem}.toml"), trace
+    if not ns2.available():
+        print("ns-2 is not installed: its cases are skipped")
+        return
+    texts = {"Vegas and Reno": MIXED, "Vegas and SACK, small buffer": SHORT, "4 Vegas, late": LATE}
+    for name, text in texts.items():
+        table, path = toml_file.parse(text, name, ""), folder / f"{name}.parquet"
+        comparison.record_engine(Scenario.from_dict(table)).write(path)
+        yield f"ns-2: {name}", table, path
+
+
+def gaps(table: dict[str, Any]) -> dict[str, Any]:
+    """The table without what can be estimated."""
+    result = copy.deepcopy(table)
+    for place in (*result["link"], *result["flow"]):
+        for key in KEYS:
+            place.pop(key, None)
+    return result
+
+
+def truth(scenario: Scenario, key: str) -> str:
+    """What the whole file says under ``key``."""
+    kind, _, rest = key.partition("[")
+    place = (scenario.links if kind == "link" else scenario.flows)[int(rest.partition("]")[0])]
+    return f"{getattr(place, key.rpartition('.')[2]):.6g}"
+
+
+def main() -> int:
+    """One block a case."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, table, trace in cases(Path(folder)):
+            whole = comparison.compare(Scenario.from_dict(table), trace, ["fluid"])
+            found = comparison.compare(gaps(table), trace, ["fluid"])
+            print(f"\n{name}\n{'':18}{'truth':>12}{'estimate':>12}   unit")
+            for entry in found.estimates:
+                said = truth(whole.scenario, entry.key)
+                print(f"{entry.key:18}{said:>12}{entry.value:12.6g}   {entry.unit}")
+            errors = [c.errors["fluid"]["throughput_nrmse"] for c in (whole, found)]
+            print(f"fluid model's error: {errors[0]:.1%} as the file is, {errors[1]:.1%} estimated")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

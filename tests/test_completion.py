@@ -1,0 +1,156 @@
+"""Scenario files with gaps, completed by a trace: how near to the truth, what is said, refused."""
+
+import copy
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.packets import samples
+from vegasmodel import toml_file
+from vegasmodel.cli import run
+from vegasmodel.completion import complete
+from vegasmodel.packets import read
+from vegasmodel.packets.trace import make
+from vegasmodel.units import FieldError
+
+ROOT = Path(__file__).parent.parent
+NAME = "e1a_2M_40ms_a3b3"
+WHOLE = ROOT / "paper_checks" / "linux" / f"{NAME}.toml"
+TRACE = ROOT / "vegasmodel" / "packets" / "reference" / "linux" / f"{NAME}.parquet"
+LEFT_OUT = ("capacity", "buffer", "rtt", "alpha", "beta")
+
+TWO = {
+    "link": [{}],
+    "flow": [{"law": "vegas", "name": "1"}, {"law": "reno", "name": "2"}],
+    "run": {"duration": "0.6 s", "warmup": "0.1 s"},
+}
+
+
+def without(table, *keys):
+    result = copy.deepcopy(table)
+    for place in (*result["link"], *result["flow"]):
+        for key in keys:
+            place.pop(key, None)
+    return result
+
+
+def test_of_a_linux_run_whose_second_source_never_saw_an_empty_queue():
+    scenario, filled = complete(without(toml_file.read(WHOLE), *LEFT_OUT), read(TRACE))
+    truth = vm.load(WHOLE)
+    assert scenario.links[0].capacity == pytest.approx(truth.links[0].capacity, rel=1e-3)
+    # its own baseRTT is 56 ms
+    assert [m.rtt for m in scenario.members] == pytest.approx([0.04, 0.04], rel=2e-3)
+    # thresholds of 3: the kernel holds a backlog in [3, 4), of which 3.5 is the middle
+    assert all(abs(flow.alpha - 3) <= 0.5 and flow.beta == flow.alpha for flow in scenario.flows)
+    assert scenario.links[0].buffer == math.inf
+    how = {entry.key: entry.how for entry in filled}
+    assert "nothing was lost" in how["link[0].buffer"]
+    assert list(how) == [
+        "link[0].capacity", "link[0].buffer", "flow[0].rtt", "flow[0].alpha", "flow[0].beta",
+        "flow[1].rtt", "flow[1].alpha", "flow[1].beta",
+    ]  # fmt: skip
+
+
+def test_of_an_ns2_run_that_loses():
+    """1.5 Mbit/s; 24 ms and the transmission of 1000 or 1040 B and of 40 B; a limit of 10."""
+    scenario, filled = complete(TWO, read(samples.DATA / "ns2_events.tr"))
+    # Reno's packets have 40 B of headers more
+    (capacity,) = (e for e in filled if e.key == "link[0].capacity")
+    assert capacity.low < 1.5e6 / 8 / 1000
+    assert capacity.high > 1.5e6 / 8 / 1040
+    bits = 8 / 1.5e6 + 2 * 8 / 10e6
+    for member, size in zip(scenario.members, (1000, 1040), strict=True):
+        assert member.rtt == pytest.approx(0.024 + (size + 40) * bits, rel=0.01)
+    assert scenario.links[0].buffer == 10
+    assert {e.key: e.unit for e in filled}["flow[0].rtt"] == "s"
+
+
+def test_only_gaps_are_filled():
+    table = toml_file.read(WHOLE)
+    assert complete(table, read(TRACE)) == (vm.load(WHOLE), ())
+    scenario, filled = complete(without(table, "rtt"), read(TRACE))
+    assert [entry.key for entry in filled] == ["flow[0].rtt", "flow[1].rtt"]
+    assert scenario.links == vm.load(WHOLE).links
+    table["flow"][0] |= {"beta": 3}
+    scenario, _ = complete(without(table, "alpha"), read(TRACE))
+    assert scenario.flows[0].beta == 3
+    assert scenario.flows[0].alpha <= 3
+
+
+def steady(**variables):
+    """Two flows of 100 pkt/s for ten seconds."""
+    rates = np.full((10, 2), 100.0)
+    return make("pcap", np.arange(1.0, 11.0), ["1", "2"], {"throughput": rates, **variables})
+
+
+@pytest.mark.parametrize(
+    ("variables", "changes", "said"),
+    [
+        ({}, {}, r"flow\[0\].rtt: .* the trace cannot tell it"),
+        ({"rtt_min": np.full((10, 2), 1e-6)}, {}, "its estimates: .*rtt = 1e-06.* at least"),
+        ({}, {"link": [{}, {"name": "b"}]}, r"link\[0\].capacity: .* required"),
+        ({}, {"link": [{"bufer": "3 pkt"}]}, "buffer"),
+        ({}, {"link": 3}, "link: "),
+        ({}, {"flow": [{"law": "vegas"}]}, "2 flows: 1, 2"),
+        ({}, {"flow": 3}, "flow: "),
+        ({}, {"flow": [{"law": "vgas"}]}, "vegas"),
+        ({"throughput": np.zeros((10, 2))}, {}, r"link\[0\].capacity: .* cannot tell it"),
+    ],
+)
+def test_what_cannot_be_completed_is_one_clear_line(variables, changes, said):
+    with pytest.raises(FieldError, match=said) as caught:
+        complete(TWO | changes, steady(**variables))
+    assert str(caught.value).isprintable()
+
+
+def test_what_the_trace_cannot_tell_stays_the_default_and_says_so():
+    rtt = np.full((10, 2), 0.05)
+    red = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt"}
+    lossy = steady(rtt_min=rtt, rtt=rtt + 0.01, loss=np.ones((10, 2)))
+    scenario, filled = complete(TWO | {"link": [{"queue": red}]}, lossy)
+    assert scenario.links[0].buffer == math.inf
+    assert (scenario.flows[0].alpha, scenario.flows[0].beta) == (1.0, 3.0)
+    defaults = [e.key for e in filled if "the default" in e.how]
+    assert defaults == ["link[0].buffer", "flow[0].alpha"]
+
+
+@pytest.fixture
+def gaps(tmp_path):
+    lines = [line for line in WHOLE.read_text().splitlines() if not line.startswith(LEFT_OUT)]
+    path = tmp_path / "gaps.toml"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_the_command_states_its_estimates(gaps, capsys):
+    assert run(["compare", gaps, "--trace", str(TRACE), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    values = {entry["key"]: entry["value"] for entry in document["estimates"]}
+    assert values["link[0].capacity"] == pytest.approx(250, rel=1e-3)
+    assert values["link[0].buffer"] is None
+    results = {result["model"]: result for result in document["results"]}
+    assert {"equilibrium", "fluid", "trace"} <= set(results)
+    notes = {note["name"]: note for note in results["fluid"]["assumptions"]}
+    assert "link[0].capacity" in notes["estimated-parameters"]["detail"]
+    assert document["errors"]["fluid"]["throughput_nrmse"] < 0.05
+    assert run(["compare", gaps, "--trace", str(TRACE)]) == 0
+    assert "Estimated from the trace" in capsys.readouterr().out
+
+
+def test_without_a_trace_the_same_file_is_refused(gaps, capsys):
+    for command in ("compare", "predict"):
+        assert run([command, gaps]) == 2
+        said = capsys.readouterr()
+        assert said.err.strip().endswith("this key is required")
+        assert said.out == ""
+
+
+def test_a_whole_file_has_no_estimates(capsys):
+    assert run(["compare", str(WHOLE), "--trace", str(TRACE), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["estimates"] == []
+    assert "estimated-parameters" not in json.dumps(document["results"])

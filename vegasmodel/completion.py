@@ -1,0 +1,180 @@
+"""A scenario file with gaps, completed by what a trace of it suggests: estimates, named as such.
+
+Left out and estimated can be: the capacity and the buffer of a single link, a flow's rtt, and a
+Vegas flow's alpha, with its beta.  All that a trace tells of these two is the backlog that they
+hold; a group's are put as close together as its flows' backlogs and the variant's rule allow.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.packets import measured
+from vegasmodel.packets.estimate import Estimate, Estimates, estimate
+from vegasmodel.packets.trace import Trace
+from vegasmodel.scenario import DropTail, Flow, Scenario
+from vegasmodel.units import FieldError
+
+__all__ = ["Filled", "complete"]
+
+ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # that no other key of a file contradicts
+DEFAULT = "the trace cannot tell: the default"
+# packets by which a backlog may pass alpha, and beta, and the window still holds: ns-2 rounds the
+# backlog to the nearest integer, the kernel down
+DEAD_ZONE = {"paper": (0.0, 0.0), "ns2": (0.5, 0.5), "linux": (0.0, 1.0)}
+
+
+@dataclass(frozen=True)
+class Filled:
+    """One key that the file leaves out, the value put there, its range, and how it was found."""
+
+    key: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    how: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; JSON has no infinity."""
+        data = dataclasses.asdict(self)
+        finite = {k: v for k, v in data.items() if not isinstance(v, float) or math.isfinite(v)}
+        return dict.fromkeys(data) | finite
+
+
+def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
+    """The scenario of a file's ``table``, and what of it was estimated from ``trace``.
+
+    ``FieldError``: the file is wrong beyond its gaps, its flows are not those of the trace, the
+    trace cannot tell a key that is needed, or no network could be built from the estimates.
+    """
+    links, flows = _tables(table, "link"), _tables(table, "flow")
+    link_gaps = [key for key in ("capacity", "buffer") if len(links) == 1 and key not in links[0]]
+    gaps = [
+        [key for key in ("rtt", "alpha") if key not in flow and (key == "rtt" or _vegas(flow))]
+        for flow in flows
+    ]
+    if not link_gaps and not any(gaps):
+        return Scenario.from_dict(table), ()
+    whole = copy.deepcopy(dict(table))
+    draft = _draft(whole, link_gaps, gaps)
+    order = measured.match(trace, draft)
+    linux = {
+        trace.flows[i]
+        for i, member in zip(order, draft.members, strict=True)
+        if member.flow.variant == "linux"
+    }
+    known = estimate(trace, linux)
+    filled = [_link(key, known, draft, trace.engine) for key in link_gaps]
+    for g, missing in enumerate(gaps):
+        names = [
+            trace.flows[i]
+            for i, member in zip(order, draft.members, strict=True)
+            if member.group == g
+        ]
+        if "rtt" in missing:
+            filled.append(_rtt(g, names, known))
+        if "alpha" in missing:
+            both = "beta" not in flows[g]
+            filled += _thresholds(g, names, known, draft.flows[g], both)
+    _put(whole, filled)
+    try:
+        return Scenario.from_dict(whole), tuple(filled)
+    except FieldError as error:
+        said = f"{error.field} = {error.value}"
+        raise FieldError("--trace, its estimates", said, error.allowed) from None
+
+
+def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The tables under ``key``; none where the file has something else there."""
+    found = table.get(key)
+    good = isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
+    return found if good and isinstance(found, list) else []
+
+
+def _vegas(flow: Mapping[str, Any]) -> bool:
+    return flow.get("law") == "vegas"
+
+
+def _draft(whole: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
+    """The scenario with anything in the gaps: raises what else is wrong, names the flows."""
+    if "capacity" in link_gaps:
+        whole["link"][0]["capacity"] = ANY["capacity"]
+    for g, missing in enumerate(gaps):
+        if "rtt" in missing:
+            whole["flow"][g]["rtt"] = ANY["rtt"]
+    return Scenario.from_dict(whole)
+
+
+def _link(key: str, known: Estimates, draft: Scenario, engine: str) -> Filled:
+    place, link = f"link[0].{key}", draft.links[0]
+    if key == "capacity":
+        if known.capacity is None:
+            raise FieldError(place, None, "this key is required: the trace cannot tell it")
+        return _filled(place, known.capacity)
+    found = known.buffer
+    if found is None or not isinstance(link.queue, DropTail) or link.loss:
+        return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT)
+    if math.isinf(found.high):  # nothing was lost: any buffer above would do
+        how = f"{found.how}; so the default"
+        return Filled(place, math.inf, found.low, math.inf, "pkt", how)
+    if engine == "ns2":
+        how = f"{found.how}; one more, as ns-2's limit counts the packet in transmission"
+        return _filled(place, _moved(found, 1.0, how))
+    return _filled(place, found)
+
+
+def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
+    """The group's median."""
+    place, found = f"flow[{g}].rtt", [known.rtt[name] for name in names if name in known.rtt]
+    if not found:
+        raise FieldError(place, None, "this key is required: the trace cannot tell it")
+    found.sort(key=lambda e: e.value)
+    low, high = min(e.low for e in found), max(e.high for e in found)
+    value = float(np.median([e.value for e in found]))
+    return Filled(place, value, low, high, "s", found[len(found) // 2].how)
+
+
+def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
+    """Alpha and (if ``both`` are left out) beta: the band that just holds every backlog."""
+    found = [known.alpha[name] for name in names if name in known.alpha]
+    keys = ("alpha", "beta") if both else ("alpha",)
+    below, above = DEAD_ZONE[flow.variant]
+    if found:
+        alpha = min(e.value for e in found) + below
+        beta = max(e.value for e in found) - above
+        if alpha > beta:  # one backlog: in the middle of what the thresholds hold
+            alpha = beta = (alpha + beta) / 2
+        alpha = alpha if both else min(alpha, flow.beta)
+    if not found or alpha <= 0:
+        return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT)]
+    low, high = min(e.low for e in found), max(e.high for e in found)
+    values = {"alpha": alpha, "beta": beta}
+    return [Filled(f"flow[{g}].{key}", values[key], low, high, "pkt", found[0].how) for key in keys]
+
+
+def _moved(found: Estimate, by: float, how: str) -> Estimate:
+    value, low, high = found.value + by, found.low + by, found.high + by
+    return dataclasses.replace(found, value=value, low=low, high=high, how=how)
+
+
+def _filled(place: str, found: Estimate) -> Filled:
+    return Filled(place, found.value, found.low, found.high, found.unit, found.how)
+
+
+def _put(whole: dict[str, Any], filled: list[Filled]) -> None:
+    """Write the values into the table, as text with units."""
+    for entry in filled:
+        what, _, key = entry.key.partition(".")
+        kind, _, number = what.rstrip("]").partition("[")
+        place = whole[kind][int(number)]
+        if entry.how == DEFAULT:
+            continue
+        place[key] = f"{entry.value!r} {entry.unit}" if math.isfinite(entry.value) else "inf"
