@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vegasmodel.fluid import answer, batch
 from vegasmodel.fluid.rounds import run
-from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Run, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, Poisson, RateDelay, Red, Run, Scenario
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
 QUEUES = (
@@ -109,3 +110,28 @@ def test_the_slowest_link_sets_the_rate_wherever_it_is() -> None:
         # Little: the window is 60, and 30 of it are on their way
         waits = out.routes.links["area"] - out.routes.links["mark_area"]
         assert waits.sum() / 40.0 == pytest.approx(30.0, abs=1.5)
+
+
+def test_a_batch_answers_as_one_by_one() -> None:
+    """Threads share nothing, not even random numbers; what fails is flagged, the rest stands."""
+    lossy = Link(300.0, buffer=20.0, loss=0.02)
+    laws = ("reno", "vegas", "sack", "newreno")
+    short = Run(20.0, 5.0, start_jitter=0.5)
+    cases = [
+        Scenario((lossy,), (Flow(law, 0.05 + 0.01 * i, variant="ns2"),), run=short)
+        for i, law in enumerate(laws * 3)
+    ]
+    cases[4] = dataclasses.replace(
+        cases[4], flows=(Flow("reno", 0.1, arrivals=Poisson(5.0), size=30.0),)
+    )
+    found = batch.rounds(cases, threads=4)
+    for i, (one, scenario) in enumerate(zip(found, cases, strict=True)):
+        alone = answer(scenario)
+        assert one.applicable is alone.applicable is (i != 4)
+        if i == 4:
+            assert "short flows" in str(one.reason)
+            continue
+        np.testing.assert_array_equal(one.throughput, alone.throughput)
+        np.testing.assert_array_equal(one.loss_rate, alone.loss_rate)
+    with pytest.raises(ValueError, match="threads"):
+        batch.rounds(cases, threads=0)

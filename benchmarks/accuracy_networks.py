@@ -1,0 +1,144 @@
+"""How near the rounds engine comes to ns-2 where packets cross several queues.
+
+    python -m benchmarks.accuracy_networks [--cases N] [--kind NAME]
+
+Seeded cases of four kinds: parking lots of 2 and 3 drop-tail or RED links, Vegas alone and Vegas
+beside Reno; Rate-Delay services with podlesny's mixes; traffic both ways; flows with packets of
+their own size.  ns-2 runs fresh, 5 seeds with starts jittered by up to 1 s.  Printed: the root
+mean square error of the groups' mean throughputs over their mean, per case, and the CPU time of
+both sides (of one run; the fluid takes as many).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from vegasmodel.fluid import answer
+from vegasmodel.packets import ns2
+from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Run, Scenario
+
+SEED = 2004
+RUN = Run(200.0, 50.0, runs=5, start_jitter=1.0)
+Rng = np.random.Generator
+
+
+def _rtt(rng: Rng, low: float = 0.05, high: float = 0.15) -> float:
+    return float(np.round(rng.uniform(low, high), 4))
+
+
+def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
+    """One group over all the links, one over each."""
+    n, count = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+    queue = Red(5.0, 15.0) if rng.random() < 0.25 else DropTail()
+    links = tuple(
+        Link(
+            float(np.round(rng.uniform(400.0, 900.0))),
+            name=f"l{i}",
+            buffer=float(rng.integers(15, 50)),
+            delay=0.004,
+            queue=queue,
+        )
+        for i in range(n)
+    )
+    long = Flow(laws[0], _rtt(rng, 0.08, 0.2), name="long", count=count, variant="ns2")
+    cross = tuple(
+        Flow(laws[1], _rtt(rng), name=f"x{i}", count=count, variant="ns2", path=(link.name,))
+        for i, link in enumerate(links)
+    )
+    return Scenario(links, (long, *cross), run=RUN)
+
+
+def parking_vegas(rng: Rng) -> Scenario:
+    """Vegas everywhere."""
+    return _lot(rng, ("vegas", "vegas"))
+
+
+def parking_mixed(rng: Rng) -> Scenario:
+    """Vegas on the long way against Reno, or the other way round."""
+    return _lot(rng, ("vegas", "reno") if rng.random() < 0.5 else ("reno", "vegas"))
+
+
+def rate_delay(rng: Rng) -> Scenario:
+    """Numbers of flows in the ratios of podlesny, at a twentieth of its scale."""
+    n_rate, n_delay = int(rng.integers(2, 16)), int(rng.integers(2, 8))
+    capacity = 125.0 * n_delay
+    link = Link(capacity, buffer=float(round(0.25 * capacity)), queue=RateDelay(delay_buffer=0.1))
+    flows = (
+        Flow("newreno", 0.1, name="newreno", count=n_rate, variant="ns2"),
+        Flow("vegas", 0.1, name="vegas", count=n_delay, variant="ns2"),
+    )
+    return Scenario((link,), flows, run=RUN)
+
+
+def both_ways(rng: Rng) -> Scenario:
+    """Vegas and Reno forward, one of them or both on the way back."""
+    link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50)))
+    back = [("vegas",), ("reno",), ("vegas", "reno")][int(rng.integers(3))]
+    rtt = _rtt(rng)
+    flows = tuple(
+        Flow(law, _rtt(rng, rtt, 1.1 * rtt), name=f"{way}-{law}", direction=way, variant="ns2")
+        for way, laws in (("forward", ("vegas", "reno")), ("reverse", back))
+        for law in laws
+    )
+    return Scenario((link,), flows, run=RUN)
+
+
+def packet_sizes(rng: Rng) -> Scenario:
+    """Vegas and Reno, one of them with packets of another size."""
+    sizes = [500.0, None] if rng.random() < 0.5 else [None, 500.0]
+    link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50)))
+    rtt = _rtt(rng)
+    flows = tuple(
+        Flow(law, rtt, name=law, packet_size=size, variant="ns2")
+        for law, size in zip(("vegas", "reno"), sizes, strict=True)
+    )
+    return Scenario((link,), flows, run=RUN)
+
+
+KINDS: dict[str, Callable[[Rng], Scenario]] = {
+    f.__name__: f for f in (parking_vegas, parking_mixed, rate_delay, both_ways, packet_sizes)
+}
+
+
+def error(scenario: Scenario) -> tuple[float, float, float]:
+    """Error of the groups' throughputs; CPU seconds of a run of the fluid, and of ns-2's."""
+    began = time.process_time()
+    found = answer(scenario, runs=RUN.runs)
+    spent = (time.process_time() - began) / RUN.runs
+    measured = ns2.run(scenario, rtts=False)
+    names = list(measured.groups)
+    model = np.array([found.groups[name] for name in names])
+    truth = np.array([measured.groups[name] for name in names])
+    nrmse = float(np.sqrt(np.mean((model - truth) ** 2)) / np.mean(truth))
+    return nrmse, spent, measured.seconds / RUN.runs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cases", type=int, default=8, help="of each kind")
+    parser.add_argument("--kind", choices=tuple(KINDS), action="append")
+    options = parser.parse_args()
+    answer(parking_vegas(np.random.default_rng(0)), runs=1)  # compiles
+    for name in options.kind or KINDS:
+        errors, ours, theirs = [], 0.0, 0.0
+        for i in range(options.cases):
+            rng = np.random.default_rng([SEED, list(KINDS).index(name), i])
+            nrmse, spent, other = error(KINDS[name](rng))
+            errors.append(nrmse)
+            ours, theirs = ours + spent, theirs + other
+        rms = math.sqrt(np.mean(np.square(errors)))
+        print(
+            f"{name:14} median {np.median(errors):.3f}  rms {rms:.3f}  worst {max(errors):.3f}"
+            f"  fluid {ours / len(errors):.2f} s, ns-2 {theirs / len(errors):.2f} s (elapsed)"
+            f"  [{', '.join(f'{x:.3f}' for x in errors)}]",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
