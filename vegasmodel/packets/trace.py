@@ -111,18 +111,24 @@ class Trace:
     def write(self, path: str | Path) -> None:
         """Write one Parquet file (zstd), whole or not at all.
 
-        ``read_parquet`` gives the same trace, bit for bit.
+        ``read_parquet`` gives the same trace, bit for bit.  ``FieldError``: more than it reads.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        about = json.dumps(self._metadata())
+        rows, flows, links = (self.data.sizes[name] for name in ("time", "flow", "link"))
+        many = rows > MAX_ROWS or flows > MAX_FLOWS or links > MAX_LINKS
+        if many or rows * max(flows, links) > MAX_CELLS or len(about) > MAX_METADATA:
+            size = f"{rows} intervals of {flows} flows and {links} links"
+            raise FieldError("trace", size, f"at most {MAX_CELLS} values, {MAX_FLOWS} flows")
         columns = {"time": pa.array(self.data["time"].values)}
         for name, values in self.data.data_vars.items():
             kind = VARIABLES[str(name)]
             if not kind.static and values.shape[1]:
                 flat = pa.array(np.ascontiguousarray(values.values).reshape(-1))
                 columns[str(name)] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
-        table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(self._metadata())})
+        table = pa.table(columns).replace_schema_metadata({KEY: about})
         with whole(path) as part:
             pq.write_table(table, part, compression="zstd")
 
@@ -158,24 +164,27 @@ def make(
     """A trace from plain arrays: ``times [n]`` ends of intervals, ``variables`` as ``VARIABLES``.
 
     Variables that are NaN throughout are left out.  Raises ``ValueError`` for wrong shapes,
-    names that occur twice or times that do not increase.
+    names that occur twice or end with NUL (NumPy drops it), no times or such that do not increase.
     """
     import xarray as xr
 
     links = links or []
     ends = np.array(times, dtype=np.float64)
-    if not np.all(np.isfinite(ends)) or not np.all(np.diff(ends, prepend=begin) > 0):
+    known = ends.size and math.isfinite(begin) and np.all(np.isfinite(ends))
+    if not known or not np.all(np.diff(ends, prepend=begin) > 0):
         raise FieldError("time", ends[:3].tolist(), "increasing times after begin")
     for what, names in (("flow", flows), ("link", links)):
-        if len(set(names)) != len(names):
-            raise FieldError(what, names, "names that differ")
+        if len(set(names)) != len(names) or any(name.endswith("\0") for name in names):
+            raise FieldError(what, names, "names that differ and do not end with NUL")
     sizes = {"flow": len(flows), "link": len(links)}
     entries = {}
-    for name, given in variables.items():
-        kind = VARIABLES.get(name)
-        if kind is None:
+    for name in variables:
+        if name not in VARIABLES:
             raise FieldError("variable", name, f"one of {', '.join(VARIABLES)}")
-        values = np.array(given, dtype=np.float64)
+    for name, kind in VARIABLES.items():
+        if name not in variables:
+            continue
+        values = np.array(variables[name], dtype=np.float64)
         shape = (sizes[kind.over],) if kind.static else (ends.size, sizes[kind.over])
         if values.shape != shape:
             raise FieldError(name, values.shape, f"an array of shape {shape}")

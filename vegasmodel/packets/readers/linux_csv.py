@@ -43,7 +43,7 @@ def read(source: Source) -> Trace:
             source.fail(f"line {number}", text[:60], f"{len(names)} columns")
         row = dict(zip(names, cells, strict=True))
         time = source.number(row["time"], number, "a time", 0.0, MAX_TIME)
-        name = row["flow"][:100]
+        name = row["flow"][:100].rstrip("\0")
         snapshots.add(number, time, name, _sample(source, number, row))
     about = {
         "format": "csv of a sampled Linux kernel",
