@@ -34,7 +34,9 @@ def mean(scenario: Scenario, results: Path) -> tuple[Prediction, str]:
     logs = [packets.read(results / f"{name}.log") for name in names]
     runs = [measured.to_prediction(trace, scenario) for trace in logs]
     figures: dict[str, Any] = {
-        key: np.mean([getattr(run, key) for run in runs], axis=0) for key in MEANS
+        key: np.mean([getattr(run, key) for run in runs], axis=0)
+        for key in MEANS
+        if getattr(runs[0], key) is not None
     }
     rates = np.array([run.throughput for run in runs])
     if len(runs) > 1:

@@ -95,7 +95,7 @@ def test_variants_of_one_file() -> None:
 
 def test_every_stored_run_of_the_kernel_is_found_and_fits_its_scenario() -> None:
     scenarios = reference.stored(reference.FOLDER / "linux")
-    assert len(scenarios) >= 14
+    assert len(scenarios) >= 29
     for scenario in scenarios:
         found = reference.lookup(scenario)
         assert found is not None
@@ -105,4 +105,6 @@ def test_every_stored_run_of_the_kernel_is_found_and_fits_its_scenario() -> None
         load = found.throughput.sum() / scenario.links[0].capacity
         assert 0.8 < load < 1.01
         known = [member.flow.law == "vegas" for member in scenario.members]
-        assert np.isfinite(found.base_rtt).tolist() == known
+        if any(known):
+            assert found.base_rtt is not None
+            assert np.isfinite(found.base_rtt).tolist() == known
