@@ -4,11 +4,17 @@ import shutil
 
 import pytest
 
+from vegasmodel.packets import ns3_build
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the real ns-2 say in one line that it is missing."""
-    if shutil.which("ns") is None:
-        missing = pytest.mark.skip(reason="ns-2 is not installed: apt-get install ns2")
-        for item in items:
-            if "ns2" in item.keywords:
-                item.add_marker(missing)
+    """Tests of the real simulators say in one line that one is missing."""
+    missing = {
+        "ns2": shutil.which("ns") is None and "ns-2 is not installed: apt-get install ns2",
+        "ns3": not (ns3_build.find() and shutil.which("g++"))
+        and "ns-3 is not installed: apt-get install libns3-dev g++",
+    }
+    for item in items:
+        for engine, reason in missing.items():
+            if reason and engine in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=reason))

@@ -1,0 +1,84 @@
+"""Live runs of ns-3: exact round trips, queues that hold what they say, figure 2's shares."""
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.packets import ns2_trace, ns3
+
+pytestmark = pytest.mark.ns3
+
+LINK = """
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+"""
+VEGAS = '[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\nalpha = 2\nbeta = 4\n'
+NEWRENO = '[[flow]]\nlaw = "newreno"\nrtt = "80 ms"\n'
+RUN = '[run]\nduration = "20 s"\nwarmup = "10 s"\n'
+
+
+def test_vegas_alone_fills_the_link_and_knows_its_round_trip() -> None:
+    p = ns3.run(vm.Scenario.from_toml(LINK + VEGAS + RUN))
+    assert p.model == "ns3"
+    assert p.base_rtt[0] == pytest.approx(0.08, abs=1e-6)
+    assert p.throughput[0] == pytest.approx(1080, rel=2e-3)
+    # Little's law ties the mean RTT to the mean queue.
+    assert p.rtt_mean[0] == pytest.approx(0.08 + p.queue_mean[0] / 1080, abs=2e-4)
+    assert p.loss_rate[0] == p.retransmits[0] == 0
+
+
+def test_round_trip_over_two_links_both_ways() -> None:
+    links = LINK.replace("[[link]]", '[[link]]\nname = "a"\ndelay = "3 ms"')
+    links += '[[link]]\nname = "b"\ncapacity = "700 pkt/s"\ndelay = "5 ms"\n'
+    flows = VEGAS.replace("rtt", 'name = "there"\nmax_window = 2\nrtt')
+    flows += VEGAS.replace("rtt", 'name = "back"\ndirection = "reverse"\nmax_window = 2\nrtt')
+    flows += VEGAS.replace("rtt", 'name = "one"\npath = ["b"]\nmax_window = 2\nstart = "5 s"\nrtt')
+    p = ns3.run(vm.Scenario.from_toml(links + flows + RUN))
+    np.testing.assert_allclose(p.base_rtt, 0.08, atol=1e-6)
+
+
+def test_a_full_buffer_holds_what_the_scenario_says_and_drops_the_rest() -> None:
+    out = ns3.run_trace(vm.Scenario.from_toml(LINK + NEWRENO + RUN), 2e-3)
+    assert out.samples.queue.max() == 20
+    dropped = np.unique(out.drops.packet)
+    assert 0 < dropped.size <= out.flows.value[1, 0, 1]  # each was sent again
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    text = LINK + VEGAS + NEWRENO + RUN + 'start_jitter = "1 s"\nruns = 2\n'
+    a, b = (ns3.run(vm.Scenario.from_toml(text), rtts=False) for _ in range(2))
+    np.testing.assert_array_equal(a.extra["throughput_runs"], b.extra["throughput_runs"])
+    assert np.ptp(a.extra["throughput_runs"], axis=0).max() > 0
+
+
+def test_ecn_marks_instead_of_dropping() -> None:
+    queue = 'queue = { discipline = "red", min_threshold = 5, max_threshold = 15, ecn = %s }\n'
+    text = LINK.replace("20 pkt", "60 pkt")
+    dropped, marked = (
+        ns3.run(vm.Scenario.from_toml(text + queue % ecn + NEWRENO + RUN))
+        for ecn in ("false", "true")
+    )
+    assert dropped.retransmits[0] > marked.retransmits[0]
+
+
+@pytest.mark.parametrize(("k", "n_rate", "n_delay"), [(1, 1, 3), (2, 2, 2), (1, 3, 1)])
+def test_figure_2_serves_the_classes_as_k_to_1_a_flow(k: int, n_rate: int, n_delay: int) -> None:
+    """`podlesny` (6), (7), while both queues are backlogged: greedy flows in both classes."""
+    queue = f'queue = {{ discipline = "rd", k = {k}, delay_buffer = "50 %" }}\n'
+    flows = NEWRENO.replace("rtt", f'name = "r"\ncount = {n_rate}\nrtt')
+    flows += NEWRENO.replace("rtt", f'name = "d"\nclass = "delay"\ncount = {n_delay}\nrtt')
+    run = '[run]\nduration = "60 s"\nwarmup = "20 s"\nstart_jitter = "1 s"\n'
+    s = vm.Scenario.from_toml(LINK.replace("20 pkt", "400 pkt") + queue + flows + run)
+    p = ns3.run(s, rtts=False)
+    assert p.utilization[0] > 0.99
+    assert p.ratios["r/d"] == pytest.approx(k, rel=0.03)
+
+
+def test_a_run_over_time_is_a_trace() -> None:
+    s = vm.Scenario.from_toml(LINK + VEGAS + NEWRENO + RUN)
+    trace = ns2_trace.record(s, 0.5, engine="ns3")
+    late = trace.edges[1:] > 10 + 1e-6
+    measured = ns3.run(s)
+    np.testing.assert_array_equal(trace.get("acks")[late].sum(axis=0), measured.acks)

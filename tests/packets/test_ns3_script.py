@@ -1,0 +1,105 @@
+"""What the ns-3 program is given: numbers only, and what it cannot do is said in one line."""
+
+import re
+
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.packets import ns3, ns3_build, ns3_script
+
+TEXT = """
+name = "system(\\"rm\\"); $(id)"
+packet_size = "500 B"
+[[link]]
+name = "a; b"
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[link]]
+name = "'c'"
+capacity = "500 pkt/s"
+buffer = "30 pkt"
+queue = { discipline = "rd" }
+[[flow]]
+name = "$(touch x) \\\\n"
+law = "vegas"
+rtt = "80 ms"
+[[flow]]
+law = "newreno"
+count = 2
+rtt = "80 ms"
+direction = "reverse"
+[run]
+duration = "20 s"
+warmup = "10 s"
+start_jitter = "1 s"
+"""
+ONE = """
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+%s
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+%s
+"""
+
+
+def test_numbers_only_whatever_the_names() -> None:
+    text = ns3_script.script(vm.Scenario.from_toml(TEXT), interval=1.0)
+    for line in text.splitlines():
+        assert re.fullmatch(r"(run|link|flow)( -?[\d.e+-]+)+", line), line
+    kinds = [line.split()[0] for line in text.splitlines()]
+    assert kinds == ["run"] + ["link"] * 4 + ["flow"] * 3
+
+
+def test_legs_hold_what_is_left_of_the_round_trip() -> None:
+    s = vm.Scenario.from_toml(ONE % ('delay = "5 ms"', 'access = "2160 pkt/s"'))
+    leg = float(ns3_script.script(s, interval=1.0).splitlines()[3].split()[5])
+    # data of 500 B and an ACK of 42 B over one link and two access links
+    transmission = (542 / 500) * (1 / 1080 + 2 / 2160)
+    assert 4 * leg == pytest.approx(0.08 - 2 * 0.005 - transmission, abs=1e-12)
+
+
+def test_seeds_are_of_the_run() -> None:
+    s = vm.Scenario.from_toml(TEXT)
+    first, again, second = (ns3_script.script(s, n, interval=1.0) for n in (0, 0, 1))
+    assert first == again
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("link", "flow", "field"),
+    [
+        ("", "law = 'tahoe'", r"flow\[0\].law"),
+        ("drops = [{ flow = 'vegas', packets = [3] }]", "", r"link\[0\].drops"),
+        ("", "alpha = 1.5", r"flow\[0\].alpha"),
+        ("", "decrease = 0.6", r"flow\[0\].decrease"),
+        ("", "over_estimate = '0 s'", r"flow\[0\].over_estimate"),
+        ("", "delay_noise = '1 ms'", r"flow\[0\].delay_noise"),
+        ("", "size = '20 pkt'\narrivals = { poisson = '5 1/s' }", r"flow\[0\].arrivals"),
+        ("", "packet_size = '42 B'", r"packet_size"),
+        ("", "max_window = 9e6", r"flow\[0\].max_window"),
+        ("queue = { discipline = 'rd', delay_buffer = 0.01 }", "", r"link\[0\].buffer"),
+    ],
+)
+def test_what_ns3_cannot_do(link: str, flow: str, field: str) -> None:
+    text = ONE % (link, flow)
+    if "tahoe" in flow:
+        text = text.replace('law = "vegas"\n', "")
+    with pytest.raises(vm.FieldError, match=f"^{field}") as raised:
+        ns3.run(vm.Scenario.from_toml(text))
+    assert "\n" not in str(raised.value)
+
+
+def test_links_in_another_order_than_the_files() -> None:
+    path = """path = ["'c'", "a; b"]\n"""
+    with pytest.raises(vm.FieldError, match=r"^flow\.path"):
+        ns3.run(vm.Scenario.from_toml(TEXT.replace('law = "vegas"\n', f'law = "vegas"\n{path}')))
+
+
+def test_without_ns3_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ns3_build, "find", lambda: None)
+    with pytest.raises(ns3.EngineMissing, match=r"^ns-3 is not installed: apt-get install"):
+        ns3.run(vm.Scenario.from_toml(ONE % ("", "")))
