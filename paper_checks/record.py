@@ -16,7 +16,6 @@ import numpy as np
 
 from paper_checks import PAPERS, records
 from paper_checks.checks import judge
-from paper_checks.models import families
 from paper_checks.runs import FILE, Floats, Runs
 from paper_checks.scenes import matching
 from vegasmodel import console
@@ -31,9 +30,6 @@ def store(again: bool = False) -> None:
         for record in records(paper):
             judge(paper, record, runs)
         sys.stderr.write(f"{paper}: {len(runs.used)} runs so far\n")
-    for scenarios in families().values():
-        for scenario in scenarios:
-            runs(scenario)
     runs.save()
     sys.stderr.write(f"wrote {FILE.name}\n")
 

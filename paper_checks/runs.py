@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.files import whole
 from vegasmodel.metrics import jain
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -122,7 +123,8 @@ class Runs:
 
 def _write(runs: dict[str, Any]) -> None:
     entries = ",\n".join(f'"{key}": {json.dumps(runs[key])}' for key in sorted(runs))
-    FILE.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
+    with whole(FILE) as part:
+        part.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
 
 
 def _run(scenario: Scenario, rtts: bool | None = None) -> Prediction:

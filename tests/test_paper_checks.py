@@ -37,6 +37,7 @@ NAMED = {
         *(f"equation {n}" for n in range(1, 12)),
         *(f"figure {n}" for n in ("2", "3a", "3b", "3c", "4a", "4b", "4c", "5", "6", "7")),
         *(f"figure {n}" for n in ("8a", "8b", "8c")),
+        *(f"figure {n} with noise" for n in ("3a", "3b", "3c", "4a", "4b", "4c", "5", "7", "8a")),
         *("section 3.1.1", "section 3.1.2", "section 3.1.3", "section 3.2.1", "section 4.1"),
     ],
     "evaluation": [
@@ -44,7 +45,7 @@ NAMED = {
         *(f"figure {n}" for n in ("1", "2a", "2b", "3a", "3b", "4a", "4b", "5", "6a", "6b", "6c")),
         *(f"figure {n}" for n in (7, 8)),
         *(f"section {n}" for n in ("2.4", "3.1.1", "3.1.3", "3.2.2", "3.2.3", "3.2.3.1")),
-        *(f"section {n}" for n in ("3.2.3.2", "3.3.2.1", "3.3.2.2")),
+        *(f"section {n}" for n in ("3.2.3.2", "3.3.2.1", "3.3.2.2", "3.3.3")),
     ],
     "devendictis": [
         *(f"equation {n}" for n in range(1, 18)),
@@ -57,7 +58,8 @@ NAMED = {
     ],
     "podlesny": [
         *(f"equation {n}" for n in range(1, 8)),
-        *(f"figure {n}" for n in ("1", "2", "3", "4a", "4b", "5a", "5b", *range(6, 13))),
+        *(f"figure {n}" for n in ("1", "2", "3", *(f"{n}{a}" for n in range(4, 10) for a in "ab"))),
+        *(f"figure {n}" for n in ("10a", "10b", "10c", "10d", "10e", "11", "12")),
         *(f"section IV-{letter}" for letter in "ACDEFGH"),
         *("section II-B", "section III", "section V"),
     ],

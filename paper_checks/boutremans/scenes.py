@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from functools import cache
 from pathlib import Path
 
 from vegasmodel.scenario import Scenario, load
 
-__all__ = ["CAPACITY", "SOURCES", "joining"]
+__all__ = ["CAPACITY", "NOISE", "SOURCES", "joining"]
 
 CAPACITY = 125.0  # pkt/s: 1 Mbit/s of 1000 B, a size that the paper does not state
 SOURCES = (10, 20, 40)
+LOAD = 0.9
+# s, standard deviation of the random part of the delay: the number in an M/M/1 queue has the
+# variance rho/(1 - rho)^2 = 90 packets^2, and each packet takes 1/c
+NOISE = math.sqrt(LOAD) / (1 - LOAD) / CAPACITY
 
 
 @cache
-def joining(n: int, alpha: float, beta: float, known: bool = False) -> Scenario:
-    """``known``: every source knows its propagation delay, so that no x_i is above 0."""
+def joining(
+    n: int,
+    alpha: float,
+    beta: float,
+    known: bool = False,
+    noise: bool = False,
+    until: float = 120.0,
+) -> Scenario:
+    """``known``: every source knows its propagation delay, so that no x_i is above 0.
+
+    ``noise``: with the random part of the delay.  ``until``: the end, s.
+    """
     base = load(Path(__file__).with_name("arrivals20.toml"))
     flow = dataclasses.replace(
         base.flows[0],
@@ -24,7 +39,10 @@ def joining(n: int, alpha: float, beta: float, known: bool = False) -> Scenario:
         alpha=alpha,
         beta=beta,
         over_estimate=0.0 if known else "measured",
+        delay_noise=NOISE if noise else 0.0,
     )
     # the last of 40 sources joins at 78 s
-    run = dataclasses.replace(base.run, warmup=90.0)
-    return dataclasses.replace(base, name="boutremans", flows=(flow,), run=run)
+    run = dataclasses.replace(base.run, duration=until, warmup=min(90.0, until - 1.0))
+    name = f"boutremans-{n}-sources-{alpha:g}-{beta:g}"
+    name += f"{'-known' * known}{'-noise' * noise}{f'-until-{until:g}-s' * (until != 120.0)}"
+    return dataclasses.replace(base, name=name, flows=(flow,), run=run)

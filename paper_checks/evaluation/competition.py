@@ -116,6 +116,13 @@ def _figure_7() -> list[Record]:
             simulated(modified, ratio, 1.0, 0.1),
             note=f"Section 3.3.3, buffer 15: 'not biased'. {SOURCE} {NO_PICTURE}",
         ),
+        Record(
+            "section 3.3.3, alpha 3, beta 6: SACK over Vegas",
+            "claim",
+            1.0,
+            simulated(pair("sack", "vegas", buffer=15.0, thresholds=(3.0, 6.0)), ratio, 1.0, 0.1),
+            note=f"Buffer 15, 'the same conclusion', whose result is not shown. {SOURCE}",
+        ),
     ]
 
 

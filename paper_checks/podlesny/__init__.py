@@ -1,5 +1,5 @@
 """``podlesny``: NewReno and Vegas with RD network services.  Equations, then experiments."""
 
-from paper_checks.podlesny import equations, experiments
+from paper_checks.podlesny import changes, equations, experiments, traffic
 
-RECORDS = (*equations.RECORDS, *experiments.RECORDS)
+RECORDS = (*equations.RECORDS, *experiments.RECORDS, *traffic.RECORDS, *changes.RECORDS)

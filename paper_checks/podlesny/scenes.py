@@ -27,7 +27,8 @@ def figure_1(rtt: float) -> Scenario:
     """One NewReno and one Vegas flow, no RD."""
     base = load(FOLDER / "figure1.toml")
     flows = tuple(dataclasses.replace(f, rtt=rtt) for f in base.flows)
-    return dataclasses.replace(base, flows=flows)
+    name = f"podlesny-figure-1-{1e3 * rtt:g}-ms"
+    return dataclasses.replace(base, name=name, flows=flows)
 
 
 @cache
@@ -37,7 +38,8 @@ def windowed(window: float) -> Scenario:
     link = dataclasses.replace(base.links[0], buffer=1000.0)
     flow = dataclasses.replace(base.flows[0], max_window=window)
     run = dataclasses.replace(base.run, warmup=20.0, runs=1, ns2_defaults="papers")
-    return dataclasses.replace(base, links=(link,), flows=(flow,), run=run)
+    name = f"podlesny-window-{window:g}"
+    return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
 
 
 @cache

@@ -28,4 +28,6 @@ def two(x2: float, alpha: float = 1.0, beta: float = 3.0, warmup: float = 0.01) 
     base = load(Path(__file__).with_name("two.toml"))
     flows = tuple(dataclasses.replace(f, alpha=float(alpha), beta=float(beta)) for f in base.flows)
     run = dataclasses.replace(base.run, warmup=warmup)
-    return link_by_link(dataclasses.replace(base, flows=flows, run=run), (SHORT, x2 * 1e-3))
+    name = f"tsang-vegas-{alpha:g}-{beta:g}-x2-{x2:g}-ms-from-{warmup:g}-s"
+    base = dataclasses.replace(base, name=name, flows=flows, run=run)
+    return link_by_link(base, (SHORT, x2 * 1e-3))

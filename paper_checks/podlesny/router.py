@@ -1,0 +1,184 @@
+"""Scenarios of ``podlesny`` section IV: the RD router, or DropTail or RED/ECN in its place.
+
+ns-2 has no RD queue.  Two CBQ classes with weighted round robin stand for it: shares follow the
+number of lasting flows (not of Web flows), and what one class leaves goes to the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from vegasmodel.disciplines import Queue
+from vegasmodel.scenario import (
+    DropTail,
+    Flow,
+    Link,
+    Pareto,
+    ParetoArrivals,
+    Poisson,
+    Red,
+    Scenario,
+    Uniform,
+    load,
+)
+
+__all__ = ["QUEUES", "SCALE", "Discipline", "Web", "dumbbell", "parking_lot", "sudden"]
+
+FOLDER = Path(__file__).parent
+SCALE = 0.2  # of the paper's flows, capacity and buffers
+N = 20  # flows of a class: 100
+PACKET = 8000.0  # bits
+BUFFER_TIME = 0.25  # s of the link
+SHORT, LONG = 0.020, 0.300  # s, propagation there and back
+
+Discipline = Literal["rd", "droptail", "red"]
+QUEUES: tuple[Discipline, ...] = ("droptail", "red", "rd")
+
+
+@dataclasses.dataclass(frozen=True)
+class Web:
+    """Short flows of both classes together: ``rate`` a second, ``size`` packets on average."""
+
+    rate: float
+    size: float = 30.0
+    bursty: bool = False  # Pareto times between arrivals in place of exponential ones
+
+
+def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
+    if kind == "rd":
+        return base
+    if kind == "droptail":
+        return DropTail()
+    # What ns-2's RED chooses where nothing is set: thresholds for a target delay of 5 ms, a weight
+    # of one packet's time constant, probabilities that go on to 1 above the upper threshold.
+    low = max(5.0, 0.005 * capacity / 2)
+    return Red(
+        min_threshold=low,
+        max_threshold=3 * low,
+        max_probability=0.1,
+        weight=1 - math.exp(-1 / capacity),
+        ecn=True,
+        gentle=True,
+    )
+
+
+def _with_rtts(flow: Flow, capacity: float, low: float, high: float) -> Flow:
+    """Propagation between ``low`` and ``high``; access links of twice the bottleneck."""
+    sending = 1.04 * (1 / capacity + 2 / (2 * capacity))
+    rtt = Uniform(low + sending, high + sending) if high > low else low + sending
+    return dataclasses.replace(flow, rtt=rtt, access=2 * capacity)
+
+
+def _back(flow: Flow) -> Flow:
+    return dataclasses.replace(flow, name=f"{flow.law} back", direction="reverse")
+
+
+def _web(flow: Flow, web: Web, capacity: float) -> Flow:
+    rate = web.rate / 2
+    arrivals = ParetoArrivals(rate=rate, shape=1.1) if web.bursty else Poisson(rate=rate)
+    size = Pareto(mean=web.size, shape=1.3)
+    short = dataclasses.replace(
+        flow, name=f"{flow.law} web", count=1, size=size, arrivals=arrivals, max_window=1000.0
+    )
+    return _with_rtts(short, capacity, 0.1, 0.1)
+
+
+def _bottleneck(base: Link, kind: Discipline, capacity: float) -> Link:
+    buffer = float(int(BUFFER_TIME * capacity))
+    queue = _queue(kind, capacity, base.queue)
+    return dataclasses.replace(base, capacity=capacity, buffer=buffer, queue=queue)
+
+
+@cache
+def dumbbell(
+    n_rate: int = N,
+    n_delay: int = N,
+    *,
+    kind: Discipline = "rd",
+    mbit: float = 20.0,
+    longest: float = LONG,
+    web: Web | None = None,
+    masked: tuple[int, int] = (0, 0),
+) -> Scenario:
+    """Figure 3: ``n_rate`` NewReno and ``n_delay`` Vegas flows each way, and short flows.
+
+    ``masked``: so many NewReno flows marked as Vegas, and Vegas flows marked as NewReno.
+    """
+    base = load(FOLDER / "dumbbell.toml")
+    capacity = mbit * 1e6 / PACKET
+    newreno, vegas = (_with_rtts(flow, capacity, SHORT, longest) for flow in base.flows)
+    flows = [
+        dataclasses.replace(newreno, count=n_rate - masked[0]),
+        dataclasses.replace(vegas, count=n_delay - masked[1]),
+    ]
+    if masked[0]:
+        flows.append(
+            dataclasses.replace(newreno, name="masked newreno", count=masked[0], service="delay")
+        )
+    if masked[1]:
+        flows.append(
+            dataclasses.replace(vegas, name="masked vegas", count=masked[1], service="rate")
+        )
+    flows += [
+        dataclasses.replace(_back(newreno), count=n_rate),
+        dataclasses.replace(_back(vegas), count=n_delay),
+    ]
+    name = f"podlesny-{kind}-{n_rate}-newreno-{n_delay}-vegas-{mbit:g}-Mbit-{1e3 * longest:g}-ms"
+    if web is not None:
+        flows += [_web(flow, web, capacity) for flow in (newreno, vegas)]
+        name += f"-web-{web.rate:g}-of-{web.size:g}{'-bursty' if web.bursty else ''}"
+    if any(masked):
+        name += f"-masked-{masked[0]}-{masked[1]}"
+    link = _bottleneck(base.links[0], kind, capacity)
+    return dataclasses.replace(base, name=name, links=(link,), flows=tuple(flows))
+
+
+@cache
+def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
+    """Section IV-G from its 60th second on: one way, 20 NewReno flows, 4 Vegas flows, 20 from 20 s.
+
+    Counted from ``begin`` to ``end``, at most 40 s; there the NewReno flows leave.
+    """
+    base = dumbbell(kind=kind)
+    newreno, vegas = base.flows[:2]
+    few = round(0.2 * N)
+    flows = [newreno, dataclasses.replace(vegas, count=few)]
+    if end > 20.0:
+        late = dataclasses.replace(vegas, name="late vegas", count=N - few, start=20.0)
+        flows.append(late)
+    run = dataclasses.replace(base.run, duration=end, warmup=begin, runs=3)
+    name = f"podlesny-{kind}-sudden-{begin:g}-to-{end:g}-s"
+    return dataclasses.replace(base, name=name, flows=tuple(flows), run=run)
+
+
+@cache
+def parking_lot(kind: Discipline) -> Scenario:
+    """Section IV-H and figure 11: five bottlenecks, flows over all of them and over each alone."""
+    base = load(FOLDER / "dumbbell.toml")
+    capacity = SCALE * 100e6 / PACKET
+    delay = 5e-3
+    links = tuple(
+        dataclasses.replace(_bottleneck(base.links[0], kind, capacity), name=f"L{i}", delay=delay)
+        for i in range(1, 6)
+    )
+    sending = 1.04 / capacity
+    kinds = [dataclasses.replace(flow, count=round(20 * SCALE)) for flow in base.flows]
+    flows = []
+    for flow in kinds:
+        through = _with_rtts(flow, capacity, 0.060, 0.300)
+        assert isinstance(through.rtt, Uniform)
+        long = Uniform(through.rtt.low + 4 * sending, through.rtt.high + 4 * sending)
+        through = dataclasses.replace(through, rtt=long)
+        flows += [dataclasses.replace(through, name=f"{flow.law} A"), _back(through)]
+        for link in links:
+            alone = _with_rtts(flow, capacity, 0.060, 0.300)
+            flows.append(
+                dataclasses.replace(alone, name=f"{flow.law} {link.name}", path=(link.name,))
+            )
+    run = dataclasses.replace(base.run, runs=3)
+    name = f"podlesny-{kind}-parking-lot"
+    return dataclasses.replace(base, name=name, links=links, flows=tuple(flows), run=run)

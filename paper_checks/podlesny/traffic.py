@@ -1,0 +1,270 @@
+"""Experiments C to F of ``podlesny``: short flows, capacity, round-trip times, bursts, by ns-2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from paper_checks.checks import Found, Record
+from paper_checks.podlesny.experiments import (
+    NO_PICTURE,
+    ROUTER,
+    SPREAD,
+    curve,
+    index,
+    loss,
+)
+from paper_checks.podlesny.router import Web, dumbbell
+from paper_checks.runs import Runs
+from paper_checks.spread import averaged
+from vegasmodel.scenario import Scenario
+
+WEBS = (1, 50, 100, 200, 300)  # short flows a second, at full scale
+MBITS = (10, 30, 100, 300)  # at full scale; 1 Gbit/s takes minutes of CPU and is left out
+LONGEST = (0.03, 0.1, 0.2, 0.3, 1.0)  # s
+BURSTS = (50, 100)  # short flows a second, at full scale
+# Size in packets and flows a second: printed index
+BURST_INDEX = {(30.0, 50): 0.9, (30.0, 200): 0.69, (100.0, 50): 0.86, (100.0, 200): 0.67}
+FIFTH = 0.2
+
+
+def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
+    return averaged(index(runs, scenario), printed, unit)
+
+
+def _range(
+    axis: Sequence[float], scenarios: Sequence[Scenario], printed: Sequence[float], runs: Runs
+) -> Found:
+    """Least and largest index over the scenarios, those whose means are least and largest."""
+    values = np.array([index(runs, s) for s in scenarios])
+    ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
+    return averaged(values[ends].T, printed, 0.01, curve(runs, axis, scenarios))
+
+
+def _rises(axis: Sequence[float], scenarios: Sequence[Scenario], runs: Runs) -> Found:
+    losses = [loss(runs, s, "vegas") for s in scenarios]
+    return Found(bool(np.all(np.diff(losses) > 0)), detail=curve(runs, axis, scenarios))
+
+
+def _steady(
+    axis: Sequence[float], scenarios: Sequence[Scenario], printed: Sequence[float], runs: Runs
+) -> Found:
+    """Largest over least index of the means, against that of the print."""
+    values = [float(index(runs, s).mean()) for s in scenarios]
+    part = max(values) / min(values)
+    return Found(
+        part <= printed[1] / printed[0],
+        detail=f"Largest over least index {part:.3f}, in the print {printed[1] / printed[0]:.3f}. "
+        f"{curve(runs, axis, scenarios)}",
+    )
+
+
+def _starves(runs: Runs) -> Found:
+    """Vegas at 10 Mbit/s, at full scale and at a fifth, beside the next capacity."""
+    narrowest, next_one = (float(index(runs, s).mean()) for s in capacities()[:2])
+    full = float(index(runs, narrow()).mean())
+    return Found(
+        max(narrowest, full) < min(1.0, next_one),
+        detail=f"Index {full:.2f} at full scale, {narrowest:.2f} at a fifth; {next_one:.2f} at 30 "
+        "Mbit/s.",
+    )
+
+
+def webs() -> list[Scenario]:
+    """Experiment C."""
+    return [dumbbell(web=Web(FIFTH * rate)) for rate in WEBS]
+
+
+def capacities() -> list[Scenario]:
+    """Experiment D."""
+    return [dumbbell(mbit=FIFTH * mbit, web=Web(FIFTH * 50)) for mbit in MBITS]
+
+
+def narrow() -> Scenario:
+    """Experiment D at 10 Mbit/s at full scale: a D queue of 31 packets for 100 flows."""
+    return dumbbell(100, 100, mbit=10.0, web=Web(50.0))
+
+
+def round_trips() -> list[Scenario]:
+    """Experiment E."""
+    return [dumbbell(longest=longest, web=Web(FIFTH * 50)) for longest in LONGEST]
+
+
+def bursts(size: float) -> list[Scenario]:
+    """Experiment F."""
+    return [dumbbell(web=Web(FIFTH * rate, size, bursty=True)) for rate in BURSTS]
+
+
+WEB = (
+    "Short flows: half of each class, not counted by the router; the index is of the lasting flows."
+)
+
+
+def web_traffic() -> list[Record]:
+    """Experiment C, figure 6."""
+    return [
+        Record(
+            "section IV-C, index with Web traffic",
+            "claim",
+            [0.75, 0.96],
+            partial(_range, WEBS, webs(), (0.75, 0.96)),
+            note=f"Least and largest over 1 to 300 flows/s. {ROUTER} {WEB} {SPREAD}",
+        ),
+        Record(
+            "figure 6a, robust to the dynamics of Web traffic",
+            "figure",
+            True,
+            partial(_steady, WEBS, webs(), (0.75, 0.96)),
+            note=f"The index varies by no larger a factor than printed. {ROUTER} {WEB} "
+            f"{NO_PICTURE}",
+        ),
+        Record(
+            "figure 6b, Vegas's loss grows with the intensity of Web traffic",
+            "figure",
+            True,
+            partial(_rises, WEBS, webs()),
+            note=f"At 1, 50, 100, 200 and 300 flows/s. {ROUTER} {WEB} {NO_PICTURE}",
+        ),
+    ]
+
+
+def _falls(runs: Runs) -> Found:
+    losses = [loss(runs, s, "vegas") for s in capacities()]
+    return Found(bool(np.all(np.diff(losses) < 0)), detail=curve(runs, MBITS, capacities()))
+
+
+def capacity() -> list[Record]:
+    """Experiment D, figure 7."""
+    wide = capacities()[1:]
+    full = ROUTER.replace("at a fifth of the scale (flows, capacity, buffers)", "at full scale")
+    return [
+        Record(
+            "section IV-D, index from above 10 Mbit/s to 1 Gbit/s",
+            "claim",
+            [0.72, 0.88],
+            partial(_range, MBITS[1:], wide, (0.72, 0.88)),
+            note=f"Least and largest of 30, 100 and 300 Mbit/s. {ROUTER} {WEB} {SPREAD}",
+        ),
+        Record(
+            "section IV-D, index at 10 Mbit/s",
+            "claim",
+            0.61,
+            partial(_at, narrow(), 0.61, 0.01),
+            note=f"{full} {WEB} {SPREAD}",
+        ),
+        Record(
+            "section IV-D, Vegas's loss at 10 Mbit/s, percent",
+            "claim",
+            28,
+            lambda runs: loss(runs, narrow(), "vegas"),
+            tolerance=0.5,
+            note=f"{full} {WEB} Tolerance: rounding of the print.",
+        ),
+        Record(
+            "figure 7a, Vegas's throughput drops at 10 Mbit/s",
+            "figure",
+            True,
+            _starves,
+            note=f"Index under 1 and under that at 30 Mbit/s. {ROUTER} {WEB} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 7b, Vegas's loss falls as the capacity grows",
+            "figure",
+            True,
+            _falls,
+            note=f"10 to 300 Mbit/s. {ROUTER} {WEB} {NO_PICTURE}",
+        ),
+    ]
+
+
+def _turns(runs: Runs) -> Found:
+    """Loss at the shortest, 200 ms and the longest."""
+    scenarios = round_trips()
+    found = [loss(runs, scenarios[k], "vegas") for k in (0, 2, 4)]
+    return Found(found, detail=curve(runs, LONGEST, scenarios))
+
+
+def _low(runs: Runs) -> Found:
+    worst = max(loss(runs, s, "vegas") for s in round_trips())
+    return Found(worst < 1.0, detail=f"At most {worst:.2f} %.")
+
+
+def _non_monotonic(runs: Runs) -> Found:
+    steps = np.sign(np.diff([loss(runs, s, "vegas") for s in round_trips()]))
+    return Found(bool(steps[0] < 0 < steps[-1]), detail=curve(runs, LONGEST, round_trips()))
+
+
+def delays() -> list[Record]:
+    """Experiment E, figure 8."""
+    return [
+        Record(
+            "section IV-E, index over maximum RTTs of 30 ms to 1 s",
+            "claim",
+            [0.83, 0.87],
+            partial(_range, LONGEST, round_trips(), (0.83, 0.87)),
+            note=f"Least and largest of 30, 100, 200, 300 ms and 1 s. {ROUTER} {WEB} {SPREAD}",
+        ),
+        Record(
+            "section IV-E, Vegas's loss at 20, 200 and 1000 ms, percent",
+            "claim",
+            [0.29, 0.01, 0.11],
+            _turns,
+            tolerance=0.005,
+            note="At maximum RTTs of 30 (the axis begins there, not at 20), 200 and 1000 ms. "
+            f"{ROUTER} {WEB} Tolerance: rounding of the print.",
+        ),
+        Record(
+            "section IV-E, Vegas's loss well below 1 %",
+            "claim",
+            True,
+            _low,
+            note=f"At each of the five. {ROUTER} {WEB}",
+        ),
+        Record(
+            "figure 8a, very robust over the round-trip times",
+            "figure",
+            True,
+            partial(_steady, LONGEST, round_trips(), (0.83, 0.87)),
+            note=f"The index varies by no larger a factor than printed. {ROUTER} {WEB} "
+            f"{NO_PICTURE}",
+        ),
+        Record(
+            "figure 8b, Vegas's loss falls and then grows",
+            "figure",
+            True,
+            _non_monotonic,
+            note=f"Over the maximum RTT: the first step down, the last up. {ROUTER} {NO_PICTURE}",
+        ),
+    ]
+
+
+def burstiness() -> list[Record]:
+    """Experiment F, figure 9."""
+    found = []
+    for letter, size in (("a", 30.0), ("b", 100.0)):
+        found += [
+            Record(
+                f"section IV-F, index at {rate} flows/s of {size:g} KB",
+                "claim",
+                BURST_INDEX[size, rate],
+                partial(_at, bursts(size)[BURSTS.index(rate)], BURST_INDEX[size, rate], 0.01),
+                note=f"Pareto arrivals, shape 1.1. {ROUTER} {WEB} {SPREAD}",
+            )
+            for rate in (BURSTS[0], BURSTS[-1])
+            if (size, rate) in BURST_INDEX
+        ]
+        found.append(
+            Record(
+                f"figure 9{letter}, Vegas's loss grows with the short flows of {size:g} KB",
+                "figure",
+                True,
+                partial(_rises, BURSTS, bursts(size)),
+                note=f"At {', '.join(map(str, BURSTS))} flows/s. {ROUTER} {WEB} {NO_PICTURE}",
+            )
+        )
+    return found
+
+
+RECORDS = (*web_traffic(), *capacity(), *delays(), *burstiness())

