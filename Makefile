@@ -30,11 +30,17 @@ bench: setup  ## timings as ratios against named rivals, and accuracy campaigns
 paper: setup  ## the papers' equations, tables, figures and claims, each with a verdict
 	-$(BIN)/vegasmodel paper
 
-lock:  ## make requirements.lock again from pyproject.toml
+notebooks: setup  ## execute all notebooks; pages in out/notebooks/
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements-notebooks.lock
+	$(BIN)/python scripts/notebooks.py
+
+lock:  ## make the requirements*.lock again from pyproject.toml
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate -o requirements.lock
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra notebooks --constraint requirements.lock --universal \
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements-notebooks.lock
 
 clean:  ## remove what was built
 	rm -rf .venv out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo test lint bench paper lock clean
+.PHONY: help setup demo test lint bench paper notebooks lock clean

@@ -17,6 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 from numpy.typing import ArrayLike
 
 from vegasmodel.files import whole
@@ -141,6 +142,8 @@ def curves(
         ax.plot(xs, ys, MARKERS[i % len(MARKERS)], color=color, label=plain(name), markersize=5)
     if log:
         ax.set_yscale("log")
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.3, 0.5)))
     ax.set(xlabel=x, ylabel=y)
     ax.set_title(plain(title), loc="left")
     tidy(ax)

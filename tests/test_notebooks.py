@@ -1,0 +1,118 @@
+"""The notebooks' cells run, at both ends of every slider; without Jupyter, so that it is cheap.
+
+``make notebooks`` runs them in Jupyter itself.
+"""
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+import vegasmodel as vm
+from vegasmodel import comparison
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+ALLOWED = {"vegasmodel", "numpy", "dataclasses", "IPython", "ipywidgets"}
+
+
+def code(path: Path) -> list[str]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def ends(choice: Any) -> list[Any]:
+    """First and last value that ipywidgets would offer for an abbreviation of ``interact``."""
+    if isinstance(choice, tuple):
+        low, high = choice[:2]
+        step = choice[2] if len(choice) > 2 else (1 if isinstance(high, int) else 0.1)
+        return [low, low + type(high)((high - low) / step + 1e-9) * step]
+    options = list(choice)
+    return [options[0], options[-1]]
+
+
+class Shown:
+    """Stands for IPython.display and ipywidgets; counts what a reader would see."""
+
+    def __init__(self) -> None:
+        self.figures = 0
+        self.drawing = True
+
+    def display(self, *things: Any) -> None:
+        for thing in things:
+            if isinstance(thing, Figure) and self.drawing:
+                assert thing._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+                self.figures += 1
+
+    def interact(self, function: Any, **choices: Any) -> None:
+        self.display(function())
+        self.drawing = False  # costs most of the time
+        for name, choice in choices.items():
+            for value in ends(choice):
+                function(**{name: value})
+        self.drawing = True
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    def none_stored(scenario: vm.Scenario, engine: str = "ns2") -> None:
+        pytest.fail(f"no stored run of {scenario.name!r}: vegasmodel.packets.reference makes one")
+
+    monkeypatch.setattr(comparison, "run_engine", none_stored)
+    shown = Shown()
+    package, front, widgets = (ModuleType(n) for n in ("IPython", "IPython.display", "ipywidgets"))
+    package.version_info = (9, 0)  # type: ignore[attr-defined]  # matplotlib asks
+    front.display, front.Markdown = shown.display, str  # type: ignore[attr-defined]
+    widgets.interact = shown.interact  # type: ignore[attr-defined]
+    for module in (package, front, widgets):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return shown
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_cells_run_at_both_ends_of_every_slider(path: Path, shown: Shown) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in code(path):
+        tree = ast.parse(cell)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, path.name, "exec"), names)  # noqa: S102 - our own notebooks
+        if isinstance(last, ast.Expr):  # Jupyter displays a cell's last value
+            shown.display(eval(compile(ast.Expression(last.value), path.name, "eval"), names))  # noqa: S307
+    assert shown.figures > 1
+
+
+def test_there_are_notebooks_and_the_readme_lists_them() -> None:
+    listed = re.findall(r"`notebooks/(\w+\.ipynb)`", (FOLDER.parent / "README.md").read_text())
+    assert listed == [path.name for path in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_stored_without_outputs(path: Path) -> None:
+    """Strip one with: .venv/bin/jupyter nbconvert --clear-output --inplace notebooks/NAME.ipynb"""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_use_public_names_only(path: Path) -> None:
+    for cell in code(path):
+        for node in ast.walk(ast.parse(cell)):
+            if isinstance(node, ast.ImportFrom):
+                assert str(node.module).split(".")[0] in ALLOWED - {"vegasmodel"}
+            elif isinstance(node, ast.Import):
+                assert {alias.name for alias in node.names} <= ALLOWED
+            elif isinstance(node, ast.Attribute):
+                assert not node.attr.startswith("_")
+
+
+def test_a_figure_shows_itself_in_a_notebook() -> None:
+    fig = vm.plots.figure()
+    assert fig._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
