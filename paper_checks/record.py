@@ -1,9 +1,8 @@
 """Reference runs: ``python -m paper_checks.record [--again]`` and ``... record KEY ITEM ...``.
 
-Alone it runs ns-2 for every record and every family of ``paper_checks.models`` and stores the
-results; runs that are stored already stay, unless ``--again``; runs that nothing uses go.  With a
-paper's key and items it simulates those items' scenarios anew, stores nothing, and prints what was
-measured and the verdicts.
+Alone it runs ns-2 for every record and stores the results; runs that are stored already stay,
+unless ``--again``; runs that no record uses go.  With a paper's key and items it simulates those
+items' scenarios anew, stores nothing, and prints what was measured and the verdicts.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
             store(again=options.again)
         else:
             measure(options.key, options.item)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # an unknown item; ns-2 missing or failed
         sys.stderr.write(f"{error}\n")
         return 2
     return 0
