@@ -114,7 +114,7 @@ def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
 
 
 def test_features_it_lacks_are_named() -> None:
-    short = Flow("reno", 0.1, arrivals=Poisson(5.0), size=30.0)
+    short = Flow("reno", 0.1, arrivals=Poisson(5000.0), size=30.0)
     many = Scenario((Link(100.0),), (short,))
     out = answer(many)
     assert not out.applicable

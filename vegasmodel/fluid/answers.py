@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fluid.rounds import Totals, run
+from vegasmodel.fluid.rounds_flows import MAX_ARRIVALS
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
@@ -24,15 +25,20 @@ STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
 
 def obstacle(scenario: Scenario) -> str | None:
     """Why the engine cannot answer, or None."""
-    for group in scenario.flows:
-        if group.arrivals != "once" or not isinstance(group.size, float):
-            return f"no short flows that arrive at random: {group.name}"
+    for member in scenario.members:
+        group = member.flow
         if len({link.name for link in scenario.path(group)}) < len(scenario.path(group)):
             return f"a path crosses each link once: {group.name}"
+        if not isinstance(group.arrivals, str):
+            expected = group.arrivals.rate * (member.stop - member.start)
+            if expected > MAX_ARRIVALS:
+                return f"at most {MAX_ARRIVALS} short flows: {group.name} has {expected:.3g}"
     return None
 
 
-def _assumptions(scenario: Scenario, spread: float, runs: int) -> tuple[Assumption, ...]:
+def _assumptions(
+    scenario: Scenario, spread: float, runs: int, acks_lost: float
+) -> tuple[Assumption, ...]:
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
     noisy = [g.name for g in groups if g.delay_noise > 0]
@@ -48,6 +54,11 @@ def _assumptions(scenario: Scenario, spread: float, runs: int) -> tuple[Assumpti
         Assumption("every-packet-acknowledged", not late, ", ".join(late)),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
         Assumption("no-forced-drops", not forced, "forced drops are not modelled"),
+        Assumption(
+            "every-ack-arrives",
+            acks_lost == 0.0,
+            f"{100.0 * acks_lost:.2g} % met a full queue; the sender counts them all the same",
+        ),
         Assumption(
             "insensitive-to-starts",
             spread <= STEADY,
@@ -81,8 +92,9 @@ def _finished(scenario: Scenario, totals: Totals) -> Floats:
     if totals.times.size:
         delivered = totals.per_flow[:, :, 3]  # (window, rate, rtt, delivered, base)
         for i, member in enumerate(scenario.members):
-            size = member.flow.size
-            done = delivered[:, i] >= (size if isinstance(size, float) else math.inf) - 0.5
+            if member.flow.arrivals != "once":
+                continue  # there is always another one
+            done = delivered[:, i] >= totals.flows["size"][i] - 0.5
             if done.any():
                 finished[i] = totals.times[int(np.argmax(done))]
     return finished
@@ -134,12 +146,14 @@ def answer(
                 wanted = MANY
     failed = [STATUS[o.status] for o in outcomes if o.status]
     several = len(rates) > 1
+    sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
+    acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
     return Prediction(
         "fluid",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
         throughput_se=np.std(rates, axis=0, ddof=1) / np.sqrt(len(rates)) if several else None,
-        assumptions=_assumptions(scenario, spread, len(rates)),
+        assumptions=_assumptions(scenario, spread, len(rates), acks_lost),
         seconds=time.perf_counter() - began,
         extra={"status": failed[0] if failed else "done", "runs": len(rates)},
         **_means(scenario, outcomes),

@@ -131,19 +131,15 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
         if key[2]:
             twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
             links[k]["partner"] = queues[twin]
+    ways: dict[tuple[int, float], list[tuple[int, bool, bool, float, float]]] = {}
     rows: list[tuple[int, int, bool, bool, float, float]] = []
     first = []
     for i, member in enumerate(members):
-        stops = _stops(scenario, member, queues)
-        ways = [
-            _key(x, other(member.flow.direction), member.flow) for x in scenario.path(member.flow)
-        ]
-        gaps = _distances(scenario, member, [key in queues for key in reversed(ways)])
-        size = scenario.size_of(member.flow)
         first.append(len(rows))
-        for j, ((k, data), gap) in enumerate(zip(stops, gaps, strict=True)):
-            work = (size if data else scenario.ack_size) / scenario.packet_size
-            rows.append((i, k, data, j == len(stops) - 1, work, gap))
+        way = ways.get((member.group, member.rtt))
+        if way is None:
+            way = ways[member.group, member.rtt] = _way(scenario, member, queues)
+        rows += [(i, *hop) for hop in way]
     hops = np.zeros(len(rows), HOP)
     names = ("flow", "link", "data", "last", "work", "ahead")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
@@ -156,11 +152,28 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     return Routes(tuple(queues), links, hops, starts, span)
 
 
+def _way(
+    scenario: Scenario, member: Member, queues: dict[Key, int]
+) -> list[tuple[int, bool, bool, float, float]]:
+    """Of each stop: queue, whether data cross it, whether it is the last, work, time to go on."""
+    group = member.flow
+    stops = _stops(scenario, member, queues)
+    back = other(group.direction)
+    live = [_key(link, back, group) in queues for link in reversed(scenario.path(group))]
+    gaps = _distances(scenario, member, live)
+    sizes = (scenario.ack_size, scenario.size_of(group))
+    return [
+        (k, data, j == len(stops) - 1, sizes[data] / scenario.packet_size, float(gap))
+        for j, ((k, data), gap) in enumerate(zip(stops, gaps, strict=True))
+    ]
+
+
 def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
     for k, link in enumerate(links):
         works = set(hops["work"][hops["link"] == k])
         link["mixed"] = len(works) > 1
-        link["crowd"] = 1.0 / max(works) if works else 1.0
+        link["largest"] = link["crowd"] = 1.0 / max(works, default=1.0)
+        link["smallest"] = 1.0 / min(works, default=1.0)
 
 
 def _clocks(

@@ -1,0 +1,109 @@
+"""A scenario's flows as the rounds engine's records, short ones that arrive at random included."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.fluid.rounds_route import ahead
+from vegasmodel.fluid.rounds_state import FLOW, LINUX, NS2, PAPER, START
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
+
+LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}
+MAX_ARRIVALS = 200_000  # short flows of one group, expected
+_VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
+_FIRST_RTO = 6.0  # seconds; rtxcur_init_ of 1999, and RFC 6298's order
+_MOST = 2.0**53  # packets; a Pareto tail has no end
+_COUNTS = ("sent", "lost", "retransmits", "acks", "timeouts", "delivered", "acks_lost")
+_MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")
+_SUMS = (*_COUNTS, *_MARKS, "rtt_area", "rtt_samples")
+
+
+def _record(scenario: Scenario, member: Member, record: Any) -> None:
+    group = member.flow
+    linux = group.variant == "linux"
+    record["law"], record["variant"] = LAWS[group.law], _VARIANTS[group.variant]
+    record["rtt"] = member.rtt
+    for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
+        record[key] = getattr(group, key)
+    record["first_window"] = 10.0 if linux else 1.0
+    measured = group.over_estimate == "measured"
+    record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
+    record["stop"] = member.stop
+    # the kernel opens with a handshake; ns-2 of 1999 sends data at once
+    record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
+    record["ssthresh"], record["grow_next"] = 1e9, 1
+    record["recover"], record["again"] = -1.0, -1.0
+    record["base"], record["rtt_min"] = 1e300, 1e300
+    record["rtt_last"] = member.rtt
+    record["rto"], record["backoff"], record["deadline"] = _FIRST_RTO, 1.0, 1e300
+    record["event"] = START
+
+
+def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
+    """Packets of ``n`` transfers."""
+    if isinstance(group.size, Pareto):
+        shape = group.size.shape
+        least = group.size.mean * (shape - 1.0) / shape
+        drawn: Floats = np.minimum(np.ceil(least * (1.0 + rng.pareto(shape, n))), _MOST)
+        return drawn
+    whole = (
+        group.size if math.isinf(group.size) or group.arrivals == "once" else math.ceil(group.size)
+    )
+    return np.full(n, whole)
+
+
+def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
+    """Times of the arrivals in ``[begin, stop)``."""
+    arrivals = group.arrivals
+    if not isinstance(arrivals, (Poisson, ParetoArrivals)):
+        return np.array([begin])
+    times: list[Floats] = []
+    time = begin
+    while time < stop:
+        n = int(arrivals.rate * (stop - time)) + 16
+        if isinstance(arrivals, Poisson):
+            gaps = rng.exponential(1.0 / arrivals.rate, n)
+        else:  # mean 1/rate
+            least = (arrivals.shape - 1.0) / arrivals.shape / arrivals.rate
+            gaps = least * (1.0 + rng.pareto(arrivals.shape, n))
+        times.append(time + np.cumsum(gaps))
+        time = float(times[-1][-1])
+    drawn: Floats = np.concatenate(times) if times else np.zeros(0)
+    return drawn[drawn < stop]
+
+
+def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
+    """One record a flow; a group that arrives at random has one for each of its short flows.
+
+    ``starts`` [n_flows] overrides the start times; ``seed`` decides arrivals and random sizes,
+    together with the scenario's own.
+    """
+    found = []
+    rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
+    for i, member in enumerate(scenario.members):
+        begin = member.start if starts is None else float(starts[i])
+        times = _arrivals(member.flow, begin, member.stop, rng)
+        some = np.zeros(max(len(times), 1), FLOW)
+        _record(scenario, member, some)
+        some["member"], some["brief"] = i, member.flow.arrivals != "once"
+        some["start"] = times + ahead(scenario, member) if len(times) else math.inf
+        some["size"] = _sizes(member.flow, len(some), rng)
+        found.append(some)
+    return np.concatenate(found)
+
+
+def fold(flows: NDArray[Any], n: int) -> NDArray[Any]:
+    """One record for each of ``n`` members: short flows of a group are counted together."""
+    if len(flows) == n:
+        return flows[np.argsort(flows["member"])]
+    out = np.zeros(n, FLOW)
+    out[flows["member"][::-1]] = flows[::-1]
+    for key in _SUMS:
+        out[key] = np.bincount(flows["member"], flows[key], n)
+    np.minimum.at(out["base"], flows["member"], flows["base"])
+    return out
