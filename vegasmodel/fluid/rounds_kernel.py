@@ -24,6 +24,7 @@ from vegasmodel.fluid.rounds_state import (
     Records,
     jit,
 )
+from vegasmodel.fluid.rounds_timer import arm, watch
 from vegasmodel.fluid.rounds_travel import (
     arrive_at_once,
     arrive_evenly,
@@ -31,13 +32,13 @@ from vegasmodel.fluid.rounds_travel import (
     cease,
     hop,
     pass_silence,
-    ring_of,
     schedule,
 )
 from vegasmodel.metrics import Floats
 
 FINE, FULL_RING, TOO_MANY_EVENTS = 0, 1, 2  # status
 MOST_EVENTS = 2_000_000_000
+MANY = 256.0  # stretches in a burst, at most
 
 
 @jit
@@ -61,10 +62,16 @@ def finish(net: Net, f: Record) -> bool:
         f.retransmits += 1.0
         f.sent += 1.0
         fine = arrive_at_once(net, e, now, f.again, 1.0, 0.0, rtt, rtt, 0, now) and fine
-    if f.burst > 0.0:
-        f.sent += f.burst
-        first = f.first + f.spread
-        fine = arrive_at_once(net, e, now, first, f.burst, 0.0, rtt, rtt, 0, now) and fine
+    left, first = f.burst, f.first + f.spread
+    f.sent += left
+    some = max(1.0, np.ceil(left / MANY))
+    at = now + (f.gap if f.again >= 0.0 else 0.0)
+    while left > 0.0 and fine:  # one by one over the access link
+        packets = min(left, some)
+        advance(net.links, h.link, at)
+        fine = arrive_at_once(net, e, at, first, packets, 0.0, rtt, rtt, 0, at)
+        left, first, at = left - packets, first + packets, at + packets * f.gap
+    link.early = max(link.now - now, 0.0)
     return fine
 
 
@@ -103,17 +110,16 @@ def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         f = net.flows[i]
         if net.hops[f.hop].link != k:
             continue
-        active = f.high > 0.0 and link.now <= f.stop and not (f.brief and f.acked >= f.size)
+        active = f.high > 0.0 and link.now <= f.stop
         rtt = f.rtt
         for e in range(f.hop, f.hop + f.hops):
             h = net.hops[e]
             rtt += waiting(net.links, h.link, net.links[h.link].queue, h.work)
-        mine = out_flow[row, f.member]  # sums over the short flows of a group
-        mine[0] += window(f) if active else 0.0
-        mine[1] += f.sent
-        mine[2] = rtt
-        mine[3] += f.delivered
-        mine[4] = f.base
+        out_flow[row, i, 0] = window(f) if active else 0.0
+        out_flow[row, i, 1] = f.sent
+        out_flow[row, i, 2] = rtt
+        out_flow[row, i, 3] = f.delivered
+        out_flow[row, i, 4] = f.base
     out_queue[row, k] = max(link.queue * link.crowd - 1.0, 0.0)
     link.sampled += 1
 
@@ -166,16 +172,15 @@ def _handshake(net: Net, f: Record) -> float:
 def _restart(net: Net, f: Record, now: float) -> None:
     """The first window, or what the timer sends: all at once, from ``next`` on."""
     if f.event == TIMER:
-        expire(f)
-    else:
-        f.timed_at = now  # the first packet is timed
-    if f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
+        expire(f, now)
+    elif f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
         link = net.links[net.hops[f.hop].link]
         link.queue += f.syn
         link.arrived += f.syn
     f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
-    f.deadline = now + f.backoff * f.rto
+    arm(f, now)
+    watch(f)
     f.next += f.burst
 
 
@@ -206,13 +211,9 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
             return False
         if synchronised:
             _share_loss(net.flows, who, before)
-        plan(f, ring_of(net, f.hop), holes, now, net.parts)
+        plan(f, net.rings[f.hop], holes, now, net.parts)
         if f.here and (now >= f.stop or f.acked >= f.size):
             _count(net, f, -1)
-        if f.brief and f.acked >= f.size:
-            f.time, f.asleep = NEVER, 0
-            schedule(net, f.hop, NEVER)
-            return True
     elif f.event == START and f.syn > 0.0:
         f.time = now + _handshake(net, f)
         f.event = CONNECTED

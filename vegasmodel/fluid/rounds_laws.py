@@ -15,6 +15,7 @@ import numpy as np
 from vegasmodel.fluid.rounds_state import (
     LINUX,
     NEWRENO,
+    NS2,
     OPEN,
     PAPER,
     RECOVERY,
@@ -25,23 +26,35 @@ from vegasmodel.fluid.rounds_state import (
     Record,
     jit,
 )
+from vegasmodel.fluid.rounds_timer import arm, back_off, forget
 
-TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
-MIN_RTO = 0.2  # two ticks, and Linux's least timeout
 NEVER = 1e300
 SLACK = 1e-9  # rounding of a window that stands on a whole packet
+MANY = 256.0  # additions one by one in a stretch, at most
+
+
+@jit
+def whole(f: Record) -> float:
+    """The window in whole packets; ns-2 cuts off what its own rounding leaves."""
+    return np.floor(f.cwnd if f.variant == NS2 else f.cwnd + SLACK)
 
 
 @jit
 def window(f: Record) -> float:
-    """Packets that the flow may have in flight: whole ones."""
-    return min(np.floor(f.cwnd + SLACK) + f.inflated, np.floor(f.max_window))
+    """Packets that the flow may have in flight."""
+    return min(whole(f) + f.inflated, np.floor(f.max_window))
 
 
 @jit
 def scoreboard(f: Record) -> bool:
     """The sender knows which packets are missing (SACK; Linux always has it)."""
     return f.law == SACK or f.variant == LINUX
+
+
+@jit
+def fine(f: Record) -> bool:
+    """ns-2's Vegas, which finds losses by a timer of its own."""
+    return f.law == VEGAS and f.variant != LINUX
 
 
 @jit
@@ -53,22 +66,19 @@ def linear(f: Record) -> bool:
 @jit
 def doubling(f: Record) -> bool:
     """Slow start: each ACK sends one packet more."""
-    if f.law == VEGAS and f.variant != LINUX:
+    if fine(f):
         return f.growth == 1.0 and f.cwnd < f.ssthresh
     return f.cwnd < f.ssthresh
 
 
 @jit
 def acks_to_change(f: Record) -> float:
-    """ACKs until the window passes a whole packet or slow start ends, at least 1."""
+    """ACKs after which the window may have passed a whole packet or slow start ends, at least 1."""
     if doubling(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
+    target = whole(f) + 1.0
     if f.law == VEGAS:
-        if f.growth <= 0.0:
-            return NEVER
-        step = np.floor(f.cwnd + SLACK) + 1.0 - f.cwnd
-        return max(1.0, np.ceil(step / f.growth - SLACK))
-    target = np.floor(f.cwnd + SLACK) + 1.0
+        return max(1.0, np.ceil((target - f.cwnd) / f.growth - SLACK)) if f.growth > 0.0 else NEVER
     if f.variant == LINUX:
         return max(1.0, np.ceil((target - f.cwnd) * (target - 1.0) - SLACK))
     square = f.cwnd * f.cwnd
@@ -85,11 +95,29 @@ def grow(f: Record, acks: float) -> None:
             f.growth = 0.0  # slow start is over before the round is
         # ns-2 grows only while the flow keeps up with its window
         if f.growth != 0.0 and f.cwnd - (f.next - f.acked) <= 2.0 + acks:
-            f.cwnd = max(f.cwnd + acks * f.growth, 2.0)
+            _add(f, acks)
+            if f.growth < 0.0:
+                f.cwnd = max(f.cwnd, 2.0)
     elif f.variant == LINUX:  # counts W ACKs for one packet more
         f.cwnd += acks / np.floor(f.cwnd + SLACK)
-    else:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
+    elif acks > MANY:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
+    else:
+        for _ in range(int(acks)):
+            f.cwnd += 1.0 / f.cwnd
+
+
+@jit
+def _add(f: Record, acks: float) -> None:
+    """Vegas's increments, one by one as ns-2 adds them.
+
+    W times 1/W may stay a rounding below 1, and then the window opens an ACK later.
+    """
+    if f.variant != NS2 or acks > MANY:
+        f.cwnd += acks * f.growth
+        return
+    for _ in range(int(acks)):
+        f.cwnd += f.growth
 
 
 @jit
@@ -119,19 +147,19 @@ def _decide_linux(f: Record) -> None:
         if f.cwnd >= f.ssthresh:
             f.cwnd += 1.0 / f.cwnd
         return
-    whole = np.floor(f.cwnd + SLACK)
+    packets = np.floor(f.cwnd + SLACK)
     # integers: microseconds, one added so that none is 0; it settles the many ties at rest
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
-    diff = np.floor(whole * (rtt - base) / base)
+    diff = np.floor(packets * (rtt - base) / base)
     if f.cwnd < f.ssthresh:
         if diff > f.gamma:
-            f.cwnd = min(whole, np.floor(whole * base / rtt) + 1.0)
+            f.cwnd = min(packets, np.floor(packets * base / rtt) + 1.0)
             f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
     elif diff > f.beta:
-        f.cwnd = whole - 1.0
+        f.cwnd = packets - 1.0
         f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
     elif diff < f.alpha:
-        f.cwnd = whole + 1.0
+        f.cwnd = packets + 1.0
     f.cwnd = max(f.cwnd, 2.0)
 
 
@@ -158,24 +186,6 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
 
 
 @jit
-def smooth(f: Record, rtt: float, samples: float) -> None:
-    """Running means of RTT (gain 1/8) and of its deviation (gain 1/4), ``samples`` at once."""
-    if f.smooth == 0.0:
-        f.smooth, f.deviation = rtt, rtt / 4.0
-    error = rtt - f.smooth
-    f.smooth += (1.0 - 0.875**samples) * error
-    f.deviation += (1.0 - 0.75**samples) * (abs(error) - f.deviation)
-
-
-@jit
-def overdue(f: Record, elapsed: float) -> bool:
-    """Vegas retransmits at the first duplicate ACK where the packet is out for too long."""
-    if f.law != VEGAS or f.variant == LINUX or f.smooth == 0.0:
-        return False
-    return elapsed >= (f.smooth + 2.0 * f.deviation) * (1.0 + 1.0 / 16.0)
-
-
-@jit
 def threshold(f: Record) -> float:
     """Duplicate ACKs that mean a loss: 3; Linux takes fewer where fewer can come."""
     return max(1.0, min(3.0, f.high - f.acked - 1.0)) if f.variant == LINUX else 3.0
@@ -184,36 +194,61 @@ def threshold(f: Record) -> float:
 @jit
 def cut(f: Record) -> bool:
     """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
-    if f.law == VEGAS and f.variant != LINUX:
-        allowed = f.acked > f.recover or f.timed_out == 0
-    else:
-        allowed = f.acked > f.recover
-    if not allowed:
-        if (f.law == RENO or f.law == NEWRENO or f.law == VEGAS) and not scoreboard(f):
+    if f.acked <= f.recover:
+        if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f):
             f.inflated = 3.0
         return False
-    whole = np.floor(f.cwnd + SLACK)
-    if f.law == VEGAS and f.variant != LINUX:
-        if f.acked >= f.recover:  # sent after the last cut
-            if f.variant == PAPER:
-                f.cwnd = max(f.decrease * f.cwnd, 2.0)
-            else:
-                f.cwnd = 2.0 if whole <= 3.0 else whole - np.floor((1.0 - f.decrease) * whole)
-        f.ssthresh = 2.0
-    else:
-        f.cwnd = max(np.floor(f.decrease * whole), 1.0)
-        f.ssthresh = max(f.cwnd, 2.0)
+    f.cwnd = max(np.floor(f.decrease * whole(f)), 1.0)
+    f.ssthresh = max(f.cwnd, 2.0)
     f.recover, f.timed_out = f.high, 0
     if f.law == TAHOE:
         f.cwnd, f.next = 1.0, f.acked
         return False  # go back: the window itself sends the hole
     f.phase = RECOVERY
-    f.worried = 2.0
     f.inflated = 0.0 if scoreboard(f) else 3.0
     f.pipe = f.high - f.acked - 3.0
     f.mend = f.acked + 1.0
     f.flight, f.reported, f.released = f.high - f.acked, 3.0, 1.0
     return True
+
+
+@jit
+def suspect(f: Record, sent_at: float, now: float) -> bool:
+    """ns-2's Vegas takes the first missing packet, sent at ``sent_at``, for lost.
+
+    It cuts where the window has not changed since then, by a quarter, or by half where the packet
+    was sent for the second time; the duplicates swell the window itself.  True: retransmit.
+    """
+    if f.timed_out and f.acked <= f.recover:
+        return False
+    again = f.acked < f.resent
+    f.recover, f.timed_out = f.high, 0
+    f.worried = min(2.0, f.next - f.acked + 1.0)
+    f.patience *= 2.0 if again else 1.125
+    if f.changed < sent_at:
+        win = window(f)
+        if f.variant == PAPER:
+            f.deflated = max(f.decrease * f.cwnd, 2.0)
+        elif win <= 3.0:
+            f.deflated = 2.0
+        else:
+            f.deflated = win - np.floor((0.5 if again else 1.0 - f.decrease) * win)
+        f.cwnd, f.changed = f.deflated + f.dups, now
+    back_off(f)
+    arm(f, now)
+    forget(f)
+    f.resent = max(f.resent, f.acked + 1.0)
+    if not again:
+        f.dups = 3.0
+    return True
+
+
+@jit
+def deflate(f: Record) -> None:
+    """ns-2's Vegas at a new ACK: undo what more than three duplicates have added."""
+    if f.dups > 3.0 and f.cwnd > f.deflated:
+        f.cwnd, f.ssthresh = f.deflated, 2.0
+    f.dups = 0.0
 
 
 @jit
@@ -231,38 +266,20 @@ def reduction(f: Record, acks: float) -> float:
 def echo(f: Record) -> None:
     """An ECN echo: cut without a loss, once a window of data."""
     if f.acked > f.recover:
-        f.cwnd = max(np.floor(0.5 * np.floor(f.cwnd + SLACK)), 1.0)
+        f.cwnd = max(np.floor(0.5 * whole(f)), 1.0)
         f.ssthresh = max(f.cwnd, 2.0)
         f.recover, f.timed_out = f.high, 0
 
 
 @jit
-def expire(f: Record) -> None:
+def expire(f: Record, now: float) -> None:
     """The retransmission timer: start again from the first hole, in slow start."""
-    f.ssthresh = max(np.floor(np.floor(f.cwnd + SLACK) / 2.0), 2.0)
-    f.cwnd = 2.0 if f.law == VEGAS and f.variant != LINUX else 1.0
+    f.ssthresh = max(np.floor(whole(f) / 2.0), 2.0)
+    f.cwnd = 2.0 if fine(f) else 1.0
+    f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
     f.recover, f.timed_out = f.high, 1
     f.next = f.acked
-    f.backoff = min(f.backoff * 2.0, 64.0)
-    f.timed = f.high  # Karn: what is sent again is not timed
-    f.timed_at = -1.0
+    back_off(f)
+    forget(f)
     f.timeouts += 1.0
-
-
-@jit
-def time_round(f: Record, now: float) -> None:
-    """BSD's integer estimate of RTT and variance, one sample a round; restarts the timer."""
-    if f.acked > f.timed:
-        if f.timed_at >= 0.0:
-            sample = max(int((now - f.timed_at + f.timed_at % TICK) / TICK), 1)
-            if f.srtt == 0:
-                f.srtt, f.rttvar = sample * 8, sample * 2
-            else:
-                error = sample - (f.srtt >> 3)
-                f.srtt = max(f.srtt + error, 1)
-                f.rttvar = max(f.rttvar + abs(error) - (f.rttvar >> 2), 1)
-            f.rto = max((((f.rttvar << 3) + f.srtt) >> 3) * TICK, MIN_RTO)
-            f.backoff = 1.0
-        f.timed, f.timed_at = f.next, now
-    f.deadline = now + f.backoff * f.rto

@@ -48,11 +48,8 @@ def _serve(link: Record, now: float, capacity: float) -> None:
     else:
         area = 0.5 * (before + after) * span
     if link.mixed and link.flux > 0.0 and link.rate > EMPTY:
-        crowd = min(max(link.flux / link.rate, link.largest), link.smallest)
-        _blend(link, max(before - capacity * span, 0.0), after, crowd)
+        _blend(link, max(before - capacity * span, 0.0), after, link.flux / link.rate)
     full = (link.buffer + 1.0) / link.crowd
-    if link.mixed:  # what was accepted stays, however the sizes change
-        full = max(full, min(before, after))
     if after > full:
         link.excess += after - full
         area -= 0.5 * (after - full) ** 2 / slope
@@ -153,16 +150,13 @@ def chance(link: Record, packets: float, before: float, data: int) -> tuple[floa
         seen = max(single if packets <= 1.0 else mean, 0.0)
         _observe(link, packets, seen)
         p = _early(link) if seen > 1.0 else 0.0
-        if p == 0.0:
-            link.urge = 0.0
-        elif p >= 1.0:
+        link.passed = link.passed + packets if p > 0.0 else 0.0
+        if p >= 1.0:
             picked = packets
-        else:  # ns-2 waits for 1/p packets, then the gap is uniform up to 2/p
-            link.urge += p * packets
-            if link.urge >= link.next_urge:
-                picked = 1.0
-                link.urge = 0.0
-                link.next_urge = 1.0 + np.random.random()
+        elif link.passed * p >= link.next_urge:
+            picked = 1.0  # after 1/p packets, uniform up to 2/p, of the p of this moment
+        if picked > 0.0:
+            link.passed, link.next_urge = 0.0, 1.0 + np.random.random()
     return lost, min(picked, packets - lost)
 
 
@@ -200,9 +194,6 @@ def overflow(link: Record, packets: float, work: float) -> float:
     """
     full = (link.buffer + 1.0) / link.crowd
     total = link.queue + link.excess - full
-    if link.mixed:
-        full = max(full, link.queue)
-        total = min(total, link.excess)
     if total * link.crowd <= ROUNDING:
         return 0.0
     lost = min(np.ceil(total * link.crowd - ROUNDING), packets)
@@ -213,6 +204,7 @@ def overflow(link: Record, packets: float, work: float) -> float:
     link.queue = full + min(total - gone, 0.0)
     link.excess = max(total - gone, 0.0)
     link.lost += gone
+    link.passed = 0.0
     return lost
 
 
@@ -220,6 +212,8 @@ def overflow(link: Record, packets: float, work: float) -> float:
 def burst(link: Record, packets: float) -> float:
     """Of ``packets`` that arrive at once, those that find room: the j-th finds q + j - 1."""
     room = np.floor(link.buffer + 1.0 - link.queue * link.crowd + ROUNDING)
+    if room < packets:
+        link.passed = 0.0  # RED counts from the last drop of any kind
     return min(max(room, 0.0), packets)
 
 

@@ -42,6 +42,8 @@ FLOW = np.dtype(
         ("law", "i8"),
         ("variant", "i8"),
         ("rtt", "f8"),  # empty network, T
+        ("gap", "f8"),  # seconds that a packet takes over the flow's access link
+        ("block", "f8"),  # seconds that one SACK block lengthens an ACK on the link
         ("alpha", "f8"),
         ("beta", "f8"),
         ("gamma", "f8"),
@@ -58,6 +60,7 @@ FLOW = np.dtype(
         ("high", "f8"),  # ... ever sent
         ("acked", "f8"),  # ... acknowledged
         ("received", "f8"),  # ... seen by the receiver, holes left aside
+        ("received_at", "f8"),  # when the last of those had been sent
         ("cwnd", "f8"),
         ("ssthresh", "f8"),
         ("dups", "f8"),  # duplicate ACKs in a row
@@ -81,7 +84,11 @@ FLOW = np.dtype(
         ("rtt_count", "f8"),
         ("rtt_min", "f8"),
         ("rtt_last", "f8"),
-        ("worried", "f8"),  # partial ACKs upon which it still looks for overdue packets
+        ("worried", "f8"),  # new ACKs upon which it still looks for overdue packets
+        ("deflated", "f8"),  # window to fall back to when duplicates have swollen it
+        ("changed", "f8"),  # when the window was last cut
+        ("resent", "f8"),  # what was sent below has been sent before
+        ("patience", "f8"),  # factor of the fine timeout since its last sample
         ("smooth", "f8"),  # mean RTT and mean deviation, for Vegas's fine-grained timeout
         ("deviation", "f8"),
         # the retransmission timer, in ticks as BSD kept it
@@ -90,8 +97,8 @@ FLOW = np.dtype(
         ("rto", "f8"),
         ("backoff", "f8"),
         ("deadline", "f8"),
-        ("timed", "f8"),
-        ("timed_at", "f8"),
+        ("timed", "f8"),  # the packet that is timed
+        ("timed_at", "f8"),  # when it was sent; negative: none is timed
         # the stretch of sending that ends at ``time``
         ("time", "f8"),
         ("event", "i8"),
@@ -109,8 +116,6 @@ FLOW = np.dtype(
         ("transit", "i8"),  # parcels between its first queue and the ring
         ("asleep", "i8"),  # it waits for them,
         ("slept", "f8"),  # ... since then
-        ("member", "i8"),  # of the scenario: which entry of the answer
-        ("brief", "i8"),  # one of many short flows of a group
         ("here", "i8"),  # Rate-Delay queues count it as active
         ("acks_lost", "f8"),  # in a queue on the way back
         # ring of packets on their way, and holes
@@ -158,8 +163,6 @@ HOP = np.dtype(
         ("last", "i8"),  # the next stop is the sender
         ("work", "f8"),  # of one of its packets, in packets of the scenario
         ("ahead", "f8"),  # seconds from here to the next queue, in the empty network
-        ("ring", "i8"),  # its parcels lie there in ``Net.rings``,
-        ("room", "i8"),  # ... at most so many
         ("latest", "f8"),  # when its last parcel gets there
         # from here on for the second queue on a flow's way and those behind it: the ring of
         # parcels that come, and the stretch of arrivals that ends at ``time``
@@ -197,8 +200,6 @@ LINK = np.dtype(
         ("gentle", "i8"),
         ("mixed", "i8"),  # packets of several sizes
         ("crowd", "f8"),  # packets in a packet's worth of work, on average over the queue
-        ("largest", "f8"),  # that of the largest packets,
-        ("smallest", "f8"),  # ... and of the smallest
         ("flux", "f8"),  # packets/s that come, of whatever size
         ("partner", "i8"),  # Rate-Delay: the queue of the other class; -1: none
         ("weighs", "f8"),  # k for class R, 1 for class D
@@ -206,6 +207,7 @@ LINK = np.dtype(
         ("share", "f8"),  # of the capacity, when both classes are backlogged
         ("shift", "f8"),  # how far the queue's clock is behind the simulation's
         ("late", "f8"),  # the furthest that an arrival was behind the clock: 0
+        ("early", "f8"),  # how far the last burst's end was ahead of its event
         ("sampled", "i8"),  # instants already kept
         ("warm", "i8"),  # warm-up is over
         ("now", "f8"),
@@ -214,8 +216,8 @@ LINK = np.dtype(
         ("rate", "f8"),  # sum of the flows' arrival rates
         ("average", "f8"),  # RED
         ("idle", "f8"),  # RED: seconds without a packet since the last arrival
-        ("urge", "f8"),  # RED: sum of drop probabilities since the last drop
-        ("next_urge", "f8"),
+        ("passed", "f8"),  # RED: packets since the last drop
+        ("next_urge", "f8"),  # times drop probability, at which the next one falls
         ("hazard", "f8"),  # random loss, likewise
         ("next_hazard", "f8"),
         ("arrived", "f8"),
@@ -236,7 +238,7 @@ class Net(NamedTuple):
     flows: Records
     hops: Records  # of all flows, each flow's in a row
     links: Records  # queues: one a link and direction, two where it has classes
-    rings: Records  # parcels on their way to each hop's queue; a flow's first: ACKs to the flow
+    rings: Records  # [hop, parcel]: on their way to this queue; a flow's first: of ACKs to it
     keys: Floats  # [hop] when the hop's next event is, by the simulation's clock
     tree: NDArray[np.int64]  # tournament of these
     parts: int  # at most about so many stretches a flow, queue and round trip

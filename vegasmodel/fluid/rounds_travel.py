@@ -32,13 +32,6 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 
 @jit
-def ring_of(net: Net, e: int) -> Records:
-    """Parcels on their way to the queue of hop ``e``; of a flow's first hop, to the flow."""
-    h = net.hops[e]
-    return net.rings[h.ring : h.ring + h.room]
-
-
-@jit
 def push(
     holder: Record,
     ring: Records,
@@ -114,14 +107,14 @@ def _onward(
         back = max(back, h.latest)
         h.latest = back
     if h.last:
-        ring = ring_of(net, f.hop)
+        ring = net.rings[f.hop]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         if f.asleep:
             f.asleep, f.event, f.time = 0, DATA, f.slept
             f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
             schedule(net, f.hop, f.time)
     else:
-        after, ring = net.hops[e + 1], ring_of(net, e + 1)
+        after, ring = net.hops[e + 1], net.rings[e + 1]
         done = 0
         plain = lost == 0.0 and marked == 0
         if not plain or not _lengthen(
@@ -133,6 +126,12 @@ def _onward(
             after.idle = 0
             schedule(net, e + 1, after.time)
     return done >= 0
+
+
+@jit
+def _tardy(link: Record, time: float) -> None:
+    """How far in the queue's past something happens, but for a burst still on an access link."""
+    link.late = max(link.late, link.now - time - link.early)
 
 
 @jit
@@ -156,7 +155,7 @@ def arrive_evenly(
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
-    link.late = max(link.late, link.now - time)
+    _tardy(link, time)
     lost, picked = chance(link, packets, found, h.data)
     if e == f.hop:
         lost = max(lost, f.owes)
@@ -202,7 +201,7 @@ def arrive_at_once(
     """Packets that come back to back: each finds those before it.  As ``arrive_evenly``."""
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
-    link.late = max(link.late, link.now - time)
+    _tardy(link, time)
     lost, picked = chance(link, packets, link.queue, h.data)
     if e == f.hop and packets >= 1.0:
         lost = max(lost, f.owes)
@@ -252,7 +251,7 @@ def begin(link: Record, packets: float, work: float, now: float, end: float) -> 
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
         return 0.0
-    link.late = max(link.late, link.now - now)
+    _tardy(link, now)
     rate = packets / span
     link.rate += rate * work
     link.flux += rate
@@ -269,7 +268,7 @@ def cease(link: Record, rate: float, work: float) -> None:
 @jit
 def _next_stretch(net: Net, e: int, now: float) -> None:
     """Take the next stretch off the ring of a queue behind the first."""
-    h, ring = net.hops[e], ring_of(net, e)
+    h, ring = net.hops[e], net.rings[e]
     if h.count == 0:
         h.idle, h.time = 1, now
         schedule(net, e, NEVER)

@@ -1,0 +1,121 @@
+"""What ACKs take off the packets on their way, and what the window lets out upon them."""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.fluid.rounds_laws import scoreboard, window
+from vegasmodel.fluid.rounds_state import LINUX, RECOVERY, VEGAS, Record, jit
+from vegasmodel.fluid.rounds_timer import smooth
+from vegasmodel.metrics import Floats
+
+
+@jit
+def room(f: Record, now: float) -> float:
+    """Packets that the window lets out at once."""
+    if now >= f.stop:
+        return 0.0
+    if f.phase == RECOVERY and scoreboard(f):
+        free = window(f) - f.pipe
+    else:
+        free = window(f) - (f.next - f.acked)
+    return max(free, 0.0)
+
+
+@jit
+def fresh(f: Record, packets: float) -> float:
+    """Of ``packets`` that may leave, those that the flow still has to send."""
+    return max(min(packets, f.size - f.next), 0.0)
+
+
+@jit
+def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: float) -> None:
+    """The receiver misses these; a retransmission lost again is missed already."""
+    if first < f.received:
+        return
+    f.received = first + count
+    if (f.holes > 0 and holes[f.holes - 1, 1] == first) or f.holes == holes.shape[0]:
+        holes[f.holes - 1, 1] = first + count
+    else:
+        holes[f.holes, 0], holes[f.holes, 1] = first, first + count
+        holes[f.holes, 2] = sent_at
+        f.holes += 1
+
+
+@jit
+def fill(f: Record, holes: Floats, first: float, count: float, sent_at: float) -> float:
+    """Packets arrive out of order: fill later holes.  Returns how many were new."""
+    new = max(first + count - max(f.received, first), 0.0)
+    if new > 0.0:
+        f.received_at = sent_at
+    f.received = max(f.received, first + count)
+    kept = 0
+    for k in range(f.holes):
+        low, high = holes[k, 0], holes[k, 1]
+        new += max(min(high, first + count) - max(low, first), 0.0)
+        if first <= low < first + count:
+            low = min(first + count, high)
+        elif low < first < high:
+            high = first  # the rare middle: what follows counts as received
+        if low < high:
+            holes[kept, 0], holes[kept, 1], holes[kept, 2] = low, high, holes[k, 2]
+            kept += 1
+    f.holes = kept
+    f.acked = holes[0, 0] if kept > 0 else f.received
+    return new
+
+
+@jit
+def leave(f: Record, packets: float, spread: float) -> None:
+    """Send ``packets`` new ones, at most ``spread`` of them evenly and the rest at the end.
+
+    What one ACK releases leaves at once, when that ACK arrives: at the end.
+    """
+    packets = fresh(f, packets)
+    f.first = f.next
+    f.spread = min(packets, spread) if spread > 1.0 else 0.0
+    f.burst = packets - f.spread
+    f.next += packets
+
+
+@jit
+def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
+    """Take ``acks`` ACKs off the parcel; returns when the last of them arrives.
+
+    ``sample``: they acknowledge something new, so Vegas times them.
+    """
+    part = acks / p.count
+    end = now + max(p.back - now, 0.0) * part
+    share = p.rtt_sum * part
+    f.rtt_last = p.rtt_sum / p.count
+    if sample:
+        f.rtt_sum += share
+        f.rtt_count += acks
+        f.rtt_min = min(f.rtt_min, p.rtt_min)
+        if f.law == VEGAS or f.variant == LINUX:
+            smooth(f, f.rtt_last, acks)
+        if math.isnan(f.known_base):
+            f.base = min(f.base, p.rtt_min)
+    f.rtt_area += share
+    f.rtt_samples += acks
+    f.acks += acks
+    p.rtt_sum -= share
+    p.first += acks
+    p.count -= acks
+    if p.count <= 1e-9:
+        p.count = 0.0
+    if p.marked:
+        f.marked = 1
+    return end
+
+
+@jit
+def portion(p: Record, now: float, step: float) -> float:
+    """A parcel that lasts longer than ``step`` is cut into shorter ones of whole packets."""
+    span = p.back - now
+    if span <= 1.5 * step:
+        return p.count
+    return min(max(np.floor(p.count * step / span + 0.5), 1.0), p.count)

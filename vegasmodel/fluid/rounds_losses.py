@@ -1,0 +1,231 @@
+"""The sender while packets are missing: duplicate ACKs, and those that fill a hole.
+
+``duplicate`` and ``filled`` take the next stretch of such ACKs; the rules of the window are those
+of ``rounds_laws``.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.fluid.rounds_acks import fill, leave, portion, room, take
+from vegasmodel.fluid.rounds_laws import (
+    acks_to_change,
+    cut,
+    deflate,
+    doubling,
+    end_round,
+    fine,
+    grow,
+    reduction,
+    scoreboard,
+    suspect,
+    threshold,
+    window,
+)
+from vegasmodel.fluid.rounds_state import (
+    LINUX,
+    NEWRENO,
+    OPEN,
+    RECOVERY,
+    RENO,
+    SACK,
+    TAHOE,
+    TIMER,
+    VEGAS,
+    Record,
+    jit,
+)
+from vegasmodel.fluid.rounds_timer import arm, forget, heard, overdue, smooth
+from vegasmodel.metrics import Floats
+
+
+@jit
+def _allowed(f: Record, acks: float, now: float) -> float:
+    """What a sender that knows its holes may send in recovery upon ``acks``."""
+    if f.variant != LINUX or now >= f.stop:
+        return room(f, now)
+    return reduction(f, acks)
+
+
+@jit
+def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
+    """SACK in recovery: holes below what was received first, then new data.
+
+    At once at most two stretches of packets.
+    """
+    free = np.floor(free + 1e-9)
+    f.mend = max(f.mend, f.acked)
+    for k in range(f.holes):
+        low, high = max(holes[k, 0], f.mend), holes[k, 1]
+        if low < high < f.received and free > 0.0:
+            packets = min(free, high - low)
+            f.mend = low + packets
+            f.pipe += packets
+            f.released += packets
+            free -= packets
+            if packets > 1.0 or f.again >= 0.0 or free <= 0.0:
+                f.first = low
+                f.spread = packets if acks > 1.0 else 0.0
+                f.burst = packets - f.spread
+                return
+            f.again = low
+    before = f.next
+    leave(f, free, free if acks > 1.0 else 0.0)
+    f.pipe += f.next - before
+    f.released += f.next - before
+
+
+@jit
+def _reported(f: Record, holes: Floats) -> float:
+    """Seconds by which SACK blocks lengthen an ACK on its way: at most three."""
+    blocks = min(f.holes, 3)
+    if f.holes > 0 and f.holes < 4 and holes[f.holes - 1, 1] >= f.received:
+        blocks -= 1  # nothing was received beyond the last hole
+    return blocks * f.block
+
+
+@jit
+def _again(f: Record, end: float) -> None:
+    """Fast retransmit of the first hole at ``end``."""
+    f.again = f.acked
+    arm(f, end)
+    forget(f)
+
+
+@jit
+def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
+    """ACKs of data beyond a hole, or of data that the receiver had already."""
+    acks, enough = portion(p, now, step), threshold(f)
+    if p.first < f.acked:
+        acks = min(acks, f.acked - p.first)
+    if f.phase == OPEN and f.dups < enough:
+        acks = 1.0 if f.law == VEGAS else min(acks, enough - f.dups)
+    elif f.phase == RECOVERY and f.variant == LINUX:
+        pass
+    else:
+        quiet = f.pipe if f.phase == RECOVERY and scoreboard(f) else f.next - f.acked
+        quiet -= window(f)
+        acks = min(acks, quiet) if quiet >= 1.0 else acks
+    end = now + max(p.back - now, 0.0) * acks / p.count
+    if f.deadline < end:
+        f.event = TIMER
+        return max(now, f.deadline)
+    first = p.first
+    take(f, p, acks, now, scoreboard(f))
+    f.delivered += fill(f, holes, first, acks, p.sent_at)
+    f.dups += acks
+    if fine(f):
+        _doubt(f, holes, acks, end)
+    elif f.phase == RECOVERY:
+        if scoreboard(f):
+            f.pipe -= acks
+            _mend(f, holes, _allowed(f, acks, now), acks)
+            return end + _reported(f, holes)
+        f.inflated += acks
+    elif f.dups == enough:
+        if cut(f):
+            _again(f, end)
+            return end + _reported(f, holes)
+        if f.law == TAHOE and f.next == f.acked:
+            leave(f, window(f), 0.0)
+            arm(f, end)
+            forget(f)
+            return end
+    elif f.dups > enough and f.inflated > 0.0:
+        f.inflated += acks
+    if f.dups >= enough:
+        free = room(f, now)
+        if f.law == NEWRENO and f.variant != LINUX:
+            free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
+        leave(f, free, acks)
+    return end
+
+
+@jit
+def _doubt(f: Record, holes: Floats, acks: float, end: float) -> None:
+    """ns-2's Vegas at duplicate ACKs: retransmits at the first where a packet is overdue."""
+    sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
+    if (f.holes > 0 and overdue(f, end - sent_at)) or f.dups == 3.0:
+        if suspect(f, sent_at, end):
+            f.again = f.acked
+            holes[0, 2] = end
+    elif f.dups > 3.0:
+        f.cwnd += acks
+
+
+@jit
+def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
+    """The first hole fills: the ACK jumps to the next one, or to everything received."""
+    acks = min(portion(p, now, step), holes[0, 1] - f.acked)
+    if f.phase == OPEN:
+        acks = min(acks, acks_to_change(f))
+    if fine(f) or (f.phase == RECOVERY and not scoreboard(f)):
+        acks = 1.0
+    end = now + max(p.back - now, 0.0) * acks / p.count
+    first, again = p.first, min(f.resent, f.next)
+    take(f, p, acks, now, f.variant == LINUX)
+    f.delivered += fill(f, holes, first, acks, p.sent_at)
+    f.next = max(f.next, f.acked)
+    if fine(f):
+        _relief(f, holes, end, again)
+        return end
+    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
+    if stays and (f.law != RENO or scoreboard(f)):
+        _partial(f, holes, now, end, acks)
+        return end + _reported(f, holes)
+    heard(f, end)
+    counts = f.phase == OPEN or not scoreboard(f)
+    if f.phase == RECOVERY and f.law == VEGAS:
+        f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
+        f.rtt_count = 0.0
+    if f.phase == RECOVERY and f.law == SACK and f.variant != LINUX:
+        f.recover = -1.0
+    f.phase, f.inflated, f.dups = OPEN, 0.0, 0.0
+    swell = doubling(f)
+    if counts:
+        grow(f, acks)
+    free = room(f, now)
+    leave(f, free, free if swell and acks > 1.0 else acks)
+    return end
+
+
+@jit
+def _relief(f: Record, holes: Floats, end: float, again: float) -> None:
+    """ns-2's Vegas when the first hole fills; packets below ``again`` were sent twice."""
+    deflate(f)
+    heard(f, end)
+    if f.acked > f.round_end:
+        end_round(f, end, f.next - f.acked + 1.0)
+    grow(f, 1.0)
+    if f.acked > again:  # the ACK speaks for a packet that was sent once: a sample
+        sample = end - (holes[0, 2] if f.holes > 0 else f.received_at)
+        f.rtt_sum += sample
+        f.rtt_count += 1.0
+        smooth(f, sample, 1.0)
+    if f.worried > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
+        f.worried -= 1.0
+        if f.holes > 0 and overdue(f, end - holes[0, 2]):
+            f.dups, f.again, holes[0, 2] = 3.0, f.acked, end
+            f.resent = max(f.resent, f.acked + 1.0)
+        else:
+            f.worried = 0.0
+    leave(f, room(f, end), 0.0)
+
+
+@jit
+def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> None:
+    """A partial ACK in recovery: more is missing."""
+    arm(f, end)
+    if scoreboard(f):
+        f.backoff = 1.0
+        f.pipe -= 2.0 * acks
+        _mend(f, holes, _allowed(f, acks, now), acks)
+        return
+    f.again = f.acked
+    if f.acked > f.timed:
+        f.backoff = 1.0
+        forget(f)
+    f.inflated = 0.0
+    leave(f, min(room(f, now), 2.0), 0.0)

@@ -1,0 +1,92 @@
+"""When a source gives a packet up for lost without being told: its timers.
+
+BSD's and ns-2's coarse timer counts in ticks and times one packet at a time; Linux times every ACK;
+ns-2's Vegas has a fine one besides, which it asks when an ACK comes.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+from vegasmodel.fluid.rounds_state import LINUX, VEGAS, Record, jit
+
+TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
+LEAST, MOST = 0.2, 64.0  # seconds: two ticks, and Linux's least variance; ns-2's longest timeout
+
+
+@jit
+def arm(f: Record, now: float) -> None:
+    """Start the timer again."""
+    f.deadline = now + min(max(f.backoff * f.rto, LEAST), MOST)
+
+
+@jit
+def back_off(f: Record) -> None:
+    """Double the timeout, to 64-fold; from 16 on BSD forgets the mean for its deviation."""
+    f.backoff = min(2.0 * f.backoff, 64.0)
+    if f.backoff > 8.0:
+        f.rttvar += f.srtt >> 3
+        f.srtt = 0
+
+
+@jit
+def forget(f: Record) -> None:
+    """What is sent again is not timed (Karn)."""
+    f.timed_at = -1.0
+
+
+@jit
+def watch(f: Record) -> None:
+    """Time one packet of those that leave at ``time`` for the first time, if none is timed."""
+    last = f.first + f.spread + f.burst
+    if f.timed_at < 0.0 and last > f.high:
+        f.timed = last - 1.0 if f.spread > 0.0 else max(f.high, f.first)
+        f.timed_at = f.time
+
+
+@jit
+def heard(f: Record, now: float) -> None:
+    """ACKs of new data: the timer starts again, and then a timed packet gives a sample.
+
+    In that order: until 2001 ns-2 set the timer before it updated the estimate.
+    """
+    arm(f, now)
+    if f.timed_at < 0.0 or f.acked <= f.timed:
+        return
+    if f.variant == LINUX:
+        f.rto = f.smooth + max(4.0 * f.deviation, LEAST)
+        arm(f, now)
+    else:
+        _ticks(f, now)
+    f.backoff, f.timed_at = 1.0, -1.0
+
+
+@jit
+def _ticks(f: Record, now: float) -> None:
+    """BSD's integer estimate of RTT and variance."""
+    sample = max(int((now - f.timed_at + f.timed_at % TICK) / TICK), 1)
+    if f.srtt == 0:
+        f.srtt, f.rttvar = sample * 8, sample * 2
+    else:
+        error = sample - (f.srtt >> 3)
+        f.srtt = max(f.srtt + error, 1)
+        f.rttvar = max(f.rttvar + abs(error) - (f.rttvar >> 2), 1)
+    f.rto = (((f.rttvar << 3) + f.srtt) >> 3) * TICK
+
+
+@jit
+def smooth(f: Record, rtt: float, samples: float) -> None:
+    """Running means of RTT (gain 1/8) and of its deviation (gain 1/4), ``samples`` at once."""
+    if f.smooth == 0.0:
+        f.smooth, f.deviation = rtt, rtt / (2.0 if f.variant == LINUX else 4.0)
+    error = rtt - f.smooth
+    f.smooth += (1.0 - 0.875**samples) * error
+    f.deviation += (1.0 - 0.75**samples) * (abs(error) - f.deviation)
+    f.patience = 1.0
+
+
+@jit
+def overdue(f: Record, elapsed: float) -> bool:
+    """ns-2's Vegas, asked at an ACK: the packet is out for too long."""
+    if f.law != VEGAS or f.variant == LINUX or f.smooth == 0.0:
+        return False
+    return elapsed >= (f.smooth + 2.0 * f.deviation) * (1.0 + 1.0 / 16.0) * f.patience
