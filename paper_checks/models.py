@@ -1,11 +1,14 @@
 """``python -m paper_checks.models``: every model against ns-2 on the papers' scenarios.
 
-One Markdown table: a row for each family of scenarios and model, best model first, with the
-assumption that the scenarios break most often.
+The scenarios are those that the records ask ns-2 for, all of them.  One Markdown table: a row for
+each family of scenarios and model, best model first, with the assumption that the scenarios break
+most often.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,21 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper_checks.boutremans.scenes import SOURCES, joining
-from paper_checks.devendictis.validation import BUFFERS, TIMES
-from paper_checks.devendictis.validation import scene as mixed
-from paper_checks.evaluation.figures import AXIS
-from paper_checks.evaluation.scenes import pair, single, stored, trio
-from paper_checks.evaluation.tables import TABLE_2, TABLE_3, delays, red
-from paper_checks.podlesny.scenes import figure_1, parking_lot, queue
+from paper_checks import PAPERS, records
+from paper_checks.answers import answer, by_group, prime
+from paper_checks.checks import judge
 from paper_checks.runs import NoRun, Runs
-from paper_checks.spread import SEEDS
-from paper_checks.tsang.scenes import DELAYS, two
+from vegasmodel.disciplines import DropTail
 from vegasmodel.metrics import nrmse
-from vegasmodel.predictor import MODELS, predict
-from vegasmodel.scenario import Scenario
+from vegasmodel.predictor import MODELS
+from vegasmodel.scenario import LAWS, Run, Scenario
 
-__all__ = ["Row", "families", "markdown", "rows"]
+__all__ = ["Row", "asked", "error", "families", "family", "markdown", "rows"]
 
 
 @dataclass(frozen=True)
@@ -36,93 +34,120 @@ class Row:
 
     family: str
     model: str
-    answered: int  # scenarios that the model answers
+    errors: tuple[float, ...]  # of the scenarios that the model answers
     asked: int
-    mean: float
-    worst: float
     broken: str  # the assumption that fails most often, with the number of scenarios
 
+    @property
+    def mean(self) -> float:
+        """Mean error."""
+        return float(np.mean(self.errors))
 
-def families() -> dict[str, list[Scenario]]:
-    """The scenarios of the papers that ns-2 has run, by what they are about."""
-    return {
-        "tsang, Vegas 1/3, two delays": [two(x2) for x2 in DELAYS],
-        "tsang, Vegas with alpha = beta": [two(x2, d, d) for x2 in DELAYS for d in (1, 2, 3)],
-        "boutremans, arrivals, alpha = beta": [
-            joining(n, a, a) for n in SOURCES for a in (1.0, 3.0, 5.0)
-        ],
-        "boutremans, arrivals, alpha < beta": [
-            joining(n, 1.0, b) for n in SOURCES for b in (3.0, 5.0)
-        ],
-        "boutremans, true baseRTTs": [
-            joining(10, a, b, True) for a, b in ((1.0, 3.0), (1.0, 5.0), (2.0, 4.0))
-        ],
-        "evaluation, one source, random loss": [
-            single(law, loss=loss, runs=SEEDS)
-            for law in ("reno", "sack", "vegas")
-            for loss in (0.01, 0.05)
-        ],
-        "evaluation, table 2": [stored(name) for name in TABLE_2],
-        "evaluation, one law, two delays": [
-            delays(law, X * 1e-3) for law in ("reno", "sack", "vegas") for X in TABLE_3
-        ],
-        "evaluation, Vegas and another, DropTail": [
-            *(pair(law, "vegas", buffer=B) for law in ("reno", "sack") for B in AXIS),
-            *(trio(B) for B in (15.0, 30.0)),
-        ],
-        "evaluation, Vegas and another, RED": [
-            red(law, top) for law in ("reno", "sack") for top in (10.0, 20.0, 40.0, 80.0)
-        ],
-        "devendictis, figures 3 and 4": [
-            *(mixed(T, B) for T in TIMES for B in BUFFERS),
-            *(mixed(0.08, 20.0, mu) for mu in (2160.0, 4320.0)),
-        ],
-        "podlesny, figure 1": [figure_1(rtt) for rtt in (0.03, 0.1, 0.2)],
-        "podlesny, R queue, NewReno": [queue("rate", n, 10, n, 0) for n in (10, 30, 70)],
-        "podlesny, D queue, Vegas": [queue("delay", 10, n, 0, n) for n in (10, 30, 70)],
-        "podlesny, parking lot": [parking_lot()],
-    }
+    @property
+    def worst(self) -> float:
+        """Largest error."""
+        return max(self.errors)
+
+
+def families(papers: Iterable[str] = PAPERS, runs: Runs | None = None) -> dict[str, list[Scenario]]:
+    """The scenarios that the records of ``papers`` ask for, by what they are about.
+
+    Of scenarios that differ only in how they are run (seeds, jitter, span) the one with the most
+    runs stands for all.
+    """
+    found: dict[str, dict[str, Scenario]] = {}
+    for paper in papers:
+        for scenario in asked(paper, runs or Runs()):
+            group = found.setdefault(f"{paper}: {family(scenario)}", {})
+            key = dataclasses.replace(scenario, run=Run()).fingerprint()
+            if key not in group or scenario.run.runs > group[key].run.runs:
+                group[key] = scenario
+    return {name: list(group.values()) for name, group in found.items()}
+
+
+def asked(paper: str, runs: Runs) -> list[Scenario]:
+    """The scenarios that the records of a paper ask for."""
+    runs.scenarios.clear()
+    for record in records(paper):
+        judge(paper, record, runs)
+    return list(runs.scenarios.values())
+
+
+def family(scenario: Scenario) -> str:
+    """What a scenario is about: laws, thresholds, arrivals, link, traffic."""
+    flows, link = scenario.flows, scenario.links[0]
+    parts = [" and ".join(sorted({flow.law for flow in flows}, key=LAWS.index))]
+    vegas = [flow for flow in flows if flow.law == "vegas"]
+    if vegas:
+        equal = all(flow.alpha == flow.beta for flow in vegas)
+        parts[0] += " (alpha = beta)" if equal else " (alpha < beta)"
+    if len({member.rtt for member in scenario.members}) == 2:
+        parts.append("two RTTs")
+    if len({member.start for member in scenario.members}) > 2:
+        parts.append("arrivals")
+    if vegas and all(flow.over_estimate != "measured" for flow in vegas):
+        parts.append("true baseRTTs")
+    if any(flow.delay_noise for flow in flows):
+        parts.append("random delay")
+    if any(flow.arrivals != "once" for flow in flows):
+        parts.append("Web traffic")
+    if len(scenario.links) > 1:
+        parts.append("several links")
+    if not isinstance(link.queue, DropTail):
+        parts.append(link.queue.discipline.upper())
+    if link.loss:
+        parts.append("random loss")
+    if link.drops:
+        parts.append("forced losses")
+    return ", ".join(parts)
 
 
 def rows(
-    runs: Runs, models: Sequence[str] = MODELS, only: Iterable[str] | None = None
+    runs: Runs,
+    models: Sequence[str] = MODELS,
+    chosen: Mapping[str, Sequence[Scenario]] | None = None,
 ) -> list[Row]:
-    """Errors of ``models`` by family, best first; families without stored runs are left out."""
+    """Errors of ``models`` by family (default: all), best first; without stored run no row."""
     found = []
-    for family, scenarios in families().items():
-        if only is not None and family not in only:
-            continue
-        rated = [_row(family, model, scenarios, runs) for model in models]
+    chosen = families() if chosen is None else chosen
+    if "fluid" in models:
+        prime(scenario for scenarios in chosen.values() for scenario in scenarios)
+    for name, scenarios in chosen.items():
+        rated = [_row(name, model, scenarios, runs) for model in models]
         found += sorted((row for row in rated if row is not None), key=lambda row: row.mean)
     return found
 
 
-def _row(family: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Row | None:
-    errors, broken = [], Counter[str]()
+def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Row | None:
+    errors, broken, asked = [], Counter[str](), 0
     for scenario in scenarios:
-        try:
-            measured = runs(scenario).mean
-        except NoRun:
-            continue
-        answer = predict(scenario, model)
-        if not answer.applicable or answer.throughput is None:
-            continue
-        error = nrmse(answer.throughput, measured)
-        if error is not None:
-            errors.append(error)
-            broken.update(a.name for a in answer.assumptions if a.holds is False)
+        with contextlib.suppress(NoRun):
+            found = error(scenario, model, runs)
+            asked += 1
+            if found is not None:
+                errors.append(found)
+                assumptions = answer(scenario, model).assumptions
+                broken.update(a.name for a in assumptions if a.holds is False)
     if not errors:
         return None
     common = broken.most_common(1)
-    return Row(
-        family=family,
-        model=model,
-        answered=len(errors),
-        asked=len(scenarios),
-        mean=float(np.mean(errors)),
-        worst=max(errors),
-        broken=f"{common[0][0]} ({common[0][1]})" if common else "none",
-    )
+    worded = f"{common[0][0]} ({common[0][1]})" if common else "none"
+    return Row(name, model, tuple(errors), asked, worded)
+
+
+def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
+    """NRMSE of a model's throughputs, by flow or as ns-2's run is stored by group.
+
+    ``None`` where the model has no answer.  Raises ``NoRun``.
+    """
+    try:
+        measured, flows = runs(scenario).mean, True
+    except NoRun:
+        measured, flows = runs.groups(scenario).mean, False
+    found = answer(scenario, model)
+    if not found.applicable or found.throughput is None:
+        return None
+    return nrmse(found.throughput if flows else by_group(scenario, found.throughput), measured)
 
 
 def markdown(found: Iterable[Row]) -> str:
@@ -137,7 +162,7 @@ def markdown(found: Iterable[Row]) -> str:
     }
     lines = [f"| {' | '.join(head)} |", f"| {' | '.join(head.values())} |"]
     lines += [
-        f"| {r.family} | {r.model} | {r.answered} of {r.asked} | {100 * r.mean:.1f} "
+        f"| {r.family} | {r.model} | {len(r.errors)} of {r.asked} | {100 * r.mean:.1f} "
         f"| {100 * r.worst:.1f} | {r.broken} |"
         for r in found
     ]

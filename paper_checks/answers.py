@@ -1,0 +1,240 @@
+"""Models in the place of ns-2: what a record finds when the fluid model or a closed form answers.
+
+A record asks ``Runs`` for measurements of scenarios.  ``Answers`` hands it a model's prediction of
+the same scenarios instead, so that print, closed form, fluid and packets stand side by side for
+the very same item.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import multiprocessing
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+
+from paper_checks.checks import Found, Record
+from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs
+from vegasmodel.metrics import jain
+from vegasmodel.prediction import Prediction
+from vegasmodel.predictor import CLOSED_FORMS, predict
+from vegasmodel.scenario import Scenario
+
+__all__ = [
+    "Answers",
+    "answer",
+    "best_closed_form",
+    "by_group",
+    "fluid",
+    "measurement",
+    "prime",
+    "value",
+]
+
+# Of closed forms that break equally many of their hypotheses the more special one speaks.
+SPECIAL_FIRST = (
+    "rate-delay",
+    "red",
+    "random-loss",
+    "minicycle",
+    "arrivals",
+    "equilibrium",
+    "bands",
+    "network",
+)
+MANY = 20  # flows
+SWINGS = ("window", "rate")
+ROWS = 2  # equal runs, so that a spread over the runs is 0
+
+
+_known: dict[tuple[str, str], Prediction] = {}  # by fingerprint and model
+
+
+class _Lacking:
+    """Figures of a model; those that it does not give raise ``NoRun`` when they are asked for."""
+
+    def __init__(self, scenario: Scenario, model: str, **figures: Any) -> None:
+        self._scenario, self._model = scenario, model
+        self.__dict__.update({key: v for key, v in figures.items() if v is not None})
+
+    def __getattr__(self, name: str) -> Any:
+        if self._model == "fluid" and name in SWINGS:
+            return swing(self._scenario)[SWINGS.index(name)]
+        raise NoRun(f"{self._model} gives no {name}")
+
+
+def answer(scenario: Scenario, model: str) -> Prediction:
+    """``predict``, once for each scenario and model; of many flows the fluid model runs one seed.
+
+    Their seeds differ little, and each takes seconds.
+    """
+    key = scenario.fingerprint(), model
+    if key not in _known:
+        _known[key] = _predict(scenario, model)
+    return dataclasses.replace(_known[key], scenario=scenario)
+
+
+def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
+    """Let the fluid model answer those of many flows, which take seconds each, side by side."""
+    slow = [s for s in scenarios if len(s.members) > MANY]
+    slow = [s for s in slow if (s.fingerprint(), "fluid") not in _known]
+    if len(slow) < processes:
+        return
+    # longest first, so that none is left alone at the end
+    slow.sort(key=lambda s: -s.run.duration * sum(link.capacity for link in s.links))
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
+        for scenario, found in zip(slow, pool.map(_fluid_alone, slow), strict=True):
+            _known[scenario.fingerprint(), "fluid"] = found
+
+
+def _fluid_alone(scenario: Scenario) -> Prediction:
+    return _predict(scenario, "fluid")
+
+
+def _predict(scenario: Scenario, model: str) -> Prediction:
+    if model == "fluid" and len(scenario.members) > MANY:
+        run = dataclasses.replace(scenario.run, runs=1)
+        return predict(dataclasses.replace(scenario, run=run), model)
+    return predict(scenario, model)
+
+
+@cache
+def swing(scenario: Scenario) -> tuple[Floats, Floats]:
+    """Mean, least and largest window and rate of each flow in the fluid model after warm-up.
+
+    The rate is window over RTT, as in ``runs``.  Raises ``NoRun``.
+    """
+    from vegasmodel import fluid
+
+    try:
+        data = fluid.simulate(scenario)
+    except ValueError as refusal:
+        raise NoRun(str(refusal)) from None
+    late = data["time"].values >= scenario.run.warmup
+    window, rtt = data["window"].values[late], data["rtt"].values[late]
+
+    def three(x: Floats) -> Floats:
+        return np.array([x.mean(axis=0), x.min(axis=0), x.max(axis=0)])
+
+    return three(window), three(window / rtt)
+
+
+def fluid(scenario: Scenario) -> Prediction | None:
+    """The fluid model's prediction, or ``None`` where it has none."""
+    found = answer(scenario, "fluid")
+    return found if found.applicable and found.throughput is not None else None
+
+
+def best_closed_form(scenario: Scenario) -> Prediction | None:
+    """The applicable closed form of which the scenario breaks the fewest hypotheses."""
+    found = [answer(scenario, model) for model in SPECIAL_FIRST if model in CLOSED_FORMS]
+    found = [p for p in found if p.applicable and p.throughput is not None]
+    found = [p for p in found if np.all(np.isfinite(cast("Floats", p.throughput)))]
+    return min(found, key=lambda p: sum(a.holds is False for a in p.assumptions), default=None)
+
+
+class Answers(Runs):
+    """``Runs`` of which a model gives every measurement; ``models`` says which were asked."""
+
+    def __init__(self, predicts: Callable[[Scenario], Prediction | None]) -> None:
+        super().__init__()
+        self.predicts = predicts
+        self.models: dict[str, None] = {}
+
+    def __call__(self, scenario: Scenario) -> Measured:
+        """The model's figures, flow by flow.  Raises ``NoRun`` where it has no answer."""
+        found, rates = self._predicted(scenario)
+        slowest = int(np.argmin([link.capacity for link in scenario.links]))
+        spans = np.array(
+            [max(m.stop - max(m.start, scenario.run.warmup), 0.0) for m in scenario.members]
+        )
+        lacking = _Lacking(
+            scenario,
+            found.model,
+            throughput=np.tile(rates, (ROWS, 1)),
+            mean=rates,
+            jain=np.full(ROWS, jain(rates)),
+            acks=rates * spans,  # one for each packet delivered
+            retransmits=found.retransmits,
+            loss_rate=found.loss_rate,
+            utilization=_of(found.utilization, slowest),
+            queue=_of(found.queue_mean, slowest),
+            base_rtt=found.base_rtt,
+        )
+        return cast("Measured", lacking)
+
+    def groups(self, scenario: Scenario) -> Groups:
+        """The model's figures by group of flows.  Raises ``NoRun`` where it has no answer."""
+        found, rates = self._predicted(scenario)
+        means = by_group(scenario, rates)
+        losses = None if found.loss_rate is None else by_group(scenario, found.loss_rate)
+        lacking = _Lacking(
+            scenario,
+            found.model,
+            throughput=np.tile(means, (ROWS, 1)),
+            mean=means,
+            jain=np.full(ROWS, jain(rates)),
+            loss_rate=losses,
+            utilization=found.utilization,
+            queue=found.queue_mean,
+        )
+        return cast("Groups", lacking)
+
+    def _predicted(self, scenario: Scenario) -> tuple[Prediction, Floats]:
+        found = self.predicts(scenario)
+        if found is None or found.throughput is None:
+            raise NoRun("no model answers this scenario")
+        self.models[found.model] = None
+        return found, found.throughput
+
+
+def value(record: Record, answers: Answers) -> tuple[Any, str]:
+    """What ``record`` finds with these answers, and the models that gave them.
+
+    ``None`` and the reason where a model gives no figure that the record needs.
+    """
+    if record.compute is None:
+        return None, record.blocked
+    answers.models.clear()
+    try:
+        with np.errstate(all="ignore"):
+            found = record.compute(answers)
+    except NoRun as missing:
+        return None, str(missing)
+    except ArithmeticError as error:  # a model's 0 where packets never give one
+        return None, str(error)
+    result = found.value if isinstance(found, Found) else found
+    return result, ", ".join(answers.models)
+
+
+def measurement(scenario: Scenario, runs: Runs) -> Prediction:
+    """ns-2's stored run, flow by flow, else by group, as a prediction with standard errors.
+
+    By group every flow has its group's mean.  Raises ``NoRun``.
+    """
+    member = np.array([m.group for m in scenario.members])
+    with contextlib.suppress(NoRun):
+        flows = runs(scenario)
+        return _prediction(scenario, flows.throughput, base_rtt=flows.base_rtt)
+    return _prediction(scenario, runs.groups(scenario).throughput[:, member])
+
+
+def _prediction(scenario: Scenario, rows: Floats, base_rtt: Floats | None = None) -> Prediction:
+    runs = len(rows)
+    error = rows.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else None
+    return Prediction("ns2", scenario, rows.mean(axis=0), throughput_se=error, base_rtt=base_rtt)
+
+
+def by_group(scenario: Scenario, flows: Floats) -> Floats:
+    """Mean over the flows of each group."""
+    member = np.array([m.group for m in scenario.members])
+    return np.array([flows[member == g].mean() for g, _ in enumerate(scenario.flows)])
+
+
+def _of(values: Floats | None, index: int) -> float | None:
+    return None if values is None or not np.isfinite(values[index]) else float(values[index])
