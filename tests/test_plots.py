@@ -114,6 +114,16 @@ def test_class_shares_with_and_without_rd() -> None:
         plots.class_shares([alone])
 
 
+def test_class_shares_count_lasting_flows_that_cross_forward() -> None:
+    back = {"law": "reno", "count": 5, "direction": "reverse"}
+    web = {"law": "reno", "name": "web", "size": "9 pkt", "arrivals": {"poisson": "2 1/s"}}
+    s = scenario({"law": "newreno"}, VEGAS, back, web)
+    p = Prediction("fluid", s, np.array([810.0, 270.0, 1, 2, 3, 4, 5, 99.0]))
+    upper, _ = plots.class_shares([p]).axes
+    assert lines(upper)["fluid, no RD: rate class"].tolist() == [[1, 1.5]]
+    assert lines(upper)["fluid, no RD: delay class"].tolist() == [[1, 0.5]]
+
+
 def test_errors_best_first_and_no_answer_left_out() -> None:
     fig = plots.model_errors({"fluid": [0.3, 0.1], "minicycle": [0.05, np.nan], "red": [np.nan]})
     (ax,) = fig.axes
@@ -145,7 +155,7 @@ def test_windows_and_their_mini_cycles() -> None:
     np.testing.assert_array_equal(lines(below)["queue of wire"][:, 1], data["queue"].values[:, 0])
     falls = [line.get_xdata()[0] for line in zoom.lines if line.get_linestyle() == ":"]
     assert falls == pytest.approx([33.6, 35.7, 37.8, 39.9])  # multiples of 2.1 s
-    assert len(plots.windows(data, cycles=0).axes) == 2  # no column of mini-cycles
+    assert len(plots.windows(data, cycles=0).axes) == 2  # no column of cycles
 
 
 def test_of_many_flows_first_and_last_are_drawn() -> None:

@@ -266,16 +266,22 @@ def _is_rd(result: Prediction) -> bool:
 
 
 def _classes(result: Prediction) -> tuple[float, float, float]:
-    """Rate-class flows per delay-class flow, and the mean rate of a flow of each; see caller."""
+    """Rate-class flows per delay-class flow, and the mean rate of a flow of each; see caller.
+
+    Flows back and short flows that come and go are not counted.
+    """
     members, rates = result.scenario.members, result.throughput
     assert rates is not None  # noqa: S101 - _kinds leaves out the others
+    lasting = np.array(
+        [m.flow.direction == "forward" and m.flow.arrivals == "once" for m in members]
+    )
     delayed = np.array([m.flow.service == "delay" for m in members])
-    if delayed.all() or not delayed.any():
-        missing = "rate" if delayed.all() else "delay"
+    rate, delay = rates[lasting & ~delayed], rates[lasting & delayed]
+    if not rate.size or not delay.size:
+        missing = "delay" if rate.size else "rate"
         raise ValueError(f"{result.scenario.name}: no flow of class {missing}, so no ratio")
-    fair = result.scenario.links[0].capacity / len(members)
-    ratio = float((~delayed).sum() / delayed.sum())
-    return ratio, float(rates[~delayed].mean() / fair), float(rates[delayed].mean() / fair)
+    fair = result.scenario.links[0].capacity / (rate.size + delay.size)
+    return rate.size / delay.size, float(rate.mean() / fair), float(delay.mean() / fair)
 
 
 def _by_start(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
