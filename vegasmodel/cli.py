@@ -16,6 +16,7 @@ import typer
 from vegasmodel import cli_forms
 
 if TYPE_CHECKING:
+    from paper_checks import Check
     from vegasmodel.prediction import Prediction
     from vegasmodel.scenario import Scenario
 
@@ -152,7 +153,7 @@ def simulate(
 @app.command()
 def measure(
     scenario: File,
-    engine: Annotated[str, typer.Option(help="Packet-level simulator.")] = "ns2",
+    engine: Annotated[str, typer.Option(help="Packet-level simulator: ns2 or ns3.")] = "ns2",
     out: Annotated[
         Path | None, typer.Option(help="Write the first run over time as a trace (.parquet).")
     ] = None,
@@ -250,13 +251,17 @@ def paper(
         str | None, typer.Argument(help="tsang, boutremans, evaluation, devendictis, podlesny.")
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Run ns-2 again.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a report: print, closed form, fluid, packets; minutes."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print what the papers print beside what we compute, with a verdict each.
 
     Exit status 1 if an item is discrepant: computed honestly, and it differs.
 
-    Example: vegasmodel paper devendictis
+    Example: vegasmodel paper devendictis --html devendictis.html
     """
     import paper_checks
     from vegasmodel import console
@@ -264,7 +269,12 @@ def paper(
 
     if key is not None:
         Choice(paper_checks.PAPERS).check(key, "paper")
-    checks = paper_checks.run(None if key is None else [key], live=live)
+    papers = paper_checks.PAPERS if key is None else (key,)
+    if html is None:
+        checks = paper_checks.run(papers, live=live)
+    else:
+        console.output_path(html, "--html", (".html",))
+        checks = _report(html, papers, live)
     rows = [check.to_json() for check in checks]
     if json:
         console.print_json({"checks": rows})
@@ -273,6 +283,17 @@ def paper(
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
         raise Shortfall(f"{short} of {len(rows)} items are discrepant")
+
+
+def _report(path: Path, papers: Sequence[str], live: bool) -> list[Check]:
+    from vegasmodel.units import FieldError
+
+    try:
+        from paper_checks import report
+    except ModuleNotFoundError as missing:
+        extra = f"the extra 'report', which brings {missing.name}: pip install 'vegasmodel[report]'"
+        raise FieldError("--html", str(path), extra) from None
+    return report.write(path, papers, live)
 
 
 app.command()(cli_forms.equilibrium)

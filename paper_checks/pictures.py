@@ -1,0 +1,179 @@
+"""The papers' main figures, with models as lines and ns-2's stored runs as marks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from paper_checks.answers import answer, measurement
+from paper_checks.boutremans.scenes import joining
+from paper_checks.devendictis.validation import BUFFERS
+from paper_checks.devendictis.validation import scene as mixed
+from paper_checks.evaluation.figures import AXIS
+from paper_checks.evaluation.scenes import pair
+from paper_checks.podlesny.router import dumbbell
+from paper_checks.runs import NoRun, Runs
+from paper_checks.tsang.scenes import DELAYS, two
+from vegasmodel import fluid, plots
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Picture", "pictures"]
+
+
+class Picture(NamedTuple):
+    """A figure and the sentence under it, which also stands for it where it cannot be seen."""
+
+    figure: Figure
+    caption: str
+
+
+def pictures(paper: str, runs: Runs) -> list[Picture]:
+    """The pictures of one paper; those without stored runs are drawn without marks."""
+    makers: dict[str, Callable[[Runs], list[Picture]]] = {
+        "tsang": _tsang,
+        "boutremans": _boutremans,
+        "evaluation": _evaluation,
+        "devendictis": _devendictis,
+        "podlesny": _podlesny,
+    }
+    return makers[paper](runs)
+
+
+def _answers(scenarios: Iterable[Scenario], models: Sequence[str]) -> list[Prediction]:
+    found = [answer(scenario, model) for scenario in scenarios for model in models]
+    return [p for p in found if p.applicable and p.throughput is not None]
+
+
+def _measured(scenarios: Iterable[Scenario], runs: Runs) -> list[Prediction]:
+    found = []
+    for scenario in scenarios:
+        try:
+            found.append(measurement(scenario, runs))
+        except NoRun:
+            continue
+    return found
+
+
+def _tsang(runs: Runs) -> list[Picture]:
+    found = []
+    for alpha, beta in ((1, 3), (3, 3)):
+        delays = sorted(DELAYS)
+        scenes = [two(x2, alpha, beta) for x2 in delays]
+        models = {
+            model: _ratios(zip(delays, (_answers([s], [model]) for s in scenes), strict=True))
+            for model in ("network", "fluid")
+        }
+        marks = _ratios(zip(delays, (_measured([s], runs) for s in scenes), strict=True))
+        figure = plots.curves(
+            models,
+            {"ns-2": marks},
+            x="x2, delay of the second source's last link (ms)",
+            y="throughput of source 2 / source 1",
+            title=f"tsang, table 3: alpha = {alpha}, beta = {beta}",
+        )
+        text = (
+            f"Two Vegas sources of different delays, thresholds {alpha} and {beta}: the ratio of "
+            "their throughputs over the second one's delay. 1 is fair."
+        )
+        found.append(Picture(figure, text))
+    return found
+
+
+def _ratios(
+    predictions: Iterable[tuple[float, Sequence[Prediction]]],
+) -> tuple[list[float], list[float]]:
+    """x, and source 2 over source 1, where there is a prediction."""
+    xs, ys = [], []
+    for x, found in predictions:
+        for p in found:
+            assert p.throughput is not None
+            xs.append(x)
+            ys.append(float(p.throughput[1] / p.throughput[0]))
+    return xs, ys
+
+
+def _boutremans(runs: Runs) -> list[Picture]:
+    scene = joining(20, 3.0, 3.0)
+    models, marks = ("arrivals", "arrivals-bonald", "fluid"), _measured([scene], runs)
+    said = _answers([scene], models)
+    return [
+        Picture(
+            plots.rate_by_arrival(said, marks),
+            "Rates over the order of arrival, 20 sources, alpha = beta = 3: late flows take the "
+            "queue they find for propagation and get more.",
+        ),
+        Picture(
+            plots.base_rtt_by_arrival(said, marks),
+            "The baseRTTs behind them: theory that ignores a flow's first packets over-estimates.",
+        ),
+        Picture(
+            _regions(),
+            "Figure 6 of the paper, by its own law: where two windows grow, hold and shrink. The "
+            "first flow starts alone; where it stops decides who gets more (hatched: the first).",
+        ),
+    ]
+
+
+def _regions() -> Figure:
+    """Two flows, alpha 2 and beta 6 so that the region can be seen; the second starts at 20 s."""
+    base = joining(10, 2.0, 6.0, known=True)
+    flow = dataclasses.replace(base.flows[0], count=1, variant="paper", rtt=0.1)
+    flows = tuple(
+        dataclasses.replace(flow, name=name, start=start)
+        for name, start in (("first", 0.0), ("second", 20.0))
+    )
+    run = dataclasses.replace(base.run, duration=60.0, warmup=40.0, runs=1, start_jitter=0.0)
+    scene = dataclasses.replace(base, name="convergence region", flows=flows, run=run)
+    return plots.convergence_regions(scene, [fluid.simulate(scene)])
+
+
+def _evaluation(runs: Runs) -> list[Picture]:
+    scenes = [pair("reno", "vegas", buffer=B) for B in AXIS]
+    return [
+        Picture(
+            plots.throughput_over_buffer(
+                _answers(scenes, ("minicycle", "fluid")), _measured(scenes, runs)
+            ),
+            "Reno (first) and Vegas (second) over the buffer of a 1.5 Mbit/s link, DropTail.",
+        )
+    ]
+
+
+def _devendictis(runs: Runs) -> list[Picture]:
+    scenes = [mixed(0.08, B) for B in BUFFERS]
+    return [
+        Picture(
+            plots.throughput_over_buffer(
+                _answers(scenes, ("minicycle", "fluid")), _measured(scenes, runs)
+            ),
+            "Figure 3 at an RTT of 80 ms, which the paper does not state: parts of the link over "
+            "its buffer. The mini-cycle is read as packets do: only who grows loses.",
+        ),
+        Picture(
+            plots.windows(fluid.simulate(mixed(0.08, 20.0))),
+            "Mini-cycles of the fluid model at a buffer of 20 packets.",
+        ),
+    ]
+
+
+def _podlesny(runs: Runs) -> list[Picture]:
+    counts = (2, 10, 20, 60, 100, 140)
+    rd = [dumbbell(n) for n in counts]
+    one_way = [
+        dataclasses.replace(s, flows=tuple(f for f in s.flows if f.direction == "forward"))
+        for s in rd
+    ]
+    droptail = [dumbbell(n, kind="droptail") for n in counts[:4]]
+    said = _answers(one_way, ["rate-delay"]) + _answers([*rd, *droptail], ["fluid"])
+    return [
+        Picture(
+            plots.class_shares(said, _measured([*rd, *droptail], runs)),
+            "Experiment A at a fifth of the scale: NewReno (rate class) beside 20 Vegas flows "
+            "(delay class), with Rate-Delay services and without. Equations: forward flows only.",
+        )
+    ]

@@ -1,0 +1,170 @@
+"""The report of ``vegasmodel paper --html``: print, closed form, fluid and packets side by side.
+
+One file that loads nothing from elsewhere.  Every text is escaped by the template engine.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from paper_checks import models, records
+from paper_checks.answers import Answers, best_closed_form, fluid, prime, value
+from paper_checks.checks import Check, Record, judge
+from paper_checks.pictures import Picture, pictures
+from paper_checks.runs import Runs
+from paper_checks.summary import VERDICTS, summary
+from vegasmodel import plots
+from vegasmodel.files import whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["TITLES", "Line", "Paper", "build", "lines", "render", "show", "write"]
+
+TITLES = {
+    "tsang": "Tsang, Chang: Throughput fairness of TCP Vegas",
+    "boutremans": "Boutremans, Le Boudec: A note on the fairness of TCP Vegas (2000)",
+    "evaluation": "Reno, SACK and Vegas evaluated with ns-2",
+    "devendictis": "De Vendictis, Baiocchi: Modeling a mixed Vegas and Reno scenario (2002)",
+    "podlesny": "Podlesny, Williamson: Fairness between NewReno and Vegas with RD network services",
+}
+FOLDER = Path(__file__).parent
+SHOWN = 8  # entries of a list in a cell
+
+
+@dataclass(frozen=True)
+class Line:
+    """A record in the table: the four sources of the same figure, as text."""
+
+    check: Check
+    printed: str
+    closed_form: str
+    model: str  # the closed forms that spoke
+    fluid: str
+    packets: str
+    tolerance: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's chapter; ``pictures`` as data addresses with their captions."""
+
+    key: str
+    title: str
+    counts: Mapping[str, int]
+    lines: Sequence[Line]
+    models: Sequence[models.Row]
+    pictures: Sequence[tuple[str, str]]
+
+
+def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
+    """The chapters of ``papers``, from stored runs of ns-2 or, ``live``, from new ones."""
+    runs = Runs(live=live)
+    return [_paper(key, runs) for key in papers]
+
+
+def _paper(key: str, runs: Runs) -> Paper:
+    prime(models.asked(key, runs))
+    found = lines(key, records(key), runs)
+    rated = models.rows(runs, chosen=models.families([key], runs))
+    drawn = [*pictures(key, runs), _errors(rated)]
+    return Paper(
+        key=key,
+        title=TITLES[key],
+        counts=summary([line.check for line in found])[key],
+        lines=found,
+        models=rated,
+        pictures=[(address(picture.figure), picture.caption) for picture in drawn],
+    )
+
+
+def lines(paper: str, found: Sequence[Record], runs: Runs) -> list[Line]:
+    """Every record with its verdict, and what models find in the place of ns-2."""
+    rounds, forms = Answers(fluid), Answers(best_closed_form)
+    return [_line(paper, record, runs, rounds, forms) for record in found]
+
+
+def _line(paper: str, record: Record, runs: Runs, rounds: Answers, forms: Answers) -> Line:
+    runs.scenarios.clear()
+    check = judge(paper, record, runs)
+    computed, closed, flowing, model = show(check.computed), "", "", ""
+    if runs.scenarios:  # ns-2 is part of it
+        closed_value, model = value(record, forms)
+        closed, flowing = show(closed_value), show(value(record, rounds)[0])
+        model = "" if closed_value is None else model
+    else:
+        closed, computed = computed, ""
+    exact = check.tolerance is None or isinstance(check.printed, bool)
+    tolerance = "" if exact else f"{check.tolerance:.2g}"
+    return Line(check, show(check.printed), closed, model, flowing, computed, tolerance)
+
+
+def show(entry: Any) -> str:
+    """A value as a cell has it; a dash where there is none."""
+    if entry is None:
+        return "–"
+    if isinstance(entry, str):
+        return entry
+    if isinstance(entry, Sequence):
+        texts = [show(part) for part in entry[:SHOWN]]
+        return ", ".join(texts) + (" …" if len(entry) > SHOWN else "")
+    if hasattr(entry, "item"):  # a number of NumPy
+        entry = entry.item()
+    if isinstance(entry, bool):
+        return "yes" if entry else "no"
+    if isinstance(entry, float):
+        if math.isnan(entry):
+            return "–"
+        return f"{entry:.0f}" if 1e4 <= abs(entry) < 1e9 else f"{entry:.4g}"
+    return str(entry)
+
+
+def _errors(rated: Sequence[models.Row]) -> Picture:
+    errors: dict[str, list[float]] = {}
+    for row in rated:
+        errors.setdefault(row.model, []).extend(row.errors)
+    return Picture(
+        plots.model_errors(errors, title="models against ns-2"),
+        "Error of each model's throughputs against ns-2 over the paper's scenarios, best first.",
+    )
+
+
+def address(figure: Figure) -> str:
+    """The picture as a data address: SVG, which stays sharp."""
+    text = io.BytesIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(text.getvalue()).decode("ascii")
+
+
+def render(papers: Sequence[Paper]) -> str:
+    """The page."""
+    import vegasmodel
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("report.html")
+    total = {v: sum(paper.counts[v] for paper in papers) for v in VERDICTS}
+    return template.render(
+        papers=papers, verdicts=VERDICTS, total=total, version=vegasmodel.__version__
+    )
+
+
+def write(path: Path, papers: Sequence[str], live: bool = False) -> list[Check]:
+    """Write the report of ``papers``, whole or not at all; returns its checks."""
+    chapters = build(papers, live)
+    with whole(path) as part:
+        part.write_text(render(chapters), encoding="utf-8")
+    return [line.check for chapter in chapters for line in chapter.lines]

@@ -1,0 +1,224 @@
+"""The HTML report: whole, valid, self-contained, and hostile strings stay text."""
+
+import base64
+import dataclasses
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import paper_checks
+from paper_checks import models, report
+from paper_checks.answers import Answers, best_closed_form, measurement, value
+from paper_checks.checks import Found, Record, judge
+from paper_checks.devendictis.validation import scene
+from paper_checks.pictures import Picture
+from paper_checks.runs import NoRun, Runs
+from tests.helpers import scenario
+from vegasmodel import plots
+from vegasmodel.cli import run
+from vegasmodel.prediction import Prediction
+from vegasmodel.predictor import predict
+
+VOID = {"meta", "input", "img", "br", "hr", "link"}
+HOSTILE = "<script>alert(1)</script> & \"quoted\" 'x' {{ 7 * 7 }} </td>"
+
+
+class Page(HTMLParser):
+    """Checks that tags are nested, and collects what the tests ask for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"an attribute twice in {tag}"
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def chapter(paper: str, item: str | None = None) -> report.Paper:
+    """A paper's records, with one small picture; or one record of this name."""
+    runs = Runs()
+    found = paper_checks.records(paper)
+    if item is not None:
+        found = (Record(item, "claim", item, lambda runs: item, note=item),)
+    lines = report.lines(paper, found[:40], runs)
+    fig = plots.model_errors({"fluid": [0.1]}, title=item or "")
+    counts = dict.fromkeys(report.VERDICTS, 0)
+    for line in lines:
+        counts[line.check.verdict] += 1
+    row = models.Row(f"{paper}: {item}", "fluid", (0.1,), 1, item or "none")
+    drawn = [(report.address(Picture(fig, "").figure), item or "caption")]
+    return report.Paper(paper, item or report.TITLES[paper], counts, lines, [row], drawn)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_simulation() -> Iterator[None]:
+    """The fluid model takes seconds a record; closed forms are enough here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "fluid", lambda scenario: None)
+        yield
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return report.render([chapter("tsang"), chapter("podlesny")])
+
+
+def test_valid_and_loads_nothing(page: str) -> None:
+    found = Page(page)
+    ids = [attrs["id"] for _, attrs in found.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert page.startswith("<!DOCTYPE html>")
+    for tag, attrs in found.tags:
+        assert tag not in {"script", "link", "iframe", "object", "embed", "base"}
+        assert not any(name.startswith("on") for name in attrs)
+        for name in ("src", "href", "srcset", "action"):
+            target = attrs.get(name) or "#"
+            assert target.startswith(("#", "data:image/svg+xml;base64,")), target
+            if target.startswith("#") and len(target) > 1:
+                assert target[1:] in ids
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_pictures_load_nothing_either(page: str) -> None:
+    for code in re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page):
+        picture = base64.b64decode(code).decode("utf-8")
+        assert picture.startswith("<?xml")
+        links = re.findall(r'(?:href|src)="([^"]*)"', picture)
+        assert all(link.startswith("#") for link in links)
+
+
+def test_every_record_is_there_with_its_verdict(page: str) -> None:
+    found = Page(page)
+    text = " ".join("".join(found.text).split())
+    for paper in ("tsang", "podlesny"):
+        for record in paper_checks.records(paper)[:40]:
+            assert " ".join(record.item.split()) in text
+    bodies = [attrs.get("class") for tag, attrs in found.tags if tag == "tbody"]
+    verdicts = [name for name in bodies if name in report.VERDICTS]
+    assert len(verdicts) == 80
+
+
+def test_hostile_strings_stay_text() -> None:
+    text = report.render([chapter("tsang", HOSTILE)])
+    found = Page(text)
+    assert "<script" not in text
+    assert "49" not in re.sub(r"base64,[^\"]*", "", text[text.index("<header>") :])
+    assert HOSTILE in "".join(found.text)
+    assert all(tag != "script" for tag, _ in found.tags)
+    assert any(attrs.get("alt") == HOSTILE for _, attrs in found.tags)
+
+
+def test_the_command_writes_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(report, "build", lambda papers, live: [chapter(p) for p in papers])
+    path = tmp_path / "r.html"
+    status = run(["paper", "tsang", "--html", str(path), "--json"])
+    assert status in {0, 1}
+    assert '"paper": "tsang"' in capsys.readouterr().out
+    Page(path.read_text(encoding="utf-8"))
+    assert run(["paper", "tsang", "--html", str(tmp_path / "r.txt")]) == 2
+    assert "--html" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_cells() -> None:
+    cells = [
+        None,
+        True,
+        np.bool_(False),
+        3,
+        0.123456,
+        123456.7,
+        float("nan"),
+        "a",
+        [1.0, [2, None]],
+    ]
+    shown = ["–", "yes", "no", "3", "0.1235", "123457", "–", "a", "1, 2, –"]
+    assert [report.show(cell) for cell in cells] == shown
+    assert report.show(list(range(99))).endswith(" …")
+
+
+# --- models in the place of ns-2 -------------------------------------------------------------
+
+
+def test_a_model_answers_a_record() -> None:
+    s = scene(0.08, 20.0)
+    record = Record("ratio", "claim", 0.2, lambda runs: float(np.divide(*runs(s).mean)))
+    found, model = value(record, Answers(best_closed_form))
+    assert model == "minicycle"  # the one closed form of a mixed scenario
+    assert found == pytest.approx(predict(s, "minicycle").ratios["vegas/reno"])
+
+
+def test_spreads_over_a_models_runs_are_0() -> None:
+    s = scene(0.08, 20.0)
+    record = Record(
+        "spread", "claim", 0, lambda runs: Found(runs(s).throughput.std(ddof=1, axis=0))
+    )
+    found, _ = value(record, Answers(best_closed_form))
+    assert found.tolist() == [0, 0]
+
+
+def test_what_a_model_does_not_give_is_none() -> None:
+    s = scene(0.08, 20.0)
+    for compute in (lambda runs: runs(s).window[0, 0], lambda runs: 1 / 0):
+        found, _ = value(Record("i", "claim", 1.0, compute), Answers(best_closed_form))
+        assert found is None
+    nobody = Answers(lambda scenario: None)
+    found, why = value(Record("i", "claim", 1.0, lambda runs: runs(s).mean), nobody)
+    assert (found, why) == (None, "no model answers this scenario")
+
+
+def test_acks_are_deliveries_while_active() -> None:
+    s = scenario({"law": "reno", "start": "250 s"}, run={"duration": "600 s", "warmup": "200 s"})
+    answers = Answers(lambda s: Prediction("fluid", s, np.array([2.0])))
+    assert answers(s).acks.tolist() == [700.0]  # 2 pkt/s from 250 to 600 s
+
+
+def test_figures_by_group() -> None:
+    s = scenario({"law": "reno", "count": 2}, {"law": "vegas"})
+    answers = Answers(lambda s: Prediction("fluid", s, np.array([1.0, 3.0, 5.0])))
+    assert answers.groups(s).mean.tolist() == [2.0, 5.0]
+    with pytest.raises(NoRun, match="loss_rate"):
+        _ = answers.groups(s).loss_rate
+
+
+def test_a_stored_run_is_a_prediction() -> None:
+    s = scene(0.08, 20.0)
+    rows = Runs()(s).throughput
+    found = measurement(s, Runs())
+    np.testing.assert_allclose(found.throughput, rows.mean(axis=0))
+    np.testing.assert_allclose(found.throughput_se, rows.std(axis=0, ddof=1) / len(rows) ** 0.5)
+    with pytest.raises(NoRun):
+        measurement(dataclasses.replace(s, packet_size=77.0), Runs())
+
+
+def test_families_hold_every_scenario() -> None:
+    """Whatever a record asks ns-2 for belongs to a family, but for how it is run."""
+    families = models.families(["evaluation"])
+    held = {(s.links, s.flows) for group in families.values() for s in group}
+    runs = Runs()
+    for record in paper_checks.records("evaluation"):
+        judge("evaluation", record, runs)
+    assert {(s.links, s.flows) for s in runs.scenarios.values()} == held
+    assert len(held) > 50
