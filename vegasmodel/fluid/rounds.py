@@ -16,19 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds_route import Routes, ahead, routes
-from vegasmodel.fluid.rounds_state import FLOW, LINUX, NS2, PAPER, PARCEL, START, Net
+from vegasmodel.fluid.rounds_flows import LAWS, fold, records
+from vegasmodel.fluid.rounds_route import Routes, routes
+from vegasmodel.fluid.rounds_state import PARCEL, Net
 from vegasmodel.metrics import Floats
-from vegasmodel.scenario import Member, Red, Scenario
+from vegasmodel.scenario import Red, Scenario
 
 FINE, COARSE = 256, 64  # events per flow and round trip, at most about
-_LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}
-_VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
 _HOLES = 256
-_BLOCK = 8.0  # bytes of a SACK block
 _RING = 2**16  # parcels of one flow on their way, at most
 NEVER = 1e300  # rounds_laws.NEVER; compiled code is not loaded for the door
-_FIRST_RTO = 6.0  # seconds; rtxcur_init_ of 1999, and RFC 6298's order
 
 
 @dataclass(frozen=True)
@@ -62,37 +59,11 @@ class Totals:
     @functools.cached_property
     def base(self) -> Floats:
         """BaseRTT that each flow has measured, NaN where its law keeps none."""
-        vegas = self.flows["law"] == _LAWS["vegas"]
+        vegas = self.flows["law"] == LAWS["vegas"]
         known = np.where(np.isnan(self.flows["known_base"]), self.flows["base"], self.flows["rtt"])
         fixed = ~np.isnan(self.flows["known_base"])
         known = np.where(fixed, self.flows["known_base"], known)
         return np.where(vegas & (known < 1e9), known, np.nan)
-
-
-def _flow_record(scenario: Scenario, member: Member, record: Any, start: float) -> None:
-    group = member.flow
-    linux = group.variant == "linux"
-    record["law"], record["variant"] = _LAWS[group.law], _VARIANTS[group.variant]
-    record["rtt"] = member.rtt
-    for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
-        record[key] = getattr(group, key)
-    record["first_window"] = 10.0 if linux else 1.0
-    measured = group.over_estimate == "measured"
-    record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
-    record["start"], record["stop"] = start, member.stop
-    # the kernel opens with a handshake; ns-2 of 1999 sends data at once
-    record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
-    record["gap"] = scenario.size_of(group) / scenario.packet_size / scenario.access_rate(group)
-    if group.law == "sack":
-        record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
-    record["size"] = group.size
-    record["ssthresh"], record["grow_next"] = 1e9, 1
-    record["recover"], record["again"], record["timed_at"] = -1.0, -1.0, -1.0
-    record["patience"] = 1.0
-    record["base"], record["rtt_min"] = 1e300, 1e300
-    record["rtt_last"] = member.rtt
-    record["rto"], record["backoff"], record["deadline"] = _FIRST_RTO, 1.0, 1e300
-    record["event"] = START
 
 
 def resolution(scenario: Scenario) -> int:
@@ -127,7 +98,8 @@ def run(
     ``starts`` [n_flows] overrides the flows' start times, seconds; ``first_window`` the initial
     window; ``synchronised``: when a flow loses, all do, as ``devendictis`` assumes, not only the
     one whose packet met the full buffer.  Raises ``ValueError`` for ``parts`` below 1, and for
-    synchronised losses where there is more than one queue.
+    synchronised losses where there is more than one queue.  Short flows that arrive at random are
+    drawn from ``seed``; a group of them is one flow of the totals.
     """
     from vegasmodel.fluid.rounds_kernel import march
 
@@ -137,24 +109,25 @@ def run(
         raise ValueError(f"parts: {parts} is not allowed; at least 1")
     members = scenario.members
     n = len(members)
-    flows = np.zeros(n, FLOW)
-    for i, member in enumerate(members):
-        start = member.start if starts is None else float(starts[i])
-        _flow_record(scenario, member, flows[i], start + ahead(scenario, member))
+    flows = records(scenario, starts, seed)
     # events at one instant are taken in an order that does not depend on the scenario's
     order = np.argsort(flows, order=("start", "rtt", "law", "alpha", "beta", "stop"))
     flows = flows[order]
+    who = flows["member"]
     if first_window is not None:
         flows["first_window"] = first_window
     flows["cwnd"] = flows["first_window"]
     step = float(flows["rtt"].max()) / parts
-    way = routes(scenario, [members[i] for i in order], step)
+    way = routes(scenario, [members[i] for i in who], step)
     if synchronised and len(way.links) > 1:
         raise ValueError("synchronised: losses are shared at one queue, not at several")
     flows["longest"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-    room = min(16 * parts + 8192, _RING)
-    rings = np.zeros((len(way.hops), room), PARCEL)
+    # a parcel has a packet or more, but for silences between them
+    most = min(16 * parts + 8192, _RING)
+    way.hops["room"] = np.minimum(most, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
+    way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
+    rings = np.zeros(int(way.hops["room"].sum()), PARCEL)
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
     net = Net(flows, way.hops, way.links, rings, np.full(len(way.hops), NEVER), tree, parts)
@@ -163,7 +136,7 @@ def run(
     per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))
     status, events = march(
         net,
-        np.zeros((n, _HOLES, 3)),
+        np.zeros((len(flows), _HOLES, 3)),
         times,
         per_flow,
         queues,
@@ -172,5 +145,4 @@ def run(
         seed,
         synchronised,
     )
-    back = np.argsort(order)
-    return Totals(int(status), int(events), flows[back], way, times, per_flow[:, back], queues)
+    return Totals(int(status), int(events), fold(flows, n), way, times, per_flow, queues)

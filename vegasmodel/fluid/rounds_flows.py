@@ -17,6 +17,7 @@ LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}
 MAX_ARRIVALS = 200_000  # short flows of one group, expected
 _VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
 _FIRST_RTO = 6.0  # seconds; rtxcur_init_ of 1999, and RFC 6298's order
+_BLOCK = 8.0  # bytes of a SACK block in an ACK
 _MOST = 2.0**53  # packets; a Pareto tail has no end
 _COUNTS = ("sent", "lost", "retransmits", "acks", "timeouts", "delivered", "acks_lost")
 _MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")
@@ -37,7 +38,11 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     # the kernel opens with a handshake; ns-2 of 1999 sends data at once
     record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
     record["ssthresh"], record["grow_next"] = 1e9, 1
-    record["recover"], record["again"] = -1.0, -1.0
+    record["gap"] = scenario.size_of(group) / scenario.packet_size / scenario.access_rate(group)
+    if group.law == "sack":
+        record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
+    record["recover"], record["again"], record["timed_at"] = -1.0, -1.0, -1.0
+    record["patience"] = 1.0
     record["base"], record["rtt_min"] = 1e300, 1e300
     record["rtt_last"] = member.rtt
     record["rto"], record["backoff"], record["deadline"] = _FIRST_RTO, 1.0, 1e300

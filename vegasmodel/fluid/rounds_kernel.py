@@ -32,6 +32,7 @@ from vegasmodel.fluid.rounds_travel import (
     cease,
     hop,
     pass_silence,
+    ring_of,
     schedule,
 )
 from vegasmodel.metrics import Floats
@@ -110,16 +111,17 @@ def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         f = net.flows[i]
         if net.hops[f.hop].link != k:
             continue
-        active = f.high > 0.0 and link.now <= f.stop
+        active = f.high > 0.0 and link.now <= f.stop and not (f.brief and f.acked >= f.size)
         rtt = f.rtt
         for e in range(f.hop, f.hop + f.hops):
             h = net.hops[e]
             rtt += waiting(net.links, h.link, net.links[h.link].queue, h.work)
-        out_flow[row, i, 0] = window(f) if active else 0.0
-        out_flow[row, i, 1] = f.sent
-        out_flow[row, i, 2] = rtt
-        out_flow[row, i, 3] = f.delivered
-        out_flow[row, i, 4] = f.base
+        mine = out_flow[row, f.member]  # sums over the short flows of a group
+        mine[0] += window(f) if active else 0.0
+        mine[1] += f.sent
+        mine[2] = rtt
+        mine[3] += f.delivered
+        mine[4] = f.base
     out_queue[row, k] = max(link.queue * link.crowd - 1.0, 0.0)
     link.sampled += 1
 
@@ -173,7 +175,7 @@ def _restart(net: Net, f: Record, now: float) -> None:
     """The first window, or what the timer sends: all at once, from ``next`` on."""
     if f.event == TIMER:
         expire(f, now)
-    elif f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
+    if f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
         link = net.links[net.hops[f.hop].link]
         link.queue += f.syn
         link.arrived += f.syn
@@ -211,9 +213,13 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
             return False
         if synchronised:
             _share_loss(net.flows, who, before)
-        plan(f, net.rings[f.hop], holes, now, net.parts)
+        plan(f, ring_of(net, f.hop), holes, now, net.parts)
         if f.here and (now >= f.stop or f.acked >= f.size):
             _count(net, f, -1)
+        if f.brief and f.acked >= f.size:
+            f.time, f.asleep = NEVER, 0
+            schedule(net, f.hop, NEVER)
+            return True
     elif f.event == START and f.syn > 0.0:
         f.time = now + _handshake(net, f)
         f.event = CONNECTED

@@ -48,8 +48,11 @@ def _serve(link: Record, now: float, capacity: float) -> None:
     else:
         area = 0.5 * (before + after) * span
     if link.mixed and link.flux > 0.0 and link.rate > EMPTY:
-        _blend(link, max(before - capacity * span, 0.0), after, link.flux / link.rate)
+        crowd = min(max(link.flux / link.rate, link.largest), link.smallest)
+        _blend(link, max(before - capacity * span, 0.0), after, crowd)
     full = (link.buffer + 1.0) / link.crowd
+    if link.mixed:  # what was accepted stays, however the sizes change
+        full = max(full, min(before, after))
     if after > full:
         link.excess += after - full
         area -= 0.5 * (after - full) ** 2 / slope
@@ -194,6 +197,9 @@ def overflow(link: Record, packets: float, work: float) -> float:
     """
     full = (link.buffer + 1.0) / link.crowd
     total = link.queue + link.excess - full
+    if link.mixed:
+        full = max(full, link.queue)
+        total = min(total, link.excess)
     if total * link.crowd <= ROUNDING:
         return 0.0
     lost = min(np.ceil(total * link.crowd - ROUNDING), packets)

@@ -116,6 +116,8 @@ FLOW = np.dtype(
         ("transit", "i8"),  # parcels between its first queue and the ring
         ("asleep", "i8"),  # it waits for them,
         ("slept", "f8"),  # ... since then
+        ("member", "i8"),  # of the scenario: which entry of the answer
+        ("brief", "i8"),  # one of many short flows of a group
         ("here", "i8"),  # Rate-Delay queues count it as active
         ("acks_lost", "f8"),  # in a queue on the way back
         # ring of packets on their way, and holes
@@ -163,6 +165,8 @@ HOP = np.dtype(
         ("last", "i8"),  # the next stop is the sender
         ("work", "f8"),  # of one of its packets, in packets of the scenario
         ("ahead", "f8"),  # seconds from here to the next queue, in the empty network
+        ("ring", "i8"),  # its parcels lie there in ``Net.rings``,
+        ("room", "i8"),  # ... at most so many
         ("latest", "f8"),  # when its last parcel gets there
         # from here on for the second queue on a flow's way and those behind it: the ring of
         # parcels that come, and the stretch of arrivals that ends at ``time``
@@ -200,6 +204,8 @@ LINK = np.dtype(
         ("gentle", "i8"),
         ("mixed", "i8"),  # packets of several sizes
         ("crowd", "f8"),  # packets in a packet's worth of work, on average over the queue
+        ("largest", "f8"),  # that of the largest packets,
+        ("smallest", "f8"),  # ... and of the smallest
         ("flux", "f8"),  # packets/s that come, of whatever size
         ("partner", "i8"),  # Rate-Delay: the queue of the other class; -1: none
         ("weighs", "f8"),  # k for class R, 1 for class D
@@ -238,7 +244,7 @@ class Net(NamedTuple):
     flows: Records
     hops: Records  # of all flows, each flow's in a row
     links: Records  # queues: one a link and direction, two where it has classes
-    rings: Records  # [hop, parcel]: on their way to this queue; a flow's first: of ACKs to it
+    rings: Records  # parcels on their way to each hop's queue; a flow's first: ACKs to the flow
     keys: Floats  # [hop] when the hop's next event is, by the simulation's clock
     tree: NDArray[np.int64]  # tournament of these
     parts: int  # at most about so many stretches a flow, queue and round trip
