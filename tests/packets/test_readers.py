@@ -289,3 +289,9 @@ def test_no_file_no_folder_no_format(tmp_path):
         read(tmp_path)
     with pytest.raises(FieldError, match="one of auto"):
         read(tmp_path, "excel")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="Linux has it")
+def test_a_file_that_cannot_be_read_in_the_middle_is_refused():
+    with pytest.raises(TraceError, match="a readable file"):
+        read("/proc/self/mem")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import json
 import math
 import random
 import struct
@@ -157,8 +158,6 @@ def hostile():
     about = small()._metadata()
 
     def table(columns, **changes):
-        import json
-
         return pa.table(columns).replace_schema_metadata({KEY: json.dumps(about | changes)})
 
     times = pa.array(np.arange(1.0, 7.0))
@@ -176,6 +175,21 @@ def hostile():
         "null": (table({"time": pa.array([1.0, None])}), "wrote"),
         "many": (table({"time": pa.array(np.zeros(4_000_001))}), "rows"),
     }
+
+
+def test_a_small_file_of_many_zeros_is_refused(tmp_path):
+    """12 variables of 2 million zeros: 200 MB of memory from a few kB."""
+    path, rows, flows = tmp_path / "t.parquet", 2000, 1000
+    names = [f"f{i}" for i in range(flows)]
+    about = make("x", [1.0], names, {"throughput": np.ones((1, flows))})._metadata()
+    zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * flows)), flows)
+    over = [name for name, kind in VARIABLES.items() if kind.over == "flow" and not kind.static]
+    columns = {"time": pa.array(np.arange(1.0, rows + 1))} | dict.fromkeys(over, zeros)
+    table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(about)})
+    pq.write_table(table, path, compression="zstd")
+    assert path.stat().st_size < 300_000
+    with pytest.raises(TraceError, match="at most 16000000 doubles"):
+        read(path)
 
 
 @pytest.mark.parametrize("name", list(hostile()))

@@ -23,6 +23,14 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     """
     if format not in ("auto", "parquet", *FORMATS):
         raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")
+    try:
+        return _read(path, format)
+    except OSError as error:  # in the middle of the file
+        reason = error.strerror or "input or output"
+        raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
+
+
+def _read(path: str | Path, format: str) -> Trace:  # noqa: A002 - as above
     with Source(path) as source:
         if format == "parquet" or (format == "auto" and source.head[:4] == b"PAR1"):
             return read_parquet(path)

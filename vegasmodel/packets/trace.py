@@ -30,7 +30,7 @@ SCHEMA = 1
 MAX_FLOWS = 10_000
 MAX_LINKS = 10_000
 MAX_ROWS = 4_000_000
-MAX_CELLS = 16_000_000  # values of one variable
+MAX_CELLS = 16_000_000  # values of all variables together
 MAX_METADATA = 16_000_000  # bytes
 KEY = b"vegasmodel.trace"
 
@@ -119,7 +119,8 @@ class Trace:
         about = json.dumps(self._metadata())
         rows, flows, links = (self.data.sizes[name] for name in ("time", "flow", "link"))
         many = rows > MAX_ROWS or flows > MAX_FLOWS or links > MAX_LINKS
-        if many or rows * max(flows, links) > MAX_CELLS or len(about) > MAX_METADATA:
+        cells = sum(values.size for values in self.data.data_vars.values())
+        if many or cells > MAX_CELLS or len(about) > MAX_METADATA:
             size = f"{rows} intervals of {flows} flows and {links} links"
             raise FieldError("trace", size, f"at most {MAX_CELLS} values, {MAX_FLOWS} flows")
         columns = {"time": pa.array(self.data["time"].values)}
@@ -286,9 +287,10 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
         size = sizes[kind.over]
         if schema.field(name).type != pa.list_(schema.field(name).type.value_field, size):
             raise TraceError(path, f"column {name}", "type", f"lists of {size} doubles")
-        if schema.field(name).type.value_type != pa.float64() or rows * size > MAX_CELLS:
-            raise TraceError(path, f"column {name}", rows, f"at most {MAX_CELLS} doubles")
         columns[name] = size
+        cells = rows * sum(columns.values())
+        if schema.field(name).type.value_type != pa.float64() or cells > MAX_CELLS:
+            raise TraceError(path, f"column {name}", cells, f"at most {MAX_CELLS} doubles in all")
     return columns
 
 

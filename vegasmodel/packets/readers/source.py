@@ -22,6 +22,7 @@ class Source:
             regular = stat.S_ISREG(self.path.stat().st_mode)
             if regular:
                 self.file = self.path.open("rb")
+                self.head = self._head()
         except OSError as error:
             reason = error.strerror or "not a usable path"
             raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
@@ -29,8 +30,15 @@ class Source:
             raise TraceError(path, "", "not a path", "a readable file") from None
         if not regular:
             raise TraceError(path, "", "a folder or device", "a regular file")
-        self.head = self.file.read(MAX_LINE)
-        self.file.seek(0)
+
+    def _head(self) -> bytes:
+        try:
+            head = self.file.read(MAX_LINE)
+            self.file.seek(0)
+        except OSError:
+            self.file.close()
+            raise
+        return head
 
     def __enter__(self) -> Source:
         return self
