@@ -155,3 +155,12 @@ def test_no_such_model() -> None:
         vm.predict(HOME["bands"], "minicycel")
     with pytest.raises(vm.FieldError, match="predict_all"):
         vm.predict(HOME["bands"], "all")
+
+
+def test_more_than_a_model_takes_is_a_reason_and_no_error():
+    link = '[[link]]\ncapacity = "1000 pkt/s"\n'
+    many = vm.Scenario.from_toml(f'{link}[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\ncount = 5000\n')
+    assert "4000 flows" in (vm.predict(many, "bands").reason or "")
+    short = 'size = "30 pkt"\narrivals = { poisson = "1e300 1/s" }\n'
+    crowd = vm.Scenario.from_toml(f'{link}[[flow]]\nlaw = "reno"\nrtt = "80 ms"\n{short}')
+    assert "200000" in (vm.predict(crowd, "fluid").reason or "")

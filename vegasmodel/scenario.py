@@ -59,8 +59,10 @@ __all__ = [
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
 VARIANTS = ("paper", "ns2", "linux")
 
-_TIME = Quantity("time")
-_POSITIVE_TIME = Quantity("time", low_open=True)
+LONGEST = 1e7  # seconds
+_TIME = Quantity("time", high=LONGEST)
+_POSITIVE_TIME = Quantity("time", low_open=True, high=LONGEST)
+_RATE = Quantity("rate", low=1e-6, high=1e12)  # beyond, products of the models' terms overflow
 _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 
 
@@ -92,7 +94,7 @@ class Drop(Checked):
 class Link(Checked):
     """One link.  ``buffer`` counts waiting packets, not the one in transmission."""
 
-    capacity: float = field(Quantity("rate", low_open=True))
+    capacity: float = field(_RATE)
     name: str = field(Text(), "bottleneck")
     buffer: float = field(Quantity("packets", infinite=True), math.inf)
     delay: float = field(_TIME, None)  # one way; default 1 ms, or less where that is too much
@@ -201,7 +203,7 @@ class Flow(Checked):
     direction: Literal["forward", "reverse"] = field(Choice(("forward", "reverse")), "forward")
     service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
     path: tuple[str, ...] | None = field(Texts(), None)
-    access: float | None = field(Quantity("rate", low_open=True), None)
+    access: float | None = field(_RATE, None)
     delay_noise: float = field(_TIME, 0.0)
 
     def __post_init__(self) -> None:
@@ -231,7 +233,7 @@ class Flow(Checked):
 class Run(Checked):
     """How long, from when on it counts, and how often."""
 
-    duration: float = field(Quantity("time", low_open=True, high=1e7), 600.0)
+    duration: float = field(_POSITIVE_TIME, 600.0)
     warmup: float = field(_TIME, 200.0)
     seed: int = field(Integer(0, 2**31 - 1), 1)
     runs: int = field(Integer(1, 10_000), 1)
@@ -365,7 +367,7 @@ def _keys(flow: object) -> Iterable[object]:
 
 def _with_access(flow: Mapping[str, Any], where: str, own: float, size: float) -> Flow:
     """``access`` is a capacity: converted with the scenario's packet size, not the flow's own."""
-    access = Quantity("rate", low_open=True).read(flow["access"], f"{where}.access", size)
+    access = _RATE.read(flow["access"], f"{where}.access", size)
     return rules.read(Flow, flow, where, own, access=access)
 
 

@@ -13,9 +13,12 @@ from vegasmodel.scenario import Scenario
 
 def answer(scenario: Scenario) -> Prediction:
     """Throughputs by simulation over ``warmup .. duration``."""
-    if engine(scenario) == "rounds":
-        return answers.answer(scenario)
-    run = continuous.run(scenario)
+    try:
+        if engine(scenario) == "rounds":
+            return answers.answer(scenario)
+        run = continuous.run(scenario)
+    except ValueError as error:  # more than the engine simulates
+        return Prediction.not_applicable("fluid", scenario, str(error))
     if run.status != "done":
         reason = f"the integration ended early: {run.status}"
         return Prediction.not_applicable("fluid", scenario, reason)

@@ -18,6 +18,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
 
+MAX_BAND = 4000  # flows; time and memory grow with the square
 STATUS = {
     secular.NOT_CONVERGED: "the solver of the steady state did not converge",
     secular.INVALID: "a value is out of the range in which the steady state is solved",
@@ -111,6 +112,8 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 def bands(scenario: Scenario) -> Prediction:
     """For alpha <= beta: every flow's least and greatest rate over the set of equilibria."""
     reason = _reason(scenario)
+    if reason is None and len(scenario.members) > MAX_BAND:
+        reason = f"at most {MAX_BAND} flows: each has equilibria of its own"
     if reason is not None:
         return Prediction.not_applicable("bands", scenario, reason)
     alpha, beta = column(scenario, _alpha), column(scenario, _beta)
