@@ -95,7 +95,7 @@ def test_variants_of_one_file() -> None:
 
 def test_every_stored_run_of_the_kernel_is_found_and_fits_its_scenario() -> None:
     scenarios = reference.stored(reference.FOLDER / "linux")
-    assert len(scenarios) >= 29
+    assert len(scenarios) >= 36
     for scenario in scenarios:
         found = reference.lookup(scenario)
         assert found is not None
