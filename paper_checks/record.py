@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paper_checks import PAPERS, records
+from paper_checks import PAPERS, findings, records
 from paper_checks.checks import judge
 from paper_checks.runs import FILE, Floats, Runs
 from paper_checks.scenes import matching
@@ -29,6 +29,8 @@ def store(again: bool = False) -> None:
         for record in records(paper):
             judge(paper, record, runs)
         sys.stderr.write(f"{paper}: {len(runs.used)} runs so far\n")
+    for name in findings.NAMES:
+        findings.page(name, runs)
     runs.save()
     sys.stderr.write(f"wrote {FILE.name}\n")
 

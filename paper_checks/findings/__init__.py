@@ -1,0 +1,23 @@
+"""What the papers conclude, and what is left of it: one module and one page a finding.
+
+``python -m paper_checks.findings [NAME ...] [--live]`` writes ``docs/findings/NAME.md`` and the
+picture beside it.  Every number of a page is computed here, from the stored runs of ns-2 or,
+with ``--live``, from new ones.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from paper_checks.findings.page import Page
+from paper_checks.runs import Runs
+
+__all__ = ["NAMES", "page"]
+
+NAMES = ("arrival_order", "few_newreno", "least_alpha", "long_delays", "who_loses")
+
+
+def page(name: str, runs: Runs) -> Page:
+    """The page of a finding.  Raises ``NoRun`` without the runs."""
+    made: Page = importlib.import_module(f"paper_checks.findings.{name}").page(runs)
+    return made

@@ -1,0 +1,47 @@
+"""``python -m paper_checks.findings [NAME ...] [--live]``: write the pages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from paper_checks.findings import NAMES, page
+from paper_checks.findings.page import Page, prose
+from paper_checks.runs import Runs
+from vegasmodel.files import whole
+from vegasmodel.plots.style import save
+
+OUT = Path(__file__).parents[2] / "docs" / "findings"
+
+
+def markdown(name: str, made: Page) -> str:
+    """The page as a file."""
+    stem = name.replace("_", "-")
+    return (
+        f"# {made.title}\n\n{prose(made.text)}\n\n![{made.caption}]({stem}.png)\n\n"
+        f"{made.caption}\n\n"
+        f"    python -m paper_checks.findings {name}\n"
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m paper_checks.findings", description=__doc__)
+    parser.add_argument("name", nargs="*", choices=[*NAMES, []], default=[])
+    parser.add_argument("--live", action="store_true", help="run ns-2 again")
+    options = parser.parse_args(arguments)
+    runs = Runs(live=options.live)
+    for name in options.name or NAMES:
+        made = page(name, runs)
+        stem = name.replace("_", "-")
+        save(made.figure, OUT / f"{stem}.png")
+        with whole(OUT / f"{stem}.md") as part:
+            part.write_text(markdown(name, made), encoding="utf-8")
+        sys.stdout.write(f"docs/findings/{stem}.md\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

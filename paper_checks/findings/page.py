@@ -1,0 +1,37 @@
+"""What a page of a finding is made of."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+__all__ = ["Page", "prose", "table"]
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Page:
+    """A finding: its text in Markdown, without the title and the picture, and the picture."""
+
+    title: str
+    text: str
+    figure: Figure
+    caption: str
+
+
+def prose(text: str) -> str:
+    """The text with its paragraphs filled anew, for numbers have any width; tables stay."""
+    parts = [
+        part if part.startswith("|") else textwrap.fill(part, WIDTH) for part in text.split("\n\n")
+    ]
+    return "\n\n".join(parts)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table in Markdown; numbers to the right."""
+    lines = [head, ["---:"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
