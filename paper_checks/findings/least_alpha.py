@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -32,6 +33,8 @@ SHORT = {
 LONG = {10: (1, 2, 3), 15: (3, 4, 5), 20: (5, 6, 7), 30: (9, 10, 11, 12), 40: (13, 14, 15, 16)}
 RUNS = 3
 
+Losers = Literal["reno", "both"]
+LOSERS: tuple[Losers, ...] = ("reno", "both")
 Scene = Callable[[int, int], Scenario]
 
 
@@ -65,10 +68,10 @@ def crossing(alphas: tuple[int, ...], ratios: list[float]) -> float:
     return float("nan")
 
 
-def closed_form(scene: Scene, buffer: int, losers: str) -> float:
+def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
     """Alpha of the mini-cycle model with equal throughputs; NaN if there is none."""
     scenario = scene(buffer, 1)
-    capacity, rtt = scenario.links[0].capacity, scenario.flows[0].rtt
+    capacity, rtt = scenario.links[0].capacity, scenario.members[0].rtt
 
     def gap(alpha: float) -> float:
         v, r = minicycle.throughput(capacity, rtt, float(buffer), alpha=alpha, losers=losers)
@@ -91,7 +94,7 @@ def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndar
             rates = predict(scenario, "fluid").throughput
             assert rates is not None
             fluid.append(float(rates[0] / rates[1]))
-        forms = [closed_form(scene, buffer, losers) for losers in ("reno", "both")]
+        forms = [closed_form(scene, buffer, losers) for losers in LOSERS]
         rows.append([buffer, crossing(alphas, packets), crossing(alphas, fluid), *forms])
     return np.array(rows)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from paper_checks.devendictis.validation import BUFFERS, MU, scene
@@ -14,6 +16,11 @@ from vegasmodel.predictor import predict
 __all__ = ["page"]
 
 T = 0.08  # s
+FORMS: tuple[tuple[Literal["printed", "derived"], Literal["both", "reno"]], ...] = (
+    ("printed", "both"),
+    ("derived", "both"),
+    ("derived", "reno"),
+)
 NAMES = ("ns-2", "fluid", "both lose, printed", "both lose, derived", "Reno loses, derived")
 
 
@@ -25,7 +32,7 @@ def _rows(runs: Runs) -> np.ndarray:
         rates = predict(scene(T, B), "fluid").throughput
         assert rates is not None
         ratios = [measured.mean[0] / measured.mean[1], rates[0] / rates[1]]
-        for form, losers in (("printed", "both"), ("derived", "both"), ("derived", "reno")):
+        for form, losers in FORMS:
             v, r = minicycle.throughput(MU, T, B, 3.0, 0.75, form=form, losers=losers)
             ratios.append(v / r)
         rows.append([B, *ratios, *(100 * measured.loss_rate)])
