@@ -270,6 +270,8 @@ def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
     out = console()
     out.print(table(["flow", "window pkt", "pkt/s", "RTT"], rows, "Means over the second half"))
     paragraphs([f"Queue at {x['name']}: {number(x['queue_pkt'])} packets." for x in links])
+    if data.attrs.get("left_out"):
+        paragraphs([f"fluid: {data.attrs['left_out']} does not hold."])
 
 
 def _json_number(value: Any) -> float | None:

@@ -124,6 +124,7 @@ def test_features_it_lacks_are_named() -> None:
     noisy = Scenario((Link(100.0),), (Flow("reno", 0.1, delay_noise=0.01),))
     flags = {a.name: a.holds for a in answer(noisy).assumptions}
     assert flags["no-delay-noise"] is False
+    assert simulate(noisy, samples=3).attrs["left_out"] == "no-delay-noise"
 
 
 def test_trajectories_carry_units_and_provenance() -> None:

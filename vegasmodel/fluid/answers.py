@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,8 @@ def obstacle(scenario: Scenario) -> str | None:
     return None
 
 
-def _assumptions(
-    scenario: Scenario, spread: float, runs: int, acks_lost: float
-) -> tuple[Assumption, ...]:
+def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
+    """Features that the engine has not: each should be absent."""
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
     noisy = [g.name for g in groups if g.delay_noise > 0]
@@ -54,6 +54,14 @@ def _assumptions(
         Assumption("every-packet-acknowledged", not late, ", ".join(late)),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
         Assumption("no-forced-drops", not forced, "forced drops are not modelled"),
+    )
+
+
+def _assumptions(
+    scenario: Scenario, spread: float, runs: int, acks_lost: float
+) -> tuple[Assumption, ...]:
+    return (
+        *left_out(scenario),
         Assumption(
             "every-ack-arrives",
             acks_lost == 0.0,
@@ -106,12 +114,13 @@ def answer(
     parts: int | None = None,
     runs: int | None = None,
     synchronised: bool = False,
+    without: Collection[str] = (),
 ) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
     Where the scenario jitters its starts, the mean over 5 runs, over 20 where any throughput's
     coefficient of variation passes 2 %, with its standard error.  ``runs`` overrides that;
-    ``parts`` and ``synchronised`` are those of ``rounds.run``.
+    ``parts``, ``synchronised`` and ``without`` are those of ``rounds.run``.
     ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
     gives NaN and says so in ``extra["status"]``.
     """
@@ -135,6 +144,7 @@ def answer(
                 starts=starts,
                 seed=k + 1,
                 synchronised=synchronised,
+                without=without,
             )
         )
         rates.append(_throughput(scenario, outcomes[-1]))

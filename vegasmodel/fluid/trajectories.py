@@ -97,6 +97,8 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
             "parts": resolution(scenario) if parts is None else parts,
             "status": answers.STATUS.get(totals.status, "done"),
             "events": totals.events,
+            # features of the scenario that are not simulated
+            "left_out": ", ".join(a.name for a in answers.left_out(scenario) if not a.holds),
         },
     }
 
