@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from vegasmodel.fluid.rounds_flows import LAWS, fold, records
 from vegasmodel.fluid.rounds_route import Routes, routes
-from vegasmodel.fluid.rounds_state import PARCEL, Net
+from vegasmodel.fluid.rounds_state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red, Scenario
 
 FINE, COARSE = 256, 64  # events per flow and round trip, at most about
+MECHANISMS = {"rounding": ROUNDING, "rounds": ROUNDS, "ticks": TICKS}
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
 NEVER = 1e300  # rounds_laws.NEVER; compiled code is not loaded for the door
@@ -91,13 +92,15 @@ def run(
     first_window: float | None = None,
     seed: int = 1,
     synchronised: bool = False,
+    without: Collection[str] = (),
 ) -> Totals:
     """Run a scenario once; ``samples`` instants evenly over the duration are kept.
 
     ``parts``: at most about so many events per flow and round trip (default: ``resolution``);
     ``starts`` [n_flows] overrides the flows' start times, seconds; ``first_window`` the initial
     window; ``synchronised``: when a flow loses, all do, as ``devendictis`` assumes, not only the
-    one whose packet met the full buffer.  Raises ``ValueError`` for ``parts`` below 1, and for
+    one whose packet met the full buffer; ``without``: which of ``MECHANISMS`` are switched off, to
+    see what they are worth.  Raises ``ValueError`` for ``parts`` below 1, and for
     synchronised losses where there is more than one queue.  Short flows that arrive at random are
     drawn from ``seed``; a group of them is one flow of the totals.
     """
@@ -117,6 +120,7 @@ def run(
     if first_window is not None:
         flows["first_window"] = first_window
     flows["cwnd"] = flows["first_window"]
+    flows["without"] = sum(MECHANISMS[name] for name in set(without))
     step = float(flows["rtt"].max()) / parts
     way = routes(scenario, [members[i] for i in who], step)
     if synchronised and len(way.links) > 1:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from vegasmodel.fluid.rounds_laws import scoreboard, window
-from vegasmodel.fluid.rounds_state import LINUX, RECOVERY, VEGAS, Record, jit
+from vegasmodel.fluid.rounds_state import LINUX, RECOVERY, TICKS, VEGAS, Record, jit
 from vegasmodel.fluid.rounds_timer import smooth
 from vegasmodel.metrics import Floats
 
@@ -95,7 +95,7 @@ def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
         f.rtt_sum += share
         f.rtt_count += acks
         f.rtt_min = min(f.rtt_min, p.rtt_min)
-        if f.law == VEGAS or f.variant == LINUX:
+        if f.law == VEGAS or f.variant == LINUX or (f.without & TICKS) != 0:
             smooth(f, f.rtt_last, acks)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)

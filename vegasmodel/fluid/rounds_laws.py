@@ -20,6 +20,7 @@ from vegasmodel.fluid.rounds_state import (
     PAPER,
     RECOVERY,
     RENO,
+    ROUNDING,
     SACK,
     TAHOE,
     VEGAS,
@@ -164,6 +165,16 @@ def _decide_linux(f: Record) -> None:
 
 
 @jit
+def drift(f: Record) -> None:
+    """The rule of ns-2's Vegas asked at every ACK (``without`` rounds), on the last RTT."""
+    if f.cwnd < f.ssthresh or f.base > 1e9:
+        return
+    diff = f.cwnd * (1.0 - f.base / f.rtt_last)
+    delta = diff if (f.without & ROUNDING) != 0 else np.trunc(diff + 0.5)
+    f.growth = 1.0 / f.cwnd if delta < f.alpha else (-1.0 / f.cwnd if delta > f.beta else 0.0)
+
+
+@jit
 def end_round(f: Record, now: float, outstanding: float) -> None:
     """Vegas's decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
@@ -180,7 +191,7 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
         else:
             f.base = f.known_base
         diff = outstanding - length * f.base / rtt
-        _decide_ns2(f, diff, np.trunc(diff + 0.5))
+        _decide_ns2(f, diff, diff if (f.without & ROUNDING) != 0 else np.trunc(diff + 0.5))
     f.round_end, f.round_start = f.next, now
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
 

@@ -17,6 +17,7 @@ from vegasmodel.fluid.rounds_laws import (
     acks_to_change,
     deflate,
     doubling,
+    drift,
     echo,
     end_round,
     fine,
@@ -25,7 +26,7 @@ from vegasmodel.fluid.rounds_laws import (
     window,
 )
 from vegasmodel.fluid.rounds_losses import duplicate, filled
-from vegasmodel.fluid.rounds_state import DATA, LINUX, TIMER, VEGAS, Record, Records, jit
+from vegasmodel.fluid.rounds_state import DATA, LINUX, ROUNDS, TIMER, VEGAS, Record, Records, jit
 from vegasmodel.fluid.rounds_timer import heard, watch
 from vegasmodel.metrics import Floats
 
@@ -58,6 +59,8 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     f.dups = 0.0
     if decides and f.variant == LINUX:
         end_round(f, end, f.next - f.acked)
+    if (f.without & ROUNDS) != 0 and fine(f):
+        drift(f)
     swell = doubling(f)
     grow(f, acks)
     heard(f, end)

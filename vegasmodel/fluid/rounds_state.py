@@ -35,6 +35,7 @@ PAPER, NS2, LINUX = range(3)
 DROPTAIL, RED = range(2)
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED = range(4)  # what a flow's next event is
+ROUNDING, ROUNDS, TICKS = 1, 2, 4  # bits of ``without``
 
 FLOW = np.dtype(
     [
@@ -79,6 +80,7 @@ FLOW = np.dtype(
         ("round_start", "f8"),  # time
         ("growth", "f8"),  # per ACK
         ("grow_next", "i8"),
+        ("without", "i8"),  # mechanisms that are switched off, a bit each
         ("base", "f8"),
         ("rtt_sum", "f8"),
         ("rtt_count", "f8"),

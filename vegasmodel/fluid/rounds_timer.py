@@ -7,7 +7,7 @@ ns-2's Vegas has a fine one besides, which it asks when an ACK comes.
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
-from vegasmodel.fluid.rounds_state import LINUX, VEGAS, Record, jit
+from vegasmodel.fluid.rounds_state import LINUX, TICKS, VEGAS, Record, jit
 
 TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
 LEAST, MOST = 0.2, 64.0  # seconds: two ticks, and Linux's least variance; ns-2's longest timeout
@@ -52,7 +52,7 @@ def heard(f: Record, now: float) -> None:
     arm(f, now)
     if f.timed_at < 0.0 or f.acked <= f.timed:
         return
-    if f.variant == LINUX:
+    if f.variant == LINUX or (f.without & TICKS) != 0:
         f.rto = f.smooth + max(4.0 * f.deviation, LEAST)
         arm(f, now)
     else:
