@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from paper_checks.checks import Found, Record, exactly
@@ -48,6 +49,19 @@ def competition() -> list[Record]:
             note=RUN,
         )
 
+    def grows(law: str, red: bool) -> Callable[[Runs], Found]:
+        def compute(runs: Runs) -> Found:
+            shares = []
+            for B in AXIS:
+                queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
+                rates = runs(pair(law, "vegas", buffer=B, queue=queue)).throughput[0]
+                shares.append(float(rates[0]) / CAPACITY)
+            text = ", ".join(f"{share:.2f}" for share in shares)
+            rises = all(one <= other for one, other in itertools.pairwise(shares))
+            return Found(rises, detail=f"Share of the link at 4, 7, 10, 15, 50: {text}.")
+
+        return compute
+
     return [
         Record(
             "figure 6a, Reno and SACK, ratio",
@@ -82,6 +96,17 @@ def competition() -> list[Record]:
             for red in (False, True)
             for law in LOSSY
             for B, vegas in ((4.0, True), (50.0, False))
+        ),
+        *(
+            Record(
+                f"section {section}: {law} occupies more as the buffer grows",
+                "claim",
+                True,
+                grows(law, red),
+                note=f"Read as no step down over the five buffers of the chart. {RUN}",
+            )
+            for law in LOSSY
+            for section, red in (("3.3.2.1, DropTail", False), ("3.3.2.2, RED", True))
         ),
         Record(
             "section 3.3.2.2, maxthresh does not matter much",
