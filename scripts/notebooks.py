@@ -17,13 +17,12 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbconvert import HTMLExporter
-from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "out" / "notebooks"
-LIMIT = 600  # s a cell: the first call of a model compiles it
+LIMIT = 600  # s a cell, and for a kernel to start: the first call of a model compiles it
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 SLIDERS = ("FloatSliderModel", "IntSliderModel", "DropdownModel", "CheckboxModel")
@@ -51,12 +50,13 @@ def run(path: Path) -> tuple[float, str | None]:
     client = NotebookClient(
         notebook,
         timeout=LIMIT,
+        startup_timeout=LIMIT,
         resources={"metadata": {"path": OUT}},
-        config=Config(KernelManager={"transport": "ipc"}),  # no port for others to listen on
+        extra_arguments=["--log-level=ERROR"],  # not a warning for each kernel
     )
     try:
         client.execute()
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+    except (CellExecutionError, CellTimeoutError, RuntimeError) as error:  # last: a dead kernel
         return time.perf_counter() - began, f"{path.name}\n{error}"
     still(notebook)
     page, _ = HTMLExporter().from_notebook_node(notebook, {"metadata": {"name": path.stem}})

@@ -35,7 +35,7 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     Of more, some evenly over their order are drawn, the first and the last among them.
 
     ``data`` as ``fluid.simulate`` gives it.  Where windows fall again and again, a second column
-    shows the last ``cycles`` mini-cycles large, with a line at each fall.
+    shows the last ``cycles`` cycles large, with a line at each fall.
     """
     falls = _falls(data)
     zoom = cycles > 0 and falls.size > 2 * cycles
@@ -55,7 +55,7 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
         for ax in axes[:, 1]:
             for at in falls[-1 - cycles :]:
                 ax.axvline(at, color=GREY, lw=0.8, ls=":")
-        axes[0, 1].set_title(f"the last {cycles} mini-cycles", loc="left")
+        axes[0, 1].set_title(f"the last {cycles} cycles", loc="left")
     axes[0, 0].set(ylabel="window (packets)", ylim=(0, None))
     more = f", {most} of {data.sizes['flow']} flows" if data.sizes["flow"] > most else ""
     axes[0, 0].set_title(plain(str(data.attrs["scenario"])) + more, loc="left")

@@ -17,7 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike
 
 from vegasmodel.files import whole
@@ -143,7 +143,8 @@ def curves(
     if log:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.3, 0.5)))
+        ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        ax.yaxis.set_minor_formatter("{x:g}")
     ax.set(xlabel=x, ylabel=y)
     ax.set_title(plain(title), loc="left")
     tidy(ax)
