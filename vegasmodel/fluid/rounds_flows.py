@@ -45,7 +45,9 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["patience"] = 1.0
     record["base"], record["rtt_min"] = 1e300, 1e300
     record["rtt_last"] = member.rtt
-    record["rto"], record["backoff"], record["deadline"] = _FIRST_RTO, 1.0, 1e300
+    # the kernel has timed its handshake when it sends: RTT + 200 ms
+    record["rto"] = member.rtt + 0.2 if linux else _FIRST_RTO
+    record["backoff"], record["deadline"] = 1.0, 1e300
     record["event"] = START
 
 

@@ -209,7 +209,8 @@ def cut(f: Record) -> bool:
         if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f):
             f.inflated = 3.0
         return False
-    f.cwnd = max(np.floor(f.decrease * whole(f)), 1.0)
+    before = whole(f)
+    f.cwnd = max(np.floor(f.decrease * before), 2.0 if f.variant == LINUX else 1.0)
     f.ssthresh = max(f.cwnd, 2.0)
     f.recover, f.timed_out = f.high, 0
     if f.law == TAHOE:
@@ -219,7 +220,7 @@ def cut(f: Record) -> bool:
     f.inflated = 0.0 if scoreboard(f) else 3.0
     f.pipe = f.high - f.acked - 3.0
     f.mend = f.acked + 1.0
-    f.flight, f.reported, f.released = f.high - f.acked, 3.0, 1.0
+    f.flight, f.reported, f.released = before, 1.0, 1.0
     return True
 
 
@@ -263,13 +264,20 @@ def deflate(f: Record) -> None:
 
 
 @jit
-def reduction(f: Record, acks: float) -> float:
+def anew(f: Record) -> None:
+    """Linux's Vegas forgets baseRTT where it sends with nothing in flight (CA_EVENT_TX_START)."""
+    if f.law == VEGAS and f.variant == LINUX and f.pipe <= 0.0 and math.isnan(f.known_base):
+        f.base = NEVER
+
+
+@jit
+def reduction(f: Record, acks: float, advanced: float) -> float:
     """Linux in recovery (RFC 6937): what ``acks`` let out, W/flight of what was delivered."""
     f.reported += acks
     if f.pipe > f.cwnd:
         allowed = np.ceil(f.reported * f.cwnd / f.flight - SLACK) - f.released
     else:
-        allowed = min(f.cwnd - f.pipe, max(f.reported - f.released, acks) + 1.0)
+        allowed = min(f.cwnd - f.pipe, max(f.reported - f.released, acks) + advanced)
     return max(np.floor(allowed + SLACK), 0.0)
 
 
@@ -294,3 +302,5 @@ def expire(f: Record, now: float) -> None:
     back_off(f)
     forget(f)
     f.timeouts += 1.0
+    f.pipe = 0.0
+    anew(f)

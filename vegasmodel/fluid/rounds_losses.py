@@ -12,6 +12,7 @@ import numpy as np
 from vegasmodel.fluid.rounds_acks import fill, leave, portion, room, take
 from vegasmodel.fluid.rounds_laws import (
     acks_to_change,
+    anew,
     cut,
     deflate,
     doubling,
@@ -42,11 +43,11 @@ from vegasmodel.metrics import Floats
 
 
 @jit
-def _allowed(f: Record, acks: float, now: float) -> float:
+def _allowed(f: Record, acks: float, now: float, advanced: float) -> float:
     """What a sender that knows its holes may send in recovery upon ``acks``."""
     if f.variant != LINUX or now >= f.stop:
         return room(f, now)
-    return reduction(f, acks)
+    return reduction(f, acks, advanced)
 
 
 @jit
@@ -57,6 +58,8 @@ def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
     """
     free = np.floor(free + 1e-9)
     f.mend = max(f.mend, f.acked)
+    if free > 0.0:
+        anew(f)
     for k in range(f.holes):
         low, high = max(holes[k, 0], f.mend), holes[k, 1]
         if low < high < f.received and free > 0.0:
@@ -95,19 +98,34 @@ def _again(f: Record, end: float) -> None:
 
 
 @jit
-def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
-    """ACKs of data beyond a hole, or of data that the receiver had already."""
-    acks, enough = portion(p, now, step), threshold(f)
+def _missed(f: Record, holes: Floats) -> None:
+    """Linux: what is known to be lost is in flight no more; one packet goes again at once."""
+    if f.variant == LINUX:
+        for k in range(f.holes):
+            f.pipe -= holes[k, 1] - holes[k, 0]
+        anew(f)
+        f.pipe += 1.0
+
+
+@jit
+def _alike(f: Record, p: Record, acks: float, enough: float) -> float:
+    """How many of the ``acks`` have one effect: up to the threshold, or to the end of a silence."""
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
     if f.phase == OPEN and f.dups < enough:
-        acks = 1.0 if f.law == VEGAS else min(acks, enough - f.dups)
-    elif f.phase == RECOVERY and f.variant == LINUX:
-        pass
-    else:
-        quiet = f.pipe if f.phase == RECOVERY and scoreboard(f) else f.next - f.acked
-        quiet -= window(f)
-        acks = min(acks, quiet) if quiet >= 1.0 else acks
+        return 1.0 if f.law == VEGAS else min(acks, enough - f.dups)
+    if f.phase == RECOVERY and f.variant == LINUX:
+        return acks
+    quiet = f.pipe if f.phase == RECOVERY and scoreboard(f) else f.next - f.acked
+    quiet -= window(f)
+    return min(acks, quiet) if quiet >= 1.0 else acks
+
+
+@jit
+def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
+    """ACKs of data beyond a hole, or of data that the receiver had already."""
+    enough = threshold(f)
+    acks = _alike(f, p, portion(p, now, step), enough)
     end = now + max(p.back - now, 0.0) * acks / p.count
     if f.deadline < end:
         f.event = TIMER
@@ -121,11 +139,12 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
     elif f.phase == RECOVERY:
         if scoreboard(f):
             f.pipe -= acks
-            _mend(f, holes, _allowed(f, acks, now), acks)
+            _mend(f, holes, _allowed(f, acks, now, 0.0), acks)
             return end + _reported(f, holes)
         f.inflated += acks
     elif f.dups == enough:
         if cut(f):
+            _missed(f, holes)
             _again(f, end)
             return end + _reported(f, holes)
         if f.law == TAHOE and f.next == f.acked:
@@ -140,6 +159,8 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
         if f.law == NEWRENO and f.variant != LINUX:
             free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
         leave(f, free, acks)
+    elif f.variant == LINUX:  # limited transmit, RFC 3042
+        leave(f, min(room(f, now) + f.dups, acks), acks)
     return end
 
 
@@ -220,8 +241,8 @@ def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> N
     arm(f, end)
     if scoreboard(f):
         f.backoff = 1.0
-        f.pipe -= 2.0 * acks
-        _mend(f, holes, _allowed(f, acks, now), acks)
+        f.pipe -= acks if f.variant == LINUX else 2.0 * acks
+        _mend(f, holes, _allowed(f, acks, now, 1.0), acks)
         return
     f.again = f.acked
     if f.acked > f.timed:

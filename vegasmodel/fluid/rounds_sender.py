@@ -26,7 +26,17 @@ from vegasmodel.fluid.rounds_laws import (
     window,
 )
 from vegasmodel.fluid.rounds_losses import duplicate, filled
-from vegasmodel.fluid.rounds_state import DATA, LINUX, ROUNDS, TIMER, VEGAS, Record, Records, jit
+from vegasmodel.fluid.rounds_state import (
+    DATA,
+    LINUX,
+    RECOVERY,
+    ROUNDS,
+    TIMER,
+    VEGAS,
+    Record,
+    Records,
+    jit,
+)
 from vegasmodel.fluid.rounds_timer import heard, watch
 from vegasmodel.metrics import Floats
 
@@ -135,6 +145,8 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
         if p.count > 0.0:
             break
         if p.lost > 0.0:
+            if f.phase == RECOVERY and f.variant == LINUX and p.first >= f.received:
+                f.pipe -= p.lost  # what is known to be lost is in flight no more
             add_hole(f, holes, p.first, p.lost, p.sent_at)
             p.first += p.lost
             p.lost = 0.0
