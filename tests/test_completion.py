@@ -13,8 +13,8 @@ from tests.packets import samples
 from vegasmodel import toml_file
 from vegasmodel.cli import run
 from vegasmodel.completion import complete
-from vegasmodel.packets import read
-from vegasmodel.packets.trace import make
+from vegasmodel.packets import measured, read
+from vegasmodel.packets.trace import VARIABLES, make
 from vegasmodel.units import FieldError
 
 ROOT = Path(__file__).parent.parent
@@ -154,3 +154,33 @@ def test_a_whole_file_has_no_estimates(capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["estimates"] == []
     assert "estimated-parameters" not in json.dumps(document["results"])
+
+
+def test_traces_of_any_bits_give_figures_or_one_line():
+    """Negative, infinite and absurd values; warnings are errors here."""
+    rng = np.random.default_rng(5)
+    odd = np.array([math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7e308, -1.0, 1.0, 0.05])
+    whole = {"link": [{"capacity": "100 pkt/s"}]}
+    whole["flow"] = [flow | {"rtt": "80 ms"} for flow in TWO["flow"]]
+    outcomes = {"figures": 0, "refused": 0}
+    for case in range(150):
+        rows, links, variables = int(rng.integers(1, 6)), int(rng.integers(0, 3)), {}
+        for name, kind in VARIABLES.items():
+            size = 2 if kind.over == "flow" else links
+            shape = (size,) if kind.static else (rows, size)
+            bits = np.frombuffer(rng.bytes(8 * math.prod(shape))).reshape(shape)
+            forms = (bits, rng.choice(odd, shape), rng.uniform(0.0, 0.2, shape))
+            if rng.random() < 0.6:
+                variables[name] = forms[rng.integers(3)]
+        times = np.cumsum(rng.uniform(0.1, 1.0, rows))
+        names = [f"l{i}" for i in range(links)]
+        trace = make(("ns2", "linux")[case % 2], times, ["1", "2"], variables, links=names)
+        for table in (TWO, TWO | whole):
+            try:
+                scenario, filled = complete(table, trace)
+                answer = measured.to_prediction(trace, scenario).to_json()
+                json.dumps([answer, [e.to_json() for e in filled]], allow_nan=False)
+                outcomes["figures"] += 1
+            except FieldError:
+                outcomes["refused"] += 1
+    assert min(outcomes.values()) > 25

@@ -56,6 +56,8 @@ def estimate(trace: Trace, linux: Collection[str] | None = None) -> Estimates:
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
+    if capacity is not None and not capacity.value > 0:
+        capacity = None
     rtts = _rtts(trace, bases, NEAR / capacity.value if capacity else np.inf)
     if linux is None:
         linux = trace.flows if trace.engine == "linux" else ()
@@ -65,17 +67,17 @@ def estimate(trace: Trace, linux: Collection[str] | None = None) -> Estimates:
 
 def _bottleneck(trace: Trace) -> int | None:
     """The link with the longest mean queue."""
-    queue = trace.get("queue")
+    queue = trace.known("queue")
     if queue is None or not np.nanmax(queue, initial=0.0) > 0:
         return None
     return int(np.argmax(np.diff(trace.edges) @ np.nan_to_num(queue)))
 
 
 def _capacity(trace: Trace) -> Estimate | None:
-    lengths, delivered = np.diff(trace.edges), trace.get("throughput")
-    link, served = _bottleneck(trace), trace.get("served")
+    lengths, delivered = np.diff(trace.edges), trace.known("throughput")
+    link, served = _bottleneck(trace), trace.known("served")
     if link is not None and served is not None:
-        queue = trace.get("queue")
+        queue = trace.known("queue")
         busy = np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0
         packets, seconds = _runs(busy, served[:, link] * lengths, lengths)
         if packets.size and np.median(served[:, link] * lengths) > RUN:
@@ -120,7 +122,7 @@ def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
 
 
 def _bases(trace: Trace) -> list[Estimate | None]:
-    given = [trace.get(name) for name in ("rtt_min", "rtt", "base_rtt")]
+    given = [trace.known(name) for name in ("rtt_min", "rtt", "base_rtt")]
     known = [values for values in given if values is not None]
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
@@ -142,8 +144,8 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
     queue emptiest tells the others how long it was when they saw their own least RTT.  What is
     ``near`` is left alone: bursts let flows see queues that differ by a packet or two.
     """
-    least_rtt = trace.get("rtt_min")
-    rtt = trace.get("rtt") if least_rtt is None else least_rtt
+    least_rtt = trace.known("rtt_min")
+    rtt = trace.known("rtt") if least_rtt is None else least_rtt
     names = [name for name in trace.flows if name in bases]
     if rtt is None or len(names) < 2:
         return dict(bases)
@@ -175,16 +177,16 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
 def _buffer(
     trace: Trace, capacity: Estimate | None, bases: Mapping[str, Estimate]
 ) -> Estimate | None:
-    loss, again = trace.get("loss"), trace.get("retransmits")
+    loss, again = trace.known("loss"), trace.known("retransmits")
     lost = next((values for values in (loss, again) if values is not None), None)
     overflowed = lost is not None and np.nansum(lost) > 0
     bound = "the queue overflowed" if overflowed else "nothing was lost: a lower bound"
-    link, largest = _bottleneck(trace), trace.get("queue_max")
-    if link is not None and largest is not None:
+    link, largest = _bottleneck(trace), trace.known("queue_max")
+    if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
         top = float(np.nanmax(largest[:, link]))
         high = top if overflowed else np.inf
         return Estimate(top, top, high, "pkt", f"most packets that waited; {bound}")
-    rtt = trace.get("rtt")
+    rtt = trace.known("rtt")
     if rtt is None or capacity is None or not bases:
         return None
     if again is not None:  # the ACK of a packet that waits behind a lost one comes late
@@ -209,7 +211,7 @@ def _alphas(
     ``boutremans`` (1): alpha <= W (RTT - baseRTT) / RTT <= beta; the Linux kernel divides by
     baseRTT.
     """
-    window, rtt, own = trace.get("window"), trace.get("rtt"), trace.get("base_rtt")
+    window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:
         return {}
     times = trace.data["time"].values

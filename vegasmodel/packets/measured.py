@@ -30,7 +30,7 @@ def to_prediction(
     Raises ``FieldError`` where flows cannot be matched or the trace does not reach ``warmup``.
     """
     order = match(trace, scenario, flows)
-    delivered = trace.get("throughput")
+    delivered = trace.known("throughput")
     if delivered is None:
         raise FieldError("trace", trace.engine, "a trace with throughputs")
     spans = _spans(trace, scenario, order)
@@ -43,10 +43,10 @@ def to_prediction(
         scenario,
         throughput,
         base_rtt=_base_rtt(trace, scenario, order, weights),
-        rtt_mean=_mean(trace.get("rtt"), order, weights, delivered),
+        rtt_mean=_mean(trace.known("rtt"), order, weights, delivered),
         loss_rate=loss,
-        acks=_total(trace.get("acks"), order, weights),
-        retransmits=_total(trace.get("retransmits"), order, weights),
+        acks=_total(trace.known("acks"), order, weights),
+        retransmits=_total(trace.known("retransmits"), order, weights),
         queue_mean=_queue(trace, scenario),
         extra={
             "engine": trace.engine,
@@ -156,7 +156,7 @@ def _mean(
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
     """The source's own baseRTT at the end, or else the smallest RTT of the flow until then."""
-    own, smallest = trace.get("base_rtt"), trace.get("rtt_min")
+    own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:
         return None
     result = np.full(len(order), math.nan)
@@ -176,21 +176,21 @@ def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Float
 def _loss(
     trace: Trace, order: list[int], weights: Floats, delivered: Floats
 ) -> tuple[Floats | None, str]:
-    lost = _total(trace.get("loss"), order, weights)
-    again = _total(trace.get("retransmits"), order, weights)
-    sent = _total(trace.get("sent"), order, weights)
+    lost = _total(trace.known("loss"), order, weights)
+    again = _total(trace.known("retransmits"), order, weights)
+    sent = _total(trace.known("sent"), order, weights)
     events, how = (lost, "drops") if lost is not None else (again, "retransmissions")
     if events is None:
         return None, "not known"
     if sent is None:
         sent = delivered + events
-    rate = np.divide(events, sent, out=np.full(sent.shape, math.nan), where=sent > 0)
+    rate = np.divide(events, sent, out=np.full(sent.shape, math.nan), where=sent >= 1)
     return rate, f"{how} over packets sent"
 
 
 def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
     """Mean waiting packets per link, by name; one link: the trace's busiest queue."""
-    queue = trace.get("queue")
+    queue = trace.known("queue")
     if queue is None:
         return None
     low, high = trace.edges[:-1], trace.edges[1:]

@@ -32,6 +32,7 @@ MAX_LINKS = 10_000
 MAX_ROWS = 4_000_000
 MAX_CELLS = 16_000_000  # values of all variables together
 MAX_METADATA = 16_000_000  # bytes
+MOST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 
 Floats = NDArray[np.float64]
@@ -107,6 +108,15 @@ class Trace:
     def get(self, name: str) -> Floats | None:
         """The values of a variable, ``[time, flow]``, ``[time, link]`` or ``[flow]``, or None."""
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
+
+    def known(self, name: str) -> Floats | None:
+        """As ``get``, and NaN where no network could have it: a hostile file holds any bits."""
+        values = self.get(name)
+        if values is None:
+            return None
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            values = np.where((values >= 0) & (values <= MOST), values, np.nan)
+        return None if np.all(np.isnan(values)) else values
 
     def write(self, path: str | Path) -> None:
         """Write one Parquet file (zstd), whole or not at all.
