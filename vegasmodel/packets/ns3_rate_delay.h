@@ -185,7 +185,7 @@ class RateDelayQueue : public ns3::Queue<ns3::Packet>
         return (ip.GetTos() & 0xfc) == D_TOS ? D : R;
     }
 
-    // Neither is in the paper; 0.4 s and 1 s are those of its flow counts' other uses (docs/ns3.md).
+    // The paper states neither (docs/ns3.md).
     inline static const ns3::Time PERIOD = ns3::Seconds(0.4);
     static constexpr double EXPIRY = 1.0;
 

@@ -1,0 +1,250 @@
+"""Figure 2's router itself, in ns-3, at a fifth of the paper's scale; ns-3 beside ns-2.
+
+    python -m paper_checks.podlesny.isolation show     # the tables, from the stored runs
+    python -m paper_checks.podlesny.isolation make     # runs what is not stored, with ns-3 and ns-2
+
+A stored run is found by engine and fingerprint, so it never answers for another scenario.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.files import whole
+from vegasmodel.scenario import DropTail, Queue, Red, Scenario, load
+
+__all__ = ["RATIOS", "Stored", "dumbbell", "fairness", "pair", "stored"]
+
+FOLDER = Path(__file__).parent
+FILE = FOLDER.parent / "ns3.json"
+RATIOS = (0.5, 1.0, 2.0, 3.0)  # NewReno flows for each Vegas flow
+THRESHOLDS = ((1, 3), (2, 3), (2, 4))  # alpha, beta, packets
+N_VEGAS = 20
+
+Engine = Literal["ns2", "ns3"]
+Discipline = Literal["rd", "red", "droptail"]
+DISCIPLINES: tuple[Discipline, ...] = ("rd", "red", "droptail")
+Floats = NDArray[np.float64]
+
+# The paper states no parameters of RED: those that ns-2 chooses where nothing is set, for a target
+# delay of 5 ms at 2500 pkt/s, a weight of one packet's time constant.
+RED = Red(
+    min_threshold=6.25,
+    max_threshold=18.75,
+    max_probability=0.1,
+    weight=1 - float(np.exp(-1 / 2500)),
+    ecn=True,
+    gentle=True,
+)
+
+
+@cache
+def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> Scenario:
+    """20 Vegas flows beside ``ratio`` times as many NewReno flows; five seeds at ratio 0.1."""
+    base = load(FOLDER / "rd-ns3.toml")
+    newreno, vegas = base.flows
+    queues: dict[Discipline, Queue] = {
+        "rd": base.links[0].queue,
+        "red": RED,
+        "droptail": DropTail(),
+    }
+    flows = (
+        dataclasses.replace(newreno, count=round(ratio * N_VEGAS)),
+        dataclasses.replace(vegas, alpha=float(alpha), beta=float(beta)),
+    )
+    return dataclasses.replace(
+        base,
+        name=f"{base.name}-{kind}-{ratio:g}-alpha-{alpha}-beta-{beta}",
+        links=(dataclasses.replace(base.links[0], queue=queues[kind]),),
+        flows=flows,
+        run=dataclasses.replace(base.run, runs=5 if ratio < 0.5 else 3),
+    )
+
+
+@cache
+def pair(alpha: int, beta: int, *, alone: bool) -> Scenario:
+    """Figure 1's link: one Vegas flow, alone or beside one NewReno flow."""
+    base = load(FOLDER / "figure1.toml")
+    newreno, vegas = base.flows
+    vegas = dataclasses.replace(vegas, alpha=float(alpha), beta=float(beta))
+    name = f"{base.name}-{'alone' if alone else 'pair'}-alpha-{alpha}-beta-{beta}"
+    return dataclasses.replace(base, name=name, flows=(vegas,) if alone else (newreno, vegas))
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What a simulator measured.  A group's figure is the mean over its flows."""
+
+    version: str
+    throughput: Floats  # [runs, groups] pkt/s of one flow
+    loss_rate: Floats  # [groups] of the packets sent
+    rtt_mean: Floats  # [groups] seconds; NaN where not recorded
+    utilization: float
+    queue: float  # mean number of waiting packets
+
+    @property
+    def index(self) -> tuple[float, float]:
+        """Relative fairness, Vegas's mean throughput over NewReno's: mean over runs, its error."""
+        index = self.throughput[:, 1] / self.throughput[:, 0]
+        return float(index.mean()), float(index.std(ddof=1) / np.sqrt(index.size))
+
+
+def stored(engine: Engine, scenario: Scenario) -> Stored:
+    """The stored run.  ``KeyError``: there is none; ``make`` runs it."""
+    entry = _file()[f"{engine} {scenario.fingerprint()}"]
+    arrays = {key: np.array(entry[key], dtype=np.float64) for key in ("throughput", "loss_rate")}
+    rtt = np.array(entry["rtt_mean"], dtype=np.float64)
+    return Stored(
+        entry["version"],
+        **arrays,
+        rtt_mean=rtt,
+        utilization=entry["utilization"],
+        queue=entry["queue"],
+    )
+
+
+def fairness(ratio: float, kind: Discipline = "rd", alpha: int = 1, beta: int = 3) -> Stored:
+    """The stored ns-3 run of ``dumbbell``."""
+    return stored("ns3", dumbbell(ratio, kind, alpha, beta))
+
+
+def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str, Any]:
+    """Run the simulator: the entry of the file."""
+    from vegasmodel.packets import ns2, ns3
+
+    simulator = ns3 if engine == "ns3" else ns2
+    rtts = len(scenario.members) < 10
+    found = simulator.run(scenario, processes=processes, rtts=rtts)
+    assert found.loss_rate is not None
+    assert found.rtt_mean is not None
+    assert found.utilization_links is not None
+    assert found.queue_mean is not None
+    group = np.array([member.group for member in scenario.members])
+    own = [group == g for g, _ in enumerate(scenario.flows)]
+    runs = found.extra["throughput_runs"]
+    return {
+        "name": scenario.name,
+        "version": found.extra["version"],
+        "seed": scenario.run.seed,
+        "throughput": [[_digits(row[mine].mean()) for mine in own] for row in runs],
+        "loss_rate": [_digits(found.loss_rate[mine].mean()) for mine in own],
+        "rtt_mean": [_digits(found.rtt_mean[mine].mean()) for mine in own],
+        "utilization": _digits(found.utilization_links[0]),
+        "queue": _digits(found.queue_mean[0]),
+    }
+
+
+def cases() -> Iterator[tuple[Engine, Scenario]]:
+    """Every run that the tables show."""
+    for alpha, beta in THRESHOLDS:
+        for alone in (True, False):
+            yield "ns2", pair(alpha, beta, alone=alone)
+            yield "ns3", pair(alpha, beta, alone=alone)
+    for ratio in RATIOS:
+        for kind in DISCIPLINES:
+            yield "ns3", dumbbell(ratio, kind)
+    for alpha, beta in THRESHOLDS:
+        yield "ns3", dumbbell(0.1, "rd", alpha, beta)
+
+
+def make(processes: int) -> None:
+    """Run what is not stored; drop what no table shows.  A killed ``make`` loses one case."""
+    wanted = {
+        f"{engine} {scenario.fingerprint()}": (engine, scenario) for engine, scenario in cases()
+    }
+    entries = {key: entry for key, entry in _file().items() if key in wanted}
+    for key, (engine, scenario) in wanted.items():
+        if key not in entries:
+            entries[key] = measure(engine, scenario, processes)
+            lines = ",\n".join(f'"{k}": {json.dumps(entries[k])}' for k in wanted if k in entries)
+            with whole(FILE) as part:
+                part.write_text(f'{{"schema": 1, "runs": {{\n{lines}\n}}}}\n', encoding="ascii")
+            sys.stderr.write(f"{engine} {scenario.name}\n")
+
+
+def show() -> None:
+    """Print the tables."""
+    from vegasmodel import console
+
+    out = console.console()
+    rows = []
+    for ratio in RATIOS:
+        for kind in DISCIPLINES:
+            found = fairness(ratio, kind)
+            rows.append([f"{ratio:g}", kind, *_row(found)])
+    title = (
+        f"Relative fairness, ns-3 {fairness(1.0).version}, alpha 1, beta 3, {N_VEGAS} Vegas flows"
+    )
+    heads = ["index", "Vegas loss, %", "load", "queue, pkt"]
+    out.print(console.table(["NewReno : Vegas", "queue", *heads], rows, title))
+    rows = [
+        [f"{alpha}, {beta}", *_row(fairness(0.1, "rd", alpha, beta))] for alpha, beta in THRESHOLDS
+    ]
+    out.print(console.table(["alpha, beta", *heads], rows, "RD at NewReno : Vegas = 0.1, 5 seeds"))
+    out.print(_pairs())
+
+
+def _row(found: Stored) -> list[str]:
+    mean, error = found.index
+    loss = f"{100 * found.loss_rate[1]:.3g}"
+    return [f"{mean:.3f} ± {error:.3f}", loss, f"{found.utilization:.3f}", f"{found.queue:.1f}"]
+
+
+def _pairs() -> Any:
+    from vegasmodel import console
+
+    rows = []
+    for alpha, beta in THRESHOLDS:
+        for alone in (True, False):
+            two = [stored(engine, pair(alpha, beta, alone=alone)) for engine in ("ns2", "ns3")]
+            rates = [f"{one.throughput[:, -1].mean():.1f}" for one in two]
+            queues = [f"{one.queue:.1f}" for one in two]
+            what = "alone" if alone else "beside NewReno"
+            rows.append([f"{what}; {alpha}, {beta}", *rates, *queues])
+    heads = [f"{what}, {engine}" for what in ("pkt/s", "queue") for engine in ("ns-2", "ns-3")]
+    title = "One Vegas flow on figure 1's link, drop-tail: 250 pkt/s, 62 pkt, 100 ms"
+    return console.table(["alpha, beta", *heads], rows, title)
+
+
+@cache
+def _file() -> dict[str, Any]:
+    if not FILE.exists():
+        return {}
+    runs: dict[str, Any] = json.loads(FILE.read_text(encoding="ascii"))["runs"]
+    return runs
+
+
+def _digits(value: float) -> float | None:
+    return None if np.isnan(value) else float(f"{float(value):.9g}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``show`` or ``make``; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m paper_checks.podlesny.isolation")
+    parser.add_argument("what", choices=("show", "make"))
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args(arguments)
+    try:
+        if options.what == "make":
+            make(options.processes)
+        else:
+            show()
+    except (ValueError, RuntimeError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
