@@ -31,7 +31,7 @@ def run_engine(scenario: Scenario, engine: str = "ns2") -> Prediction:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2, ns3
 
-    return (ns3 if engine == "ns3" else ns2).run(scenario)
+    return ns3.run(scenario) if engine == "ns3" else ns2.run(scenario)
 
 
 def record_engine(scenario: Scenario, engine: str = "ns2") -> Trace:
