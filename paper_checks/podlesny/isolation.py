@@ -21,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.disciplines import Queue
 from vegasmodel.files import whole
-from vegasmodel.scenario import DropTail, Queue, Red, Scenario, load
+from vegasmodel.scenario import DropTail, Red, Scenario, load
 
 __all__ = ["RATIOS", "Stored", "dumbbell", "fairness", "pair", "stored"]
 
