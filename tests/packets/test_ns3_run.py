@@ -83,3 +83,11 @@ def test_a_run_over_time_is_a_trace() -> None:
     late = trace.edges[1:] > 10 + 1e-6
     measured = ns3.run(s)
     np.testing.assert_array_equal(trace.get("acks")[late].sum(axis=0), measured.acks)
+
+
+def test_random_loss_is_of_data_and_a_finite_flow_ends() -> None:
+    text = LINK + "loss = 0.02\n" + NEWRENO + 'size = "2000 pkt"\n'
+    p = ns3.run(vm.Scenario.from_toml(text + '[run]\nduration = "60 s"\nwarmup = "0 s"\n'))
+    assert p.acks[0] == 2000
+    error = 4 * np.sqrt(0.02 * 0.98 / 2000)
+    assert p.loss_rate[0] == pytest.approx(0.02, abs=error)
