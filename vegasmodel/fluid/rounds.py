@@ -70,12 +70,12 @@ class Totals:
 def resolution(scenario: Scenario) -> int:
     """Events per flow, queue and round trip that the scenario needs.
 
-    With several losers or different RTTs at a finite buffer, whose packet arrives first after each
-    departure decides who loses (the phase effects of drop-tail): that takes packets.  Else, and
-    for one flow against one other of the same RTT, stretches will do.
+    With several losers, RTTs or packet sizes at a finite buffer, whose packet arrives first after
+    each departure decides who loses (the phase effects of drop-tail): that takes packets.  Else,
+    and for one flow against one other like it, stretches will do.
     """
     members = scenario.members
-    same = len({member.rtt for member in members}) == 1
+    same = len({(member.rtt, scenario.size_of(member.flow)) for member in members}) == 1
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     overflows = any(math.isfinite(link.buffer) for link in crossed)
     early = any(isinstance(link.queue, Red) for link in crossed)
@@ -100,8 +100,8 @@ def run(
     ``starts`` [n_flows] overrides the flows' start times, seconds; ``first_window`` the initial
     window; ``synchronised``: when a flow loses, all do, as ``devendictis`` assumes, not only the
     one whose packet met the full buffer; ``without``: which of ``MECHANISMS`` are switched off, to
-    see what they are worth.  Raises ``ValueError`` for ``parts`` below 1, and for
-    synchronised losses where there is more than one queue.  Short flows that arrive at random are
+    see what they are worth.  Raises ``ValueError`` for ``parts`` below 1, for
+    unknown mechanisms, and for synchronised losses where there is more than one queue.  Short flows that arrive at random are
     drawn from ``seed``; a group of them is one flow of the totals.
     """
     from vegasmodel.fluid.rounds_kernel import march
@@ -110,6 +110,9 @@ def run(
         parts = resolution(scenario)
     if parts < 1:
         raise ValueError(f"parts: {parts} is not allowed; at least 1")
+    unknown = sorted(set(without) - set(MECHANISMS))
+    if unknown:
+        raise ValueError(f"without: {unknown} is not allowed; any of {', '.join(MECHANISMS)}")
     members = scenario.members
     n = len(members)
     flows = records(scenario, starts, seed)

@@ -3,7 +3,7 @@
 ``queue`` is the work in the system, in packets of the scenario, the one in transmission included:
 a packet that has just arrived waits for the work that it found, and drop-tail takes it while that
 is at most ``buffer`` packets.  Where packets of several sizes meet, the buffer still counts
-packets: ``crowd`` of them make a packet's worth of work.
+packets: ``crowd`` of them make a packet's worth of the work that is there (``rounds_stock``).
 
 Two queues may share a link as the classes of Rate-Delay services (``podlesny``): each is sure of
 its share of the capacity, and what it leaves goes to the other.
@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from vegasmodel.fluid.rounds_state import RED, Record, Records, jit
+from vegasmodel.fluid.rounds_stock import count, give_back, store, take
 
 ROUNDING = 1e-6  # packets
 EMPTY = 1e-9  # packets
@@ -49,13 +50,23 @@ def _serve(link: Record, now: float, capacity: float) -> None:
         area = 0.5 * (before + after) * span
     if link.mixed and link.flux > 0.0 and link.rate > EMPTY:
         crowd = min(max(link.flux / link.rate, link.largest), link.smallest)
-        _blend(link, max(before - capacity * span, 0.0), after, crowd)
+        store(link, link.rate * span, 1.0 / crowd, 0)
+    if link.mixed:
+        take(link, before + link.rate * span - after)
+        count(link, after)
     full = (link.buffer + 1.0) / link.crowd
-    if link.mixed:  # what was accepted stays, however the sizes change
-        full = max(full, min(before, after))
+    if link.mixed:  # of those that came, as many as are too many
+        over = (after * link.crowd - link.buffer - 1.0) * link.rate / max(link.flux, EMPTY)
+        full = after - max(min(over, link.rate * span), 0.0)
     if after > full:
         link.excess += after - full
-        area -= 0.5 * (after - full) ** 2 / slope
+        if link.mixed:
+            give_back(link, after - full)
+            count(link, full)
+        if link.mixed:
+            area -= 0.5 * (after - full) * span
+        else:
+            area -= 0.5 * (after - full) ** 2 / slope
         after = full
         link.served += capacity * span
     else:
@@ -64,13 +75,6 @@ def _serve(link: Record, now: float, capacity: float) -> None:
     link.queue = after
     link.area += area * link.crowd
     link.now = now
-
-
-@jit
-def _blend(link: Record, old: float, after: float, crowd: float) -> None:
-    """First in, first out: of the work ``after``, ``old`` is left; the rest came since."""
-    if after > EMPTY:
-        link.crowd += max(1.0 - old / after, 0.0) * (crowd - link.crowd)
 
 
 @jit
@@ -183,6 +187,9 @@ def waiting(links: Records, k: int, queue: float, work: float) -> float:
 @jit
 def drop(link: Record, work: float) -> None:
     """Work counted as arrived did not stay."""
+    if link.mixed:
+        give_back(link, work)
+        count(link, link.queue - work)
     kept = max(link.queue - work, 0.0)
     link.served -= work - (link.queue - kept)
     link.queue = kept
@@ -197,9 +204,9 @@ def overflow(link: Record, packets: float, work: float) -> float:
     """
     full = (link.buffer + 1.0) / link.crowd
     total = link.queue + link.excess - full
-    if link.mixed:
-        full = max(full, link.queue)
-        total = min(total, link.excess)
+    if link.mixed:  # there may be room again
+        full = link.queue + max(link.buffer + 1.0 - link.queue * link.crowd, 0.0) * work
+        total = link.queue + link.excess - full
     if total * link.crowd <= ROUNDING:
         return 0.0
     lost = min(np.ceil(total * link.crowd - ROUNDING), packets)
@@ -207,7 +214,12 @@ def overflow(link: Record, packets: float, work: float) -> float:
     if gone > link.queue + link.excess:  # big ones among small: the rest had been served
         link.served -= gone - (link.queue + link.excess)
         total = gone - full
-    link.queue = full + min(total - gone, 0.0)
+    left = full + min(total - gone, 0.0)
+    if link.mixed:
+        give_back(link, link.queue - left)
+        store(link, left - link.queue, work, 0)
+        count(link, left)
+    link.queue = left
     link.excess = max(total - gone, 0.0)
     link.lost += gone
     link.passed = 0.0
@@ -227,6 +239,7 @@ def burst(link: Record, packets: float) -> float:
 def join(link: Record, packets: float, work: float) -> None:
     """``packets`` arrive and stay; each is ``work`` packets of the scenario."""
     more = packets * work
-    if link.mixed and more > 0.0:
-        _blend(link, link.queue, link.queue + more, 1.0 / work)
     link.queue += more
+    if link.mixed:
+        store(link, more, work, 1)
+        count(link, link.queue)

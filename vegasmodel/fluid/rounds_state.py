@@ -208,6 +208,9 @@ LINK = np.dtype(
         ("crowd", "f8"),  # packets in a packet's worth of work, on average over the queue
         ("largest", "f8"),  # that of the largest packets,
         ("smallest", "f8"),  # ... and of the smallest
+        ("stock", "f8", (512, 3)),  # ``rounds_stock``: what waits, by size
+        ("oldest", "i8"),
+        ("rows", "i8"),
         ("flux", "f8"),  # packets/s that come, of whatever size
         ("partner", "i8"),  # Rate-Delay: the queue of the other class; -1: none
         ("weighs", "f8"),  # k for class R, 1 for class D

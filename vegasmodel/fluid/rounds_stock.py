@@ -1,0 +1,74 @@
+"""Which packets wait in a queue where several sizes meet: a buffer counts packets, not work.
+
+First in, first out: a row of the record's ``stock`` holds work of packets of one size, whole ones
+(the one in transmission counts until its end) or a stretch's, of which parts count.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.fluid.rounds_state import Record, jit
+
+NOTHING = 1e-9  # packets
+WORK, SIZE, WHOLE = range(3)
+
+
+@jit
+def store(link: Record, work: float, size: float, whole: int) -> None:
+    """Work of packets of ``size`` joins the end."""
+    if work <= NOTHING:
+        return
+    stock = link.stock
+    rows = stock.shape[0]
+    last = (link.oldest + link.rows - 1) % rows
+    if link.rows > 0:
+        alike = stock[last, WHOLE] == whole and (not whole or stock[last, SIZE] == size)
+        if alike or link.rows == rows:
+            packets = stock[last, WORK] / stock[last, SIZE] + work / size
+            stock[last, WORK] += work
+            if stock[last, SIZE] != size:
+                stock[last, SIZE] = stock[last, WORK] / packets
+            return
+    last = (link.oldest + link.rows) % rows
+    stock[last, WORK], stock[last, SIZE], stock[last, WHOLE] = work, size, whole
+    link.rows += 1
+
+
+@jit
+def take(link: Record, work: float) -> None:
+    """The link has transmitted so much, from the front."""
+    stock = link.stock
+    while work > 0.0 and link.rows > 0:
+        part = min(work, stock[link.oldest, WORK])
+        stock[link.oldest, WORK] -= part
+        work -= part
+        if stock[link.oldest, WORK] <= NOTHING:
+            link.oldest = (link.oldest + 1) % stock.shape[0]
+            link.rows -= 1
+
+
+@jit
+def give_back(link: Record, work: float) -> None:
+    """So much is refused after all, from the end."""
+    stock = link.stock
+    while work > 0.0 and link.rows > 0:
+        last = (link.oldest + link.rows - 1) % stock.shape[0]
+        part = min(work, stock[last, WORK])
+        stock[last, WORK] -= part
+        work -= part
+        if stock[last, WORK] <= NOTHING:
+            link.rows -= 1
+
+
+@jit
+def count(link: Record, queue: float) -> None:
+    """``crowd``: packets in the system over their work ``queue``."""
+    packets = 0.0
+    for k in range(link.rows):
+        row = (link.oldest + k) % link.stock.shape[0]
+        share = link.stock[row, WORK] / link.stock[row, SIZE]
+        packets += np.ceil(share - 1e-6) if link.stock[row, WHOLE] else share
+    if queue > 1e-6 and packets > 0.0:
+        link.crowd = packets / queue
