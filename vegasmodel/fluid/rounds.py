@@ -100,9 +100,9 @@ def run(
     ``starts`` [n_flows] overrides the flows' start times, seconds; ``first_window`` the initial
     window; ``synchronised``: when a flow loses, all do, as ``devendictis`` assumes, not only the
     one whose packet met the full buffer; ``without``: which of ``MECHANISMS`` are switched off, to
-    see what they are worth.  Raises ``ValueError`` for ``parts`` below 1, for
-    unknown mechanisms, and for synchronised losses where there is more than one queue.  Short flows that arrive at random are
-    drawn from ``seed``; a group of them is one flow of the totals.
+    see what they are worth.  Raises ``ValueError`` for ``parts`` below 1, for unknown mechanisms,
+    and for synchronised losses where there is more than one queue.  Short flows that arrive at
+    random are drawn from ``seed``; a group of them is one flow of the totals.
     """
     from vegasmodel.fluid.rounds_kernel import march
 
