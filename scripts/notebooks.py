@@ -52,7 +52,7 @@ def run(path: Path) -> tuple[float, str | None]:
         timeout=LIMIT,
         startup_timeout=LIMIT,
         resources={"metadata": {"path": OUT}},
-        extra_arguments=["--log-level=ERROR"],  # not a warning for each kernel
+        extra_arguments=["--log-level=ERROR", "--HistoryManager.enabled=False"],  # share nothing
     )
     try:
         client.execute()
