@@ -48,6 +48,7 @@ SPECIAL_FIRST = (
 )
 MANY = 20  # flows
 SWINGS = ("window", "rate")
+FEW = 8  # scenarios that are answered before a process has started
 ROWS = 2  # equal runs, so that a spread over the runs is 0
 
 
@@ -79,17 +80,23 @@ def answer(scenario: Scenario, model: str) -> Prediction:
 
 
 def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
-    """Let the fluid model answer those of many flows, which take seconds each, side by side."""
-    slow = [s for s in scenarios if len(s.members) > MANY]
-    slow = [s for s in slow if (s.fingerprint(), "fluid") not in _known]
-    if len(slow) < processes:
+    """Let the fluid model answer all of them, in processes side by side."""
+    todo = {s.fingerprint(): s for s in scenarios if (s.fingerprint(), "fluid") not in _known}
+    slow = list(todo.values())
+    if len(slow) <= FEW:
         return
     # longest first, so that none is left alone at the end
-    slow.sort(key=lambda s: -s.run.duration * sum(link.capacity for link in s.links))
+    slow.sort(key=_work, reverse=True)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
         for scenario, found in zip(slow, pool.map(_fluid_alone, slow), strict=True):
             _known[scenario.fingerprint(), "fluid"] = found
+
+
+def _work(scenario: Scenario) -> float:
+    """Packets of a run through all links; of few flows all the runs are made."""
+    runs = 1 if len(scenario.members) > MANY else scenario.run.runs
+    return runs * scenario.run.duration * sum(link.capacity for link in scenario.links)
 
 
 def _fluid_alone(scenario: Scenario) -> Prediction:
