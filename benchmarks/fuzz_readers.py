@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -206,6 +207,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after")
     parser.add_argument("--format", help="this one only")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     names = [options.format] if options.format else list(samples.every_format())
     counts = {name: Count() for name in names}
     failed, begun = 0, time.perf_counter()
