@@ -204,6 +204,8 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
     h = net.hops[f.hop]
     link = net.links[h.link]
     advance(net.links, h.link, now)
+    if f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.again < 0.0:
+        now = f.time = max(now, link.now)  # it slept: nothing came until now
     f.asleep = 0
     if f.event == START:
         _count(net, f, 1)

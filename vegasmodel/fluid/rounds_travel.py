@@ -281,6 +281,7 @@ def _next_stretch(net: Net, e: int, now: float) -> None:
         schedule(net, e, NEVER)
         return
     p, f = ring[h.head], net.flows[h.flow]
+    now = max(now, min(net.links[h.link].now, p.back))  # after a timeout nothing came until now
     share = 1.0
     span = max(p.back - now, 0.0)
     step = min(f.rtt_last / net.parts, f.longest)
