@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 PANELS = 4  # groups that get a panel
+WIDE = 4  # a range of more than this factor gets a logarithmic axis
 TICKS = 9  # an axis of as many ratios names each
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
@@ -180,7 +181,12 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
         _draw(lower, points[:, 0], points[:, 2] / points[:, 1], style, marks=marks, hollow=not rd)
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
-    lower.set(xscale="log", yscale="log", xlabel="rate-class flows per delay-class flow")
+    quotients = [delay / rate for _, rate, delay in map(_classes, (p for p, _, _ in drawn)) if rate]
+    wide = bool(quotients) and max(quotients) > WIDE * min(quotients) > 0
+    lower.set_yscale("log" if wide else "linear")
+    if not wide:
+        lower.set_ylim(0, None)
+    lower.set(xscale="log", xlabel="rate-class flows per delay-class flow")
     lower.set_ylabel("delay-class rate /\nrate-class rate")
     ratios = sorted({_classes(p)[0] for p, _, _ in drawn})
     if 0 < len(ratios) <= TICKS:
