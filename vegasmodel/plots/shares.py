@@ -185,7 +185,7 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     wide = bool(quotients) and max(quotients) > WIDE * min(quotients) > 0
     lower.set_yscale("log" if wide else "linear")
     if not wide:
-        lower.set_ylim(0, None)
+        lower.set_ylim(0, 1.1 * max([1.0, *quotients]))
     lower.set(xscale="log", xlabel="rate-class flows per delay-class flow")
     lower.set_ylabel("delay-class rate /\nrate-class rate")
     ratios = sorted({_classes(p)[0] for p, _, _ in drawn})
@@ -194,7 +194,8 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     for axis in (lower.xaxis, lower.yaxis):
         axis.set_major_formatter("{x:.3g}")
         axis.set_minor_formatter("")
-    upper.set(ylabel="throughput of a flow\n(fair share = 1)", ylim=(0, None))
+    upper.set_ylabel("throughput of a flow\n(fair share = 1)")
+    upper.set_ylim(0, 1.07 * upper.get_ylim()[1])
     tidy(upper, lower)
     legend(fig, upper, columns=2)
     return fig
