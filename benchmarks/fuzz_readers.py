@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import dataclasses
+import importlib
 import json
 import multiprocessing
 import os
@@ -32,6 +33,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.packets import samples
 from vegasmodel.packets import read
+from vegasmodel.packets.reading import FORMATS
 from vegasmodel.packets.trace import TraceError
 
 BATCH = 1000
@@ -75,6 +77,8 @@ class Watch:
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.path, self.count = name, folder / "trace", Count()
         self.reading, self.forbidden = False, ""
+        for reader in FORMATS:  # "auto" may take an input for another format's
+            importlib.import_module(f"vegasmodel.packets.readers.{reader}")
         for sample in samples.every_format()[name]:  # imports and compiled code come first
             for data in (sample, sample[: len(sample) // 2], b"\0" + sample, b""):
                 for form in (name, "auto"):
