@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fluid import batch, continuous
+from vegasmodel.fluid import batch, continuous, rounds
 from vegasmodel.fluid.return_map import limit_cycle
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
@@ -88,7 +88,8 @@ def single() -> float:
     """One scenario: a run, its limit cycle, the Euler rival; CPU seconds of the run."""
     scenario = pair()
     took = cpu(lambda: continuous.run(scenario))
-    row("600 s of 2 flows, CPU s", f"{took:.4f}", "bar 0.1")
+    row("600 s of 2 flows, continuous, CPU s", f"{took:.4f}", "bar 0.1")
+    row("  by rounds, CPU s", f"{cpu(lambda: rounds.run(scenario)):.4f}", "bar 0.1")
     row(
         "limit cycle of 2 flows, CPU ms",
         f"{1e3 * cpu(lambda: limit_cycle(scenario)):.2f}",
