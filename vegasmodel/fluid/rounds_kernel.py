@@ -32,7 +32,6 @@ from vegasmodel.fluid.rounds_travel import (
     cease,
     hop,
     pass_silence,
-    ring_of,
     schedule,
 )
 from vegasmodel.metrics import Floats
@@ -215,7 +214,7 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
             return False
         if synchronised:
             _share_loss(net.flows, who, before)
-        plan(f, ring_of(net, f.hop), holes, now, net.parts)
+        plan(f, net.rings[h.ring : h.ring + h.room], holes, now, net.parts)
         if f.here and (now >= f.stop or f.acked >= f.size):
             _count(net, f, -1)
         if f.brief and f.acked >= f.size:

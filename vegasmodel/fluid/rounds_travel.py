@@ -32,13 +32,6 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 
 @jit
-def ring_of(net: Net, e: int) -> Records:
-    """Parcels on their way to the queue of hop ``e``; of a flow's first hop, to the flow."""
-    h = net.hops[e]
-    return net.rings[h.ring : h.ring + h.room]
-
-
-@jit
 def push(
     holder: Record,
     ring: Records,
@@ -114,14 +107,16 @@ def _onward(
         back = max(back, h.latest)
         h.latest = back
     if h.last:
-        ring = ring_of(net, f.hop)
+        home = net.hops[f.hop]
+        ring = net.rings[home.ring : home.ring + home.room]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         if f.asleep:
             f.asleep, f.event, f.time = 0, DATA, f.slept
             f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
             schedule(net, f.hop, f.time)
     else:
-        after, ring = net.hops[e + 1], ring_of(net, e + 1)
+        after = net.hops[e + 1]
+        ring = net.rings[after.ring : after.ring + after.room]
         done = 0
         plain = lost == 0.0 and marked == 0
         if not plain or not _lengthen(
@@ -275,7 +270,8 @@ def cease(link: Record, rate: float, work: float) -> None:
 @jit
 def _next_stretch(net: Net, e: int, now: float) -> None:
     """Take the next stretch off the ring of a queue behind the first."""
-    h, ring = net.hops[e], ring_of(net, e)
+    h = net.hops[e]
+    ring = net.rings[h.ring : h.ring + h.room]
     if h.count == 0:
         h.idle, h.time = 1, now
         schedule(net, e, NEVER)
