@@ -254,6 +254,8 @@ NS2 = b"r 1 0 1 tcp 9 - 1 0.0 1.0 0 0\n"
 REFUSED = {
     "nan": (b"# ns-2\n" + NS2 + b"+ nan 0 1 tcp 1000 ------- 1 0.0 1.0 0 0\n", "line 3", "12"),
     "minus": (NS2 + b"r -1 0 1 tcp 9 - 1 0.0 1.0 0 1\n", "line 2", "time"),
+    # 19 digits are no flat address, and one level none of a hierarchy: "0.0" would come twice
+    "address": (NS2 + b"r 2 0 1 tcp 9 - 1 %s.0 1.0 1 1\n" % (b"0" * 19), "line 2", "12 columns"),
     "back": (NS2 + b"r 0.9 0 1 tcp 9 - 1 0.0 1.0 1 1\n", "line 2", "decrease"),
     "huge": (b"r 1e300 0 1 tcp 1000 ------- 1 0.0 1.0 0 0\n", "line 1", "a time from 0"),
     "long": (NS2 + b"9" * 9000, "line 2", "4096 bytes"),

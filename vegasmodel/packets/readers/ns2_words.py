@@ -123,7 +123,7 @@ def _address(buf, a, b):
             return 0, 0, False
         if part >= 4096 or levels > 4:
             return 0, 0, False
-    good = good and digits > 0
+    good = good and digits > 0 and levels > 1
     return -2 - (packed * 4096 + part) * 8 - levels, port, good
 
 
