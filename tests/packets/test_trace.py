@@ -162,12 +162,14 @@ def hostile():
 
     times = pa.array(np.arange(1.0, 7.0))
     pairs = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(12)), 2)
+    structs = pa.array([{"element": 0.0}] * 6)
     return {
         "plain": (pa.table({"time": times}), "metadata"),
         "version": (table({"time": times}, schema=99), "version 1"),
         "no time": (table({"throughput": pairs}), "wrote"),
         "text time": (table({"time": pa.array(["a"] * 6)}), "double"),
         "width": (table({"time": times, "throughput": pairs}, flows=["a"]), "lists of 1"),
+        "struct": (table({"time": times, "throughput": structs}), "lists of 2"),
         "names": (table({"time": times}, flows=[1, 2]), "text"),
         "static": (table({"time": times}, static={"first": [1.0]}), "wrote"),
         "begin": (table({"time": times}, begin="0"), "begin"),

@@ -295,11 +295,12 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
         if kind.static or name not in schema.names:
             continue
         size = sizes[kind.over]
-        if schema.field(name).type != pa.list_(schema.field(name).type.value_field, size):
+        found = schema.field(name).type
+        if not pa.types.is_fixed_size_list(found) or found.list_size != size:
             raise TraceError(path, f"column {name}", "type", f"lists of {size} doubles")
         columns[name] = size
         cells = rows * sum(columns.values())
-        if schema.field(name).type.value_type != pa.float64() or cells > MAX_CELLS:
+        if found.value_type != pa.float64() or cells > MAX_CELLS:
             raise TraceError(path, f"column {name}", cells, f"at most {MAX_CELLS} doubles in all")
     return columns
 
