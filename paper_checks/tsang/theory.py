@@ -56,7 +56,7 @@ def conclusion() -> list[Record]:
     ratios = [alike(x2) for x2 in DELAYS[:-1]]
     return [
         Record(
-            "section 3.2, a bias against the longer delay",
+            "section 3.2, a bias against the longer delay, by the steady state",
             "claim",
             True,
             exactly(
@@ -67,8 +67,8 @@ def conclusion() -> list[Record]:
                 )
             ),
             note="boutremans (6) with alpha_1 = alpha_2 = 2 and the over-estimates behind the "
-            "printed rates, x2 of 5 ms and more. The delay itself is not in the equation; what "
-            "makes the longer connection lose is where in the band its window came to rest.",
+            "printed rates, x2 of 5 ms and more. The delay itself is not in the equation; the "
+            "longer connection loses because it is slower to fill the band [alpha, beta].",
         )
     ]
 

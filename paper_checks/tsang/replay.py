@@ -1,0 +1,201 @@
+"""Figure 1's network packet by packet, with the window rule as section 2.1 prints it.
+
+ns-2's agent rounds the backlog to whole packets before it compares: its thresholds are alpha - 1/2
+and beta + 1/2.  The rule of the paper's section 2.1 compares the backlog itself.  That makes the
+difference: without the rounding tables 3 and 4 come out, with it they do not.  Three more things
+follow from the print, and none of them is a number that could be tuned:
+
+- The sources do not start at 0, where ns-2 takes no round-trip time from the first packet.  Any
+  other instant gives the same.
+- In table 3 the shorter connection's first packet is the first at R1, in table 4 the longer one's:
+  the indices of the same case differ.
+- Table 4's averages begin at 10 s, not at "10 ms".
+
+All else is ns-2's Vegas: a decision once a round trip on the mean RTT of its packets, slow start
+that doubles every other round trip, grows by one for each ACK and keeps 7/8 of the window at its
+end, no growth while two packets could be sent and are not.  With ``rounded`` the windows are those
+of ns-2 2.35 to the last digit, which is a test.  No packet is lost, so there is no RED here.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+from paper_checks.topology import SHORT
+from paper_checks.tsang.scenes import BITS
+
+__all__ = ["Connection", "Round", "replay"]
+
+SHARED, ACCESS = 1.5e6, 1e7  # bit/s
+ACK_BITS = 0.04 * BITS
+GAMMA = 1.0
+MAX_WINDOW = 30.0
+DURATION = 60.0  # s
+START = 0.01  # s
+
+
+@dataclass(frozen=True)
+class Round:
+    """One decision; rates in bit/s, as the paper prints them."""
+
+    time: float  # s
+    window: float  # packets
+    expected: float  # data in transit/baseRTT
+    actual: float  # packets of the round over their mean RTT
+
+
+class Network:
+    """Events in order of time; those of one instant in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.forward = Wire(SHARED, SHORT)
+        self.backward = Wire(SHARED, SHORT)
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._made = 0
+
+    def at(self, time: float, what: Callable[[], None]) -> None:
+        """Have ``what`` done at ``time``."""
+        heapq.heappush(self._events, (time, self._made, what))
+        self._made += 1
+
+    def run(self) -> None:
+        """All events up to the end of the simulation."""
+        while self._events and self._events[0][0] <= DURATION:
+            self.now, _, what = heapq.heappop(self._events)
+            what()
+
+
+@dataclass
+class Wire:
+    """A first-in-first-out link without end of its queue."""
+
+    rate: float  # bit/s
+    delay: float  # s
+    free: float = 0.0
+
+    def pass_on(self, time: float, bits: float) -> float:
+        """When a packet that comes at ``time`` is at the other end."""
+        self.free = max(time, self.free) + bits / self.rate
+        return self.free + self.delay
+
+
+@dataclass
+class Connection:
+    """A Vegas source, its way and its receiver."""
+
+    network: Network
+    last: float  # s one way over the receiver's link
+    alpha: float
+    beta: float
+    rounded: bool
+    rounds: list[Round] = field(default_factory=list)
+    received: list[float] = field(default_factory=list)  # times of ACKs
+
+    def __post_init__(self) -> None:
+        self.up, self.down = Wire(ACCESS, SHORT), Wire(ACCESS, self.last)
+        self.ack_up, self.ack_down = Wire(ACCESS, self.last), Wire(ACCESS, SHORT)
+        self.window, self.growth, self.slow, self.turn = 1.0, 0.0, True, True
+        self.next, self.acked = 0, -1  # packets
+        self.base = float("inf")
+        self.mark, self.rtts = 0, list[float]()
+        self.sent: dict[int, float] = {}
+
+    # --- the way of a packet; only the shared links meet other traffic ----------------------
+
+    def send(self) -> None:
+        """As many packets as the window allows."""
+        while self.next <= self.acked + int(min(self.window, MAX_WINDOW)):
+            packet, self.next = self.next, self.next + 1
+            self.sent[packet] = self.network.now
+            at_router = self.up.pass_on(self.network.now, BITS)
+            self.network.at(at_router, partial(self._forward, packet))
+
+    def _forward(self, packet: int) -> None:
+        across = self.network.forward.pass_on(self.network.now, BITS)
+        received = self.down.pass_on(across, BITS)
+        back = self.ack_up.pass_on(received, ACK_BITS)
+        self.network.at(back, partial(self._backward, packet))
+
+    def _backward(self, packet: int) -> None:
+        across = self.network.backward.pass_on(self.network.now, ACK_BITS)
+        self.network.at(self.ack_down.pass_on(across, ACK_BITS), partial(self._ack, packet))
+
+    # --- the window ------------------------------------------------------------------------
+
+    def _ack(self, packet: int) -> None:
+        now = self.network.now
+        self.received.append(now)
+        self.acked = packet
+        if packet >= self.mark:
+            self._decide()
+        if self.growth == 1 and self.window >= MAX_WINDOW:
+            self.growth = 0.0
+        if self.growth > 0 and self.window - (self.next - self.acked) <= 2:
+            self.window += self.growth
+        sent = self.sent.pop(packet)
+        if sent > 0.0:  # ns-2 reads a 0 as "not sent"
+            self.rtts.append(now - sent)
+            self.base = min(self.base, now - sent)
+        self.send()
+
+    def _decide(self) -> None:
+        """Once a round trip.  The packet just acknowledged counts for the next one."""
+        now, packets = self.network.now, self.next - self.mark
+        mean = sum(self.rtts) / len(self.rtts) if self.rtts else now - self.sent[self.acked]
+        if packets <= 1:  # nothing of our own was in the way
+            self.base = mean
+        self.base = min(self.base, mean)
+        expected, actual = (self.next - self.acked) / self.base, packets / mean
+        self.rounds.append(Round(now, self.window, BITS * expected, BITS * actual))
+        backlog = (expected - actual) * self.base
+        self._adjust(float(int(backlog + 0.5)) if self.rounded else backlog)
+        self.mark = self.next
+        self.rtts.clear()
+
+    def _adjust(self, backlog: float) -> None:
+        if self.slow and self.window < MAX_WINDOW:
+            self.turn = not self.turn
+            self.growth = float(self.turn)
+            if self.turn and backlog > GAMMA:
+                self.slow, self.growth = False, 0.0
+                self.window = max(self.window * 7 / 8, 2.0)
+        elif backlog > self.beta or (backlog == self.beta == self.alpha and not self.rounded):
+            self.window, self.growth = max(self.window - 1, 2.0), 0.0
+        else:
+            self.growth = 1 / self.window if backlog < self.alpha else 0.0
+
+    # --- what the paper reads --------------------------------------------------------------
+
+    def rate(self, since: float) -> float:
+        """ACKs a second from ``since`` to the end."""
+        count = bisect_right(self.received, DURATION) - bisect_right(self.received, since)
+        return count / (DURATION - since)
+
+    def late(self, since: float) -> list[Round]:
+        """Decisions after ``since``."""
+        return [r for r in self.rounds if r.time > since]
+
+
+@cache
+def replay(
+    x2: float,
+    alpha: float = 1.0,
+    beta: float = 3.0,
+    longer_first: bool = False,
+    rounded: bool = False,
+    start: float = START,
+) -> tuple[Connection, Connection]:
+    """Both connections after 60 s; ``longer_first``: whose packet is the first at R1."""
+    network = Network()
+    shorter, longer = (
+        Connection(network, last, alpha, beta, rounded) for last in (SHORT, x2 * 1e-3)
+    )
+    for source in (longer, shorter) if longer_first else (shorter, longer):
+        network.at(start, source.send)
+    network.run()
+    return shorter, longer
