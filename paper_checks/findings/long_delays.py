@@ -137,8 +137,8 @@ ratio, up or down, is {spread[PRINT]:.2f} in the print, {spread[NS2]:.2f} in ns-
 backlog to whole packets before it compares, so that it rests from alpha - 1/2 to beta + 1/2.  The
 rule that `tsang` prints does not round, and with it table 3 comes out, most of it to the sixth
 digit, and table 4 to the third (`vegasmodel paper tsang`): the paper's simulator did not round.
-The longer connection then loses in all {lose[RULE]} cases, and in {swapped} of {len(real)} where its
-own packet is the first at the router.  With alpha = beta the bias is gone, as the paper says too.
+The longer connection then loses in all {lose[RULE]} cases, and in {swapped} of {len(real)} where
+its own packet is the first at the router.  With alpha = beta the bias is gone, as the paper says.
 
 **Why.**  A window moves once a round trip.  The shorter connection has filled the band when the
 longer one still grows; that one stops where its backlog reaches alpha.  So the shorter's backlog
