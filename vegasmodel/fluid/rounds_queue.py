@@ -227,9 +227,15 @@ def overflow(link: Record, packets: float, work: float) -> float:
 
 
 @jit
-def burst(link: Record, packets: float) -> float:
-    """Of ``packets`` that arrive at once, those that find room: the j-th finds q + j - 1."""
-    room = np.floor(link.buffer + 1.0 - link.queue * link.crowd + ROUNDING)
+def burst(link: Record, packets: float, precedes: int) -> float:
+    """Of ``packets`` that arrive at once, those that find room: the j-th finds q + j - 1.
+
+    ``precedes``: a packet that arrives at the instant of a departure still finds that place taken.
+    """
+    found = link.queue * link.crowd
+    room = np.floor(link.buffer + 1.0 - found + ROUNDING)
+    if precedes and found > 0.5 and np.abs(found - np.round(found)) < ROUNDING:
+        room -= 1.0
     if room < packets:
         link.passed = 0.0  # RED counts from the last drop of any kind
     return min(max(room, 0.0), packets)

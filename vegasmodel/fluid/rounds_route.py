@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,17 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
 Key = tuple[str, str, str]  # link, direction, class
+
+
+class Hop(NamedTuple):
+    """A stop on a flow's way."""
+
+    queue: int
+    data: bool  # data cross it, not ACKs
+    last: bool
+    precedes: bool
+    work: float
+    ahead: float  # seconds to the next
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,11 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
     return found
 
 
+def _as_ns2(scenario: Scenario) -> bool:
+    """Whether links behave as ns-2's."""
+    return any(group.variant == "ns2" for group in scenario.flows)
+
+
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
     record["discipline"], record["partner"], record["crowd"] = DROPTAIL, -1, 1.0
@@ -73,7 +90,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
             "gentle",
         ):
             record[name] = getattr(link.queue, name)
-    elif any(g.variant == "ns2" for g in scenario.flows):
+    elif _as_ns2(scenario):
         # ns-2.35's DropTail refuses a packet that would bring the waiting ones to the limit
         record["buffer"] = max(float(record["buffer"]) - 1.0, 0.0)
 
@@ -131,8 +148,8 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
         if key[2]:
             twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
             links[k]["partner"] = queues[twin]
-    ways: dict[tuple[int, float], list[tuple[int, bool, bool, float, float]]] = {}
-    rows: list[tuple[int, int, bool, bool, float, float]] = []
+    ways: dict[tuple[int, float], list[Hop]] = {}
+    rows: list[tuple[float, ...]] = []
     first = []
     for i, member in enumerate(members):
         first.append(len(rows))
@@ -141,7 +158,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
             way = ways[member.group, member.rtt] = _way(scenario, member, queues)
         rows += [(i, *hop) for hop in way]
     hops = np.zeros(len(rows), HOP)
-    names = ("flow", "link", "data", "last", "work", "ahead")
+    names = ("flow", "link", "data", "last", "precedes", "work", "ahead")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
     hops["idle"], hops["whole"] = 1, -1
@@ -152,20 +169,41 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     return Routes(tuple(queues), links, hops, starts, span)
 
 
-def _way(
-    scenario: Scenario, member: Member, queues: dict[Key, int]
-) -> list[tuple[int, bool, bool, float, float]]:
-    """Of each stop: queue, whether data cross it, whether it is the last, work, time to go on."""
+def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop]:
     group = member.flow
     stops = _stops(scenario, member, queues)
     back = other(group.direction)
     live = [_key(link, back, group) in queues for link in reversed(scenario.path(group))]
     gaps = _distances(scenario, member, live)
     sizes = (scenario.ack_size, scenario.size_of(group))
+    first = _precede(scenario, member, gaps)
     return [
-        (k, data, j == len(stops) - 1, sizes[data] / scenario.packet_size, float(gap))
+        Hop(
+            k,
+            data,
+            j == len(stops) - 1,
+            data and first[j],
+            sizes[data] / scenario.packet_size,
+            float(gap),
+        )
         for j, ((k, data), gap) in enumerate(zip(stops, gaps, strict=True))
     ]
+
+
+def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
+    """On each link of the way: whether an arrival comes before a departure of the same instant.
+
+    Where flows keep a queue busy their packets come back in step with its departures, so such
+    instants are common: a sixth of all packets of a Vegas source among two of Reno.  ns-2's
+    scheduler takes events of one instant in the order in which they were scheduled: the arrival
+    when the packet set out over the last wire, the departure when its transmission began.  Whoever
+    comes first still finds a full buffer full.
+    """
+    path = scenario.path(member.flow)
+    set_out = [ahead(scenario, member), *gaps[: len(path) - 1]]
+    if not _as_ns2(scenario):  # elsewhere nothing happens in step to the last bit
+        return [False] * len(path)
+    return [since > 1.0 / link.capacity for since, link in zip(set_out, path, strict=True)]
 
 
 def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:

@@ -172,6 +172,7 @@ HOP = np.dtype(
         ("data", "i8"),  # 0: its ACKs cross the queue
         ("last", "i8"),  # the next stop is the sender
         ("work", "f8"),  # of one of its packets, in packets of the scenario
+        ("precedes", "i8"),  # its arrivals are taken before a departure of the same instant
         ("ahead", "f8"),  # seconds from here to the next queue, in the empty network
         ("ring", "i8"),  # its parcels lie there in ``Net.rings``,
         ("room", "i8"),  # ... at most so many

@@ -209,7 +209,7 @@ def arrive_at_once(
         lost = max(lost, f.owes)
     if not link.ecn:
         lost, picked = lost + picked, 0.0
-    stay = burst(link, packets - lost)
+    stay = burst(link, packets - lost, h.precedes)
     lost = packets - stay
     link.arrived += packets * h.work
     link.lost += lost * h.work

@@ -1,0 +1,56 @@
+"""Arrivals at the very instant of a departure, which ns-2 takes in the order of scheduling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vegasmodel.fluid import answer
+from vegasmodel.fluid.rounds_queue import burst
+from vegasmodel.fluid.rounds_route import routes
+from vegasmodel.fluid.rounds_state import LINK
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+
+@pytest.mark.parametrize(("precedes", "stay"), [(0, 1.0), (1, 0.0)])
+def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
+    """Of 3 waiting and 1 in transmission, the latter leaves now: work of 3 packets is left."""
+    link = np.zeros(1, LINK)
+    link["buffer"], link["crowd"], link["queue"] = 3.0, 1.0, 3.0
+    assert burst(link[0], 1.0, precedes) == stay
+    link["queue"] = 2.9  # it has left for a while: no tie
+    assert burst(link[0], 1.0, precedes) == 1.0
+    link["queue"] = 3.1  # it stays for a while
+    assert burst(link[0], 1.0, precedes) == 0.0
+
+
+def _precedes(variant: str, *rtts: float) -> list[bool]:
+    link = Link(100.0, buffer=10.0)
+    flows = tuple(Flow("reno", rtt, name=f"r{rtt}", variant=variant) for rtt in rtts)
+    scenario = Scenario((link,), flows, run=Run(10.0, 0.0))
+    return [bool(p) for p in routes(scenario, list(scenario.members), 0.01).hops["precedes"]]
+
+
+def test_an_arrival_is_scheduled_when_its_packet_leaves_the_last_hop() -> None:
+    """A packet takes 10 ms on the link; the access legs take 7 and 22 ms."""
+    assert _precedes("ns2", 0.04, 0.1) == [False, True]
+    assert _precedes("linux", 0.04, 0.1) == [False, False]
+
+
+# losses/10 of benchmarks/reference/accuracy.json: RTT, mean and standard error of 20 ns-2 runs
+NEWRENO = ((0.1803, 518.96, 21.75), (0.1569, 486.30, 11.43), (0.1457, 962.86, 48.01))
+
+
+def test_a_stored_ns2_run() -> None:
+    """Phases decide: with departures first the shares are off by a quarter."""
+    flows = tuple(
+        Flow("newreno", rtt, name=f"f{i}", variant="ns2") for i, (rtt, _, _) in enumerate(NEWRENO)
+    )
+    runs = Run(300.0, 100.0, seed=7, start_jitter=0.5)
+    prediction = answer(Scenario((Link(2562.0, buffer=57.0),), flows, run=runs))
+    assert prediction.throughput is not None
+    assert prediction.throughput_se is not None
+    _, measured, se = np.array(NEWRENO).T
+    assert np.all(
+        np.abs(prediction.throughput - measured) < 3.0 * np.hypot(prediction.throughput_se, se)
+    )
