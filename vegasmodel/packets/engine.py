@@ -6,14 +6,15 @@ import functools
 import math
 import os
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
@@ -23,12 +24,12 @@ __all__ = [
     "UNLIMITED",
     "EngineFailed",
     "EngineMissing",
-    "all_runs",
-    "average",
     "default_interval",
     "execute",
     "few_packets",
     "one_line",
+    "read",
+    "run",
     "window_limit",
 ]
 
@@ -72,10 +73,59 @@ def window_limit(scenario: Scenario, f: int) -> int:
     return max(20_000, min(1_000_000, math.ceil(4 * (slowest * member.rtt + buffers))))
 
 
-def all_runs(scenario: Scenario, one: Callable[[int], Output], processes: int) -> list[Output]:
-    """``one(number)`` for every run.  Threads are enough: the simulator's processes do the work."""
+def run(
+    model: str,
+    scenario: Scenario,
+    one: Callable[..., Output],
+    *,
+    version: str,
+    assumptions: tuple[Assumption, ...],
+    processes: int,
+) -> Prediction:
+    """Means over the runs ``one(number=...)``; ``extra`` as ``ns2.run`` says."""
+    begun = time.perf_counter()
+    # threads are enough: the simulator's processes do the work
     with ThreadPoolExecutor(max_workers=max(1, processes)) as pool:
-        return list(pool.map(one, range(scenario.run.runs)))
+        outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.runs)))
+    figures = [_measure(scenario, output) for output in outputs]
+    mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
+    throughputs = np.array([figure["throughput"] for figure in figures])
+    spread = None
+    if len(figures) > 1:
+        spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
+    first = outputs[0].samples
+    return Prediction(
+        model,
+        scenario,
+        throughput=mean["throughput"],
+        throughput_se=spread,
+        base_rtt=mean["base_rtt"],
+        rtt_mean=mean["rtt_mean"],
+        loss_rate=mean["loss_rate"],
+        acks=mean["acks"],
+        retransmits=mean["retransmits"],
+        queue_mean=mean["queue_mean"],
+        utilization_links=mean["utilization"],
+        assumptions=assumptions,
+        seconds=time.perf_counter() - begun,
+        extra={
+            "version": version,
+            "throughput_runs": throughputs,
+            "drops_links": mean["drops_links"],
+            "time": first.time,
+            "window": first.window,
+            "queue": first.queue,
+        },
+    )
+
+
+def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rtts: bool) -> Output:
+    """What the simulator called ``name`` wrote into ``folder``.  Raises ``EngineFailed``."""
+    n_flows, n_links = len(scenario.members), len(scenario.links)
+    try:
+        return run_output.read(folder, n_flows, n_links, origin, rtts=rtts)
+    except (OSError, ValueError, IndexError) as error:
+        raise EngineFailed(f"{name} wrote nothing usable: {one_line(str(error))}") from None
 
 
 @functools.cache
@@ -119,48 +169,6 @@ def one_line(text: str) -> str:
     """The gist of an error message on one line."""
     words = " ".join(text.split())
     return (words[:200] + " ...") if len(words) > 200 else (words or "no message")
-
-
-def average(
-    model: str,
-    scenario: Scenario,
-    outputs: Sequence[Output],
-    *,
-    assumptions: tuple[Assumption, ...],
-    extra: dict[str, Any],
-    seconds: float,
-) -> Prediction:
-    """Means over the runs; ``extra`` gains the runs' throughputs and the first run's samples."""
-    figures = [_measure(scenario, output) for output in outputs]
-    mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
-    throughputs = np.array([figure["throughput"] for figure in figures])
-    spread = None
-    if len(figures) > 1:
-        spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
-    first = outputs[0].samples
-    return Prediction(
-        model=model,
-        scenario=scenario,
-        throughput=mean["throughput"],
-        throughput_se=spread,
-        base_rtt=mean["base_rtt"],
-        rtt_mean=mean["rtt_mean"],
-        loss_rate=mean["loss_rate"],
-        acks=mean["acks"],
-        retransmits=mean["retransmits"],
-        queue_mean=mean["queue_mean"],
-        utilization_links=mean["utilization"],
-        assumptions=assumptions,
-        seconds=seconds,
-        extra={
-            **extra,
-            "throughput_runs": throughputs,
-            "drops_links": mean["drops_links"],
-            "time": first.time,
-            "window": first.window,
-            "queue": first.queue,
-        },
-    )
 
 
 def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:

@@ -9,17 +9,15 @@ from __future__ import annotations
 import functools
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
-from vegasmodel.packets import engine, ns2_script, ns2_support, run_output
+from vegasmodel.packets import engine, ns2_script, ns2_support
 from vegasmodel.packets.engine import (
     TIMEOUT,
     EngineFailed,
     EngineMissing,
     default_interval,
     few_packets,
-    one_line,
 )
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Prediction
@@ -73,25 +71,22 @@ def run(
 
     ``FieldError``: ns-2 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
     """
-    begun = time.perf_counter()
     ns2_support.check(scenario)
-    _binary()
-    every = interval or default_interval(scenario)
-    recorded = few_packets(scenario) if rtts is None else rtts
-
-    def one(number: int) -> Output:
-        return run_trace(
-            scenario, every, number=number, rtts=recorded, timeout=timeout, scratch=scratch
-        )
-
-    outputs = engine.all_runs(scenario, one, processes)
-    return engine.average(
+    one = functools.partial(
+        run_trace,
+        scenario,
+        interval or default_interval(scenario),
+        rtts=few_packets(scenario) if rtts is None else rtts,
+        timeout=timeout,
+        scratch=scratch,
+    )
+    return engine.run(
         "ns2",
         scenario,
-        outputs,
+        one,
+        version=version(),
         assumptions=ns2_support.remarks(scenario),
-        extra={"version": version()},
-        seconds=time.perf_counter() - begun,
+        processes=processes,
     )
 
 
@@ -110,15 +105,11 @@ def run_trace(
     time, link, flow and number, and with ``rtts`` every round-trip time.
     """
     made = ns2_script.script(scenario, number, interval=interval, rtts=rtts)
-    n_flows, n_links = len(scenario.members), len(scenario.links)
     with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=scratch) as name:
         folder = Path(name)
         (folder / "run.tcl").write_text(made.text, encoding="ascii")
         _ns(["run.tcl"], folder, timeout)
-        try:
-            return run_output.read(folder, n_flows, n_links, made.origin, rtts=rtts)
-        except (OSError, ValueError, IndexError) as error:
-            raise EngineFailed(f"ns-2 wrote nothing usable: {one_line(str(error))}") from None
+        return engine.read("ns-2", folder, scenario, made.origin, rtts=rtts)
 
 
 def _binary() -> str:

@@ -6,12 +6,12 @@ use) in a temporary folder of its own for each seed, reads what it wrote and ave
 
 from __future__ import annotations
 
+import functools
 import tempfile
-import time
 from pathlib import Path
 
-from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support, run_output
-from vegasmodel.packets.engine import TIMEOUT, EngineFailed, EngineMissing, default_interval
+from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
+from vegasmodel.packets.engine import TIMEOUT, EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -46,25 +46,23 @@ def run(
     Figures and arguments are those of ``ns2.run``; jitter and seeds are drawn alike.
     ``FieldError``: ns-3 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
     """
-    begun = time.perf_counter()
     ns3_support.check(scenario)
     ns3_build.program()
-    every = interval or default_interval(scenario)
-    recorded = engine.few_packets(scenario) if rtts is None else rtts
-
-    def one(number: int) -> Output:
-        return run_trace(
-            scenario, every, number=number, rtts=recorded, timeout=timeout, scratch=scratch
-        )
-
-    outputs = engine.all_runs(scenario, one, processes)
-    return engine.average(
+    one = functools.partial(
+        run_trace,
+        scenario,
+        interval or engine.default_interval(scenario),
+        rtts=engine.few_packets(scenario) if rtts is None else rtts,
+        timeout=timeout,
+        scratch=scratch,
+    )
+    return engine.run(
         "ns3",
         scenario,
-        outputs,
+        one,
+        version=version(),
         assumptions=ns3_support.remarks(scenario),
-        extra={"version": version()},
-        seconds=time.perf_counter() - begun,
+        processes=processes,
     )
 
 
@@ -79,14 +77,9 @@ def run_trace(
 ) -> Output:
     """One run (with the seed of run ``number``) in detail, as ``ns2.run_trace``."""
     text = ns3_script.script(scenario, number, interval=interval, rtts=rtts)
-    program = ns3_build.program()
-    n_flows, n_links = len(scenario.members), len(scenario.links)
+    program = str(ns3_build.program())
     with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=scratch) as name:
         folder = Path(name)
         (folder / "run.txt").write_text(text, encoding="ascii")
-        engine.execute("ns-3", [str(program)], folder, timeout)
-        try:
-            return run_output.read(folder, n_flows, n_links, 0.0, rtts=rtts)
-        except (OSError, ValueError, IndexError) as error:
-            said = engine.one_line(str(error))
-            raise EngineFailed(f"ns-3 wrote nothing usable: {said}") from None
+        engine.execute("ns-3", [program], folder, timeout)
+        return engine.read("ns-3", folder, scenario, rtts=rtts)
