@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     """Execute all, report each, and count the failures."""
     paths = [Path(a) for a in arguments] or sorted((ROOT / "notebooks").glob("*.ipynb"))
     OUT.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool:  # threads: kernels end with the process that began them
         reports = list(pool.map(run, paths))
     for path, (seconds, error) in zip(paths, reports, strict=True):
         print(f"{path.name}: {seconds:.0f} s{', FAILED' if error else ''}")

@@ -76,6 +76,12 @@ def test_a_feature_that_the_equations_lack_is_named(
     assert name in [a.name for a in p.assumptions if a.holds is False]
 
 
+def test_two_queues_are_not_one() -> None:
+    answer = vm.predict(HOME["rate-delay"], "minicycle")
+    assert not answer.applicable
+    assert "one queue" in str(answer.reason)
+
+
 def test_the_golden_section_of_two_arrivals() -> None:
     # boutremans (6) with x_2 = Delta_1: last/first = (1 + sqrt 5)/2
     s = scenario({**VEGAS, "count": 2, "start": {"every": "9 s"}})

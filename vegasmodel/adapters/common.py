@@ -105,5 +105,5 @@ def plain_queue(link: Link) -> Assumption:
 
 
 def services_isolated(scenario: Scenario) -> bool:
-    """Whether a Rate-Delay link keeps the classes apart."""
+    """Whether a link has a queue for each class of its Rate-Delay services."""
     return any(isinstance(link.queue, RateDelay) for link in scenario.links)

@@ -6,7 +6,13 @@ import math
 
 import numpy as np
 
-from vegasmodel.adapters.common import LOSS_BASED, left_out, one_link, plain_queue
+from vegasmodel.adapters.common import (
+    LOSS_BASED,
+    left_out,
+    one_link,
+    plain_queue,
+    services_isolated,
+)
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
@@ -76,6 +82,8 @@ def _reason(scenario: Scenario) -> str | None:
     reason = one_link(scenario)
     if reason is not None:
         return reason
+    if services_isolated(scenario):
+        return "the equations have one queue for both laws; Rate-Delay services have two"
     laws = {g.law for g in scenario.flows}
     if "vegas" not in laws or not laws & set(LOSS_BASED):
         return "the equations need Vegas and a loss-based law"

@@ -203,7 +203,9 @@ def delay_loss(
 
     An approximation: such flows always grow by one packet an RTT and lose a factor b, so their
     mean window W = (S_D rtt + B_D) / n_D obeys the AIMD law p W^2 = (1 + b) / (2 (1 - b)),
-    derived in ``symbolic.podlesny``.  0 where the buffer suffices; at most 1, which it reaches
+    derived in ``symbolic.podlesny``.  0 where the buffer suffices for flows that know their
+    propagation delays; flows that measure it over-estimate it (``arrivals``), want more, and lose
+    where there are fewer of them.  At most 1, which it reaches
     where the law has left its ground: for windows of a few packets, where timeouts rule,
     ``random_loss.share`` of the class on its own (capacity S_D, buffer B_D) gives the loss.
     """
