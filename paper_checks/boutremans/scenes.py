@@ -7,9 +7,9 @@ import math
 from functools import cache
 from pathlib import Path
 
-from vegasmodel.scenario import Scenario, load
+from vegasmodel.scenario import Scenario, Staggered, load
 
-__all__ = ["CAPACITY", "NOISE", "SOURCES", "joining"]
+__all__ = ["CAPACITY", "NOISE", "SOURCES", "joining", "one_by_one"]
 
 CAPACITY = 125.0  # pkt/s: 1 Mbit/s of 1000 B, a size that the paper does not state
 SOURCES = (10, 20, 40)
@@ -45,4 +45,15 @@ def joining(
     run = dataclasses.replace(base.run, duration=until, warmup=min(90.0, until - 1.0))
     name = f"boutremans-{n}-sources-{alpha:g}-{beta:g}"
     name += f"{'-known' * known}{'-noise' * noise}{f'-until-{until:g}-s' * (until != 120.0)}"
+    return dataclasses.replace(base, name=name, flows=(flow,), run=run)
+
+
+@cache
+def one_by_one(n: int, alpha: float, every: float) -> Scenario:
+    """A source joins every so many seconds; the rates are read for 60 s after the last rest."""
+    base = joining(n, alpha, alpha)
+    start = Staggered(first=0.0, every=every)
+    flow = dataclasses.replace(base.flows[0], start=start)
+    run = dataclasses.replace(base.run, warmup=n * every, duration=n * every + 60.0)
+    name = f"boutremans-{n}-sources-{alpha:g}-every-{every:g}-s"
     return dataclasses.replace(base, name=name, flows=(flow,), run=run)

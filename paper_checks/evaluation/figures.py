@@ -85,6 +85,11 @@ def figures_2_to_4() -> list[Record]:
     def scene(law: str, X: float) -> Scenario:
         return pair(law, law, X=X, starts=(0.0, 0.5))
 
+    def idle(runs: Runs) -> Found:
+        parts = {law: 100 * (1 - runs(scene(law, 22e-3)).utilization) for law in ("reno", "vegas")}
+        text = ", ".join(f"{law} {part:.2f} %" for law, part in parts.items())
+        return Found(parts["reno"] > max(parts["vegas"], 1.0), detail=f"Unused: {text}.")
+
     found = []
     for number, law in ((2, "reno"), (3, "vegas"), (4, "sack")):
         found.append(
@@ -104,6 +109,14 @@ def figures_2_to_4() -> list[Record]:
             2.0,
             simulated(scene("reno", 22e-3), ratio, 2.0, 1.0),
             note=f"'Almost twice' (table 3 says 2.2). {SOURCE} {NO_PICTURE}",
+        ),
+        Record(
+            "figure 2b, reno, X = 22 ms, the total bandwidth oscillates",
+            "figure",
+            True,
+            idle,
+            note="'Large oscillation of the total bandwidth'. Read as: two Renos leave over 1 % of "
+            f"the link unused, and more than two Vegas (figure 3b). {RUN} {NO_PICTURE}",
         ),
         Record(
             "figure 3b, vegas, X = 22 ms, shorter connection",

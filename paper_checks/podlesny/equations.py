@@ -6,7 +6,7 @@ from functools import cache
 
 from paper_checks.checks import Record, exactly, rounding
 from paper_checks.devendictis.validation import after_loss
-from paper_checks.podlesny.scenes import windowed
+from paper_checks.podlesny.scenes import first_window, windowed
 from paper_checks.runs import Runs
 
 N_R, N_D, K, C = 300, 100, 1.0, 12500.0
@@ -38,6 +38,11 @@ def _by_section_3(n_rate: int, n_delay: int, k: float, packets: int) -> list[int
 
 def _actual(runs: Runs) -> float:
     return 60.0 / (0.1 + runs(windowed(60.0)).queue / 250.0)
+
+
+def _first(runs: Runs) -> list[float]:
+    """Windows of NewReno and Vegas at the start, packets."""
+    return [float(runs(first_window(law)).window[0, 0]) for law in ("newreno", "vegas")]
 
 
 def windows() -> list[Record]:
@@ -96,6 +101,14 @@ def windows() -> list[Record]:
             note="25 % less: least window of one Vegas source alone after the loss of one packet, "
             "over its mean window without; ns-2 2.35. Tolerance: 1.5 packets of about 89, by which "
             "Vegas moves without a loss.",
+        ),
+        Record(
+            "section II-B, initial windows of NewReno and Vegas",
+            "claim",
+            [1, 2],
+            _first,
+            note="Packets, before the first ACK of data. In stock ns-2 2.35 NewReno begins at 2 "
+            "(windowInit_), and Vegas, which takes that number only with its next ACK, at 1.",
         ),
         Record(
             "section II-B, window rule",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vegasmodel.scenario import Scenario, load
 
-__all__ = ["figure_1", "windowed"]
+__all__ = ["figure_1", "first_window", "windowed"]
 
 
 @cache
@@ -29,3 +29,12 @@ def windowed(window: float) -> Scenario:
     run = dataclasses.replace(base.run, warmup=20.0, runs=1, ns2_defaults="papers")
     name = f"podlesny-window-{window:g}"
     return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
+
+
+@cache
+def first_window(law: str) -> Scenario:
+    """One flow with a round trip of 2 s, read in the second one: a SYN takes the first."""
+    base = figure_1(2.0)
+    flow = next(flow for flow in base.flows if flow.law == law)
+    run = dataclasses.replace(base.run, duration=3.9, warmup=2.5, runs=1, start_jitter=0.0)
+    return dataclasses.replace(base, name=f"podlesny-first-window-{law}", flows=(flow,), run=run)

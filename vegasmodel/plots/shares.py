@@ -163,7 +163,8 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
 
     Above: mean throughput of a rate-class and of a delay-class flow, as parts of the fair share,
     capacity over all flows.  Below: their quotient, ``podlesny``'s relative fairness, 1 where both
-    get the same.  A prediction counts as RD or not by the queue of its first link.
+    get the same.  A prediction counts as RD or not by the queue of its first link; without RD its
+    marks are hollow.  Each model has a dash of its own, in both.
     """
     fig = figure(7.5, 6.4)
     upper, lower = fig.subplots(2, 1, sharex=True)
@@ -173,11 +174,10 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
         points = np.array(sorted(_classes(p) for p in mine))
         how = look(model)
         name = f"{how.label}, {'RD' if rd else 'no RD'}"
-        dash = "-" if rd else (0, (2, 1.5))
         for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):
-            style = Look(f"{name}: {word}", color, dash, "o" if column == 1 else "s")
+            style = Look(f"{name}: {word}", color, how.dash, "o" if column == 1 else "s")
             _draw(upper, points[:, 0], points[:, column], style, marks=marks, hollow=not rd)
-        style = Look(name, GREEN, dash, "^")
+        style = Look(name, GREEN, how.dash, "^")
         _draw(lower, points[:, 0], points[:, 2] / points[:, 1], style, marks=marks, hollow=not rd)
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
