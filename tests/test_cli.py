@@ -147,6 +147,8 @@ def test_simulate_convert_and_read_back(capsys: pytest.CaptureFixture[str], tmp_
     )
     assert [f["name"] for f in doc["flows"]] == ["vegas[0]", "vegas[1]"]
     assert picture.read_bytes().startswith(b"\x89PNG")
+    late = document(capsys, ["simulate", str(scenario), "--delayed", "--json"])
+    assert late["provenance"]["engine"] == "feedback"
     doc = document(capsys, ["convert", str(first), "--out", str(second), "--json"])
     assert doc["flows"] == ["vegas[0]", "vegas[1]"]
     from vegasmodel import packets

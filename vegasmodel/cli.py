@@ -121,6 +121,9 @@ def simulate(
     ] = None,
     plot: Plot = None,
     samples: Annotated[int, typer.Option(help="Instants, evenly over the duration.")] = 2001,
+    delayed: Annotated[
+        bool, typer.Option("--delayed", help="Senders learn of the queue a round trip late.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Fluid trajectories: windows, rates, RTTs and queues over time.
@@ -138,7 +141,7 @@ def simulate(
         console.output_path(out, "--out", (".parquet",))
     case = load(scenario)
     try:
-        data = fluid.simulate(case, samples=samples)
+        data = fluid.simulate(case, samples=samples, delayed=delayed)
     except ValueError as error:
         raise FieldError(str(scenario), case.name, str(error)) from None
     if out is not None:

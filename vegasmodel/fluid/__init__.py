@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vegasmodel.fluid import batch, continuous, delay
+    from vegasmodel.fluid import batch, continuous, delay, feedback
     from vegasmodel.fluid.answers import answer
     from vegasmodel.fluid.return_map import LimitCycle, limit_cycle
     from vegasmodel.fluid.trajectories import simulate
 
-_MODULES = ("batch", "continuous", "delay")
+_MODULES = ("batch", "continuous", "delay", "feedback")
 _NAMES = {
     "LimitCycle": "return_map",
     "answer": "answers",
@@ -22,7 +22,16 @@ _NAMES = {
     "simulate": "trajectories",
 }
 
-__all__ = ["LimitCycle", "answer", "batch", "continuous", "delay", "limit_cycle", "simulate"]
+__all__ = [
+    "LimitCycle",
+    "answer",
+    "batch",
+    "continuous",
+    "delay",
+    "feedback",
+    "limit_cycle",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -50,12 +50,15 @@ class ContinuousRun:
     status: str  # "done", or why the integration ended early (the averages are then NaN)
 
 
-def unsupported(scenario: Scenario) -> str | None:
-    """Why this model cannot answer the scenario; None if it can."""
+def unsupported(scenario: Scenario, *, random_loss: bool = False) -> str | None:
+    """Why this model cannot answer the scenario; None if it can.
+
+    With feedback delay (``feedback.py``) it can with ``random_loss``.
+    """
     reasons = {
         "more than one link": len(scenario.links) > 1,
         "a queue other than drop-tail": not isinstance(scenario.links[0].queue, DropTail),
-        "random loss": scenario.links[0].loss > 0,
+        "random loss": scenario.links[0].loss > 0 and not random_loss,
         "forced drops": bool(scenario.links[0].drops),
     }
     for flow in scenario.flows:

@@ -26,9 +26,13 @@ def engine(scenario: Scenario) -> Literal["continuous", "rounds"]:
 
 
 def simulate(
-    scenario: Scenario, *, samples: int = 2001, parts: int | None = None
+    scenario: Scenario, *, samples: int = 2001, parts: int | None = None, delayed: bool = False
 ) -> xarray.Dataset:
     """Trajectories at ``samples`` instants evenly over the duration, by ``engine(scenario)``.
+
+    With ``delayed`` it is the continuous law of every variant under feedback delay
+    (``feedback.py``): then ``rtt`` is that of the packet whose ACK arrives now, and ``lost``
+    (time, flow) is there too.
 
     ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second into the first link,
     ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
@@ -41,10 +45,13 @@ def simulate(
 
     import vegasmodel
 
-    way = engine(scenario)
-    found = (
-        _continuous(scenario, samples) if way == "continuous" else _rounds(scenario, samples, parts)
-    )
+    way = "feedback" if delayed else engine(scenario)
+    if way == "feedback":
+        found = _feedback(scenario, samples)
+    elif way == "continuous":
+        found = _continuous(scenario, samples)
+    else:
+        found = _rounds(scenario, samples, parts)
     attrs = {
         "model": "fluid",
         "engine": way,
@@ -119,6 +126,25 @@ def _continuous(scenario: Scenario, samples: int) -> dict[str, Any]:
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
         "attrs": {"status": run.status},
+    }
+
+
+def _feedback(scenario: Scenario, samples: int) -> dict[str, Any]:
+    from vegasmodel.fluid import feedback
+
+    run = feedback.run(scenario, samples)
+    least = np.fmin.accumulate(np.where(run.delivered > 0, run.rtt, np.inf), axis=0)
+    return {
+        "time": run.time,
+        "window": run.window,
+        "rate": np.diff(run.sent, axis=0, prepend=0.0) / run.time[1],
+        "rtt": run.rtt,
+        "base_rtt": np.where(_vegas(scenario) & np.isfinite(least), least, np.nan),
+        "delivered": run.delivered,
+        "lost": run.lost,
+        "queue": run.queue,
+        "link": [scenario.path(scenario.flows[0])[0].name],
+        "attrs": {"status": "done"},
     }
 
 

@@ -1,0 +1,81 @@
+"""Whether feedback delay brings the continuous fluid nearer to ns-2.
+
+    python -m benchmarks.accuracy_feedback [--families NAME ...] [--cases N] [--list]
+
+The drop-tail cases of ``benchmarks.accuracy`` and its stored ns-2 runs: error of the ratio Vegas to
+loss-based, else NRMSE of the flows' throughputs, mean over ``--cases`` cases of each family.  Both
+engines get ns-2's thresholds and the same starts, drawn anew; the mean over five.  At the end what
+a run costs, CPU seconds for 600 s of 2 flows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.accuracy import CASES, OTHER_DRAWS, SEED, _draws, _load, case
+from benchmarks.fluid import cpu, pair
+from vegasmodel.fluid import continuous, feedback
+from vegasmodel.fluid.answers import FEW, starts_of
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
+
+FAMILIES = ("pair", "mixed", "arrivals", "bands", "losses")
+Engine = Callable[[Scenario], Floats]
+ENGINES: dict[str, Engine] = {
+    "plain": lambda s: continuous.run(s).throughput,
+    "delayed": lambda s: feedback.run(s, 2).throughput,
+}
+
+
+def one_by_one(scenario: Scenario, k: int) -> Scenario:
+    """Every flow a group of its own, with its start of the k-th draw."""
+    flows = tuple(
+        dataclasses.replace(m.flow, name=f"f{i}", count=1, rtt=m.rtt, start=float(start))
+        for i, (m, start) in enumerate(zip(scenario.members, starts_of(scenario, k), strict=True))
+    )
+    return dataclasses.replace(scenario, flows=flows)
+
+
+def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
+    """Of the ratio of the two groups' means, or NRMSE where there is one kind of source."""
+    asked = _draws(scenario, OTHER_DRAWS)
+    model = np.mean([engine(one_by_one(asked, k)) for k in range(FEW)], axis=0)
+    vegas = np.array([m.flow.law == "vegas" for m in scenario.members])
+    if vegas.all() or not vegas.any():
+        return float(np.sqrt(np.mean((model - measured) ** 2)) / measured.mean())
+    mine, truth = (x[vegas].mean() / x[~vegas].mean() for x in (model, measured))
+    return float(mine / truth - 1.0)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--families", nargs="+", default=FAMILIES, choices=FAMILIES)
+    parser.add_argument("--list", action="store_true", help="every case")
+    options = parser.parse_args()
+    stored = _load(SEED)
+    print(f"{'family':10s}{'cases':>6s}" + "".join(f"{name:>18s}" for name in ENGINES) + "  nearer")
+    for family in options.families:
+        errors = []
+        for index in range(options.cases):
+            measured = np.mean(stored[f"{family}/{index}"]["runs"], axis=0)
+            row = [error(case(family, index), engine, measured) for engine in ENGINES.values()]
+            errors.append(row)
+            if options.list:
+                print(f"{family}/{index}" + "".join(f"{e:+18.3f}" for e in row), flush=True)
+        table = np.abs(errors)
+        means, se = table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(len(table))
+        cells = "".join(f"{m:9.1%} +- {e:5.1%}" for m, e in zip(means, se, strict=True))
+        nearer = int((table[:, 1] < table[:, 0]).sum())
+        print(f"{family:10s}{len(table):6d}{cells}{nearer:6d}", flush=True)
+    for name, engine in ENGINES.items():
+        print(f"600 s of 2 flows, {name}, CPU s: {cpu(lambda e=engine: e(pair())):.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The fluid of one link with its feedback delay: a sender hears of the queue a round trip late.
+
+Symbols as in ``windows.py``: propagation ``T_i``, capacity ``c``, queueing delay ``s``.
+``A_i(t)`` is what flow i has sent by t, ``f_i`` the time from the sender to the queue: of what the
+link's delay leaves of the propagation one of four equal access legs, and its transmission.  With
+random loss ``p`` and a buffer that is full at ``s_max``:
+
+    c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
+
+First in, first out: what reaches the queue at u leaves it at u + s(u).  So the packet whose fate
+the sender hears at t, the last of ``N_i(t)``, reached the queue at ``u_i(t)``:
+
+    u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
+
+The delay depends on the state, and on the state then: T_i + s(u_i).  Differentiated, the rate of
+ACKs is the rate of data a round trip ago over the stretching of the queue, N_i' = A_i'/(1 + s').
+A window is what may be in flight, so a cut one waits until that much is left, and packets follow
+ACKs (Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008):
+
+    A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
+
+The window moves with the ACKs, at the delay that they bring, s_i = s(u_i(t)):
+
+    W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
+
+``m = 1`` for Reno, for Vegas ``boutremans`` (1) as in (W2), which is (D4) at N_i' = W_i/(T_i + s).
+Slow start: dW = (e^surge - 1) dN.  What the full buffer drops is heard of when its ACK would have
+come; then the window is cut, once for the packets of a window.  Losses at random are spread over
+all packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al.,
+"Scalable fluid models", 2004, whose sources send W/RTT and not by the ACK clock); the first one
+that is expected ends slow start.
+
+At rest this is the plain fluid, (W1).  It differs from it by what a window moves in a round trip,
+a packet, so as 1/W.  Where the plain fluid slides along a threshold, a window does so here only
+while the threshold moves by less than a packet a round trip.  It stands where the queue of a round
+trip ago puts it; its slope over the window of then is -cT/alpha for one source.  Above 1 in size, a
+disturbance grows until the window swings about its rest by a packet each way, the way that it goes
+before it hears of the turn.  Nothing is smoothed to prevent that: the protocol's own remedies, a
+band alpha < beta and one decision a round trip, are the rounds engine's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vegasmodel.fluid import continuous
+from vegasmodel.fluid.feedback_march import Past, Senders, Totals, march
+from vegasmodel.fluid.rounds_route import ahead
+from vegasmodel.fluid.windows import Flows
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
+
+STEP = 1.0 / 32.0  # over the shortest round trip
+ROOM = 256  # steps of the past to begin with
+MOST = 3e9  # steps of a flow, which take half an hour
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedRun:
+    """Trajectories on a grid of times, and averages over the active part of warmup .. duration."""
+
+    time: Floats  # [t] s
+    window: Floats  # [t, flow] packets, 0 while inactive
+    rtt: Floats  # [t, flow] s, of the packet whose ACK arrives now
+    sent: Floats  # [t, flow] packets, those sent again among them
+    delivered: Floats  # [t, flow] packets, once their ACKs are back
+    lost: Floats  # [t, flow] packets, at the queue
+    queue: Floats  # [t, link] packets that wait
+    throughput: Floats  # [flow] pkt/s
+    base_rtt: Floats  # [flow] s; NaN if not Vegas
+    rtt_mean: Floats  # [flow] s, mean over the packets
+    queue_mean: Floats  # [link] packets
+    cuts: Floats  # [flow] of the window, after warmup
+    past: Past  # the curves over the last round trips
+
+
+def unsupported(scenario: Scenario) -> str | None:
+    """Why this model cannot answer the scenario; None if it can: random loss it has."""
+    return continuous.unsupported(scenario, random_loss=True)
+
+
+def run(
+    scenario: Scenario,
+    samples: int = 1001,
+    *,
+    losers: str = "growing",
+    packets: bool | None = None,
+    step: float = STEP,
+) -> DelayedRun:
+    """Integrate from 0 to ``duration``; trajectories at ``samples`` instants, evenly spaced.
+
+    ``losers`` and ``packets`` are those of ``continuous.run``.  ``step`` is over the shortest round
+    trip, and at most the shortest time to or from the queue; the error falls with its square where
+    the motion is smooth.  A way to the queue that is shorter than a step counts as one: only the
+    differences between flows matter.  Raises ``ValueError`` where the model has no equation
+    for the scenario (``unsupported`` says why), or would take for ever.
+    """
+    reason = unsupported(scenario)
+    if reason is not None:
+        raise ValueError(reason)
+    if losers not in continuous.LOSERS:
+        raise ValueError(f"losers is one of {', '.join(continuous.LOSERS)}, not {losers!r}")
+    if samples < 2 or not 0 < step <= 0.5:
+        raise ValueError("samples is at least 2, step in (0, 0.5]")
+    packets = continuous.in_packets(scenario, packets)
+    c, s_max = continuous.limits(scenario, packets)
+    flows = continuous.flows_of(scenario, packets)
+    n, whole = flows.rtt.size, step * float(flows.rtt.min())
+    if n * scenario.run.duration / whole > MOST:
+        raise ValueError(
+            f"the delayed fluid makes at most {MOST:g} steps of a flow; {n} flows over "
+            f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
+        )
+    way = np.array([ahead(scenario, member) for member in scenario.members])
+    y, past = at_rest(flows, np.clip(way, whole, flows.rtt - whole))
+    time = np.linspace(0.0, scenario.run.duration, samples)
+    record = np.full((samples, 5 * n + 1), np.nan)
+    last, first = 1, np.minimum(flows.floor, flows.cap)
+    for end in (scenario.run.warmup, scenario.run.duration):
+        totals = Totals(
+            np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
+        )
+        past, last = march(
+            flows, y, past, last, first, c, s_max, scenario.links[0].loss,
+            continuous.LOSERS.index(losers), end, whole, totals, time, record,
+        )  # fmt: skip
+    window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        throughput, rtt_mean = totals.delivered / totals.active, totals.seconds / totals.acked
+    return DelayedRun(
+        time=time,
+        window=window,
+        rtt=flows.rtt + seen,
+        sent=sent,
+        delivered=delivered,
+        lost=lost,
+        queue=c * record[:, -1:],
+        throughput=throughput,
+        base_rtt=np.where(flows.vegas, flows.rtt + y.over, np.nan),
+        rtt_mean=rtt_mean,
+        queue_mean=totals.queue[:1] / totals.queue[1],
+        cuts=totals.cuts.astype(np.float64),
+        past=Past(*(curve[: last + 1] for curve in past)),
+    )
+
+
+def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
+    """Nobody sends and nothing waits, up to time 0; ``way``: seconds to the queue, [flow]."""
+    n = flows.rtt.size
+    y = Senders(
+        ahead=way,
+        window=np.zeros(n),
+        over=np.full(n, np.inf),
+        slow=np.zeros(n, np.bool_),
+        held=np.zeros(n),
+        news=np.full(n, np.inf),
+        deaf=np.zeros(n),
+        expected=np.zeros(n),
+        acked=np.zeros(n),
+        missed=np.zeros(n),
+        seen=np.zeros(n),
+        share=np.zeros(n),
+        outward=np.zeros(n, np.int64),
+        inward=np.zeros(n, np.int64),
+    )
+    past = Past(
+        time=np.zeros(ROOM),
+        delay=np.zeros(ROOM),
+        exit=np.zeros(ROOM),
+        sent=np.zeros((ROOM, n)),
+        came=np.zeros((ROOM, n)),
+        lost=np.zeros((ROOM, n)),
+        growing=np.zeros((ROOM, n), np.bool_),
+    )
+    past.time[0] = past.exit[0] = -2.0 * float(flows.rtt.max())
+    return y, past

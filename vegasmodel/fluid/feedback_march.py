@@ -1,0 +1,393 @@
+"""The kernel of ``feedback.py``: curves of packets sent and arrived, marched from event to event.
+
+Every curve is piecewise linear on one grid of times.  A step never reaches further than the
+shortest of the delays to and from the queue, so all that it asks of the past is known.  Steps end
+where a flow starts or stops, where the news of a loss arrives, and where the queue empties or the
+buffer fills; those two are located by false position.  Within a step the instant at which a window
+reaches its threshold is the root of a quadratic.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vegasmodel.fluid.windows import Flows, jit
+from vegasmodel.machine_code import forget_stale
+from vegasmodel.metrics import Floats
+
+forget_stale(__file__)
+
+GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
+TINY = 1e-12  # of a step: times that differ by less are equal
+ROUNDING = 8.0 * 2.0**-52  # of the time: what a clock cannot tell
+SEARCH = 60  # points at which a filling or emptying is looked for
+
+
+class Past(NamedTuple):
+    """What is kept, [step] or [step, flow]; only the longest round trip of it is asked for."""
+
+    time: Floats
+    delay: Floats  # s(t)
+    exit: Floats  # t + s(t): when what arrives at t leaves the queue; it never falls
+    sent: Floats  # A_i(t) packets, by the sender's clock
+    came: Floats  # A_i(t - f_i), by the queue's clock
+    lost: Floats  # those of ``came`` that were dropped
+    growing: np.ndarray  # bool: the window grew in the step that ends at t
+
+
+class Senders(NamedTuple):
+    """One entry per flow, changed in place."""
+
+    ahead: Floats  # f_i: seconds from the sender to the queue
+    window: Floats
+    over: Floats  # x_i
+    slow: np.ndarray  # bool: in slow start
+    held: Floats  # time before which the window rests
+    news: Floats  # when the sender hears of a loss, inf: none is on its way
+    deaf: Floats  # losses at the queue before this time belong to the last cut
+    expected: Floats  # random losses expected in slow start
+    acked: Floats  # N_i: packets of whose fate the sender has heard
+    missed: Floats  # those of ``acked`` that were lost
+    seen: Floats  # s_i: queueing delay of the packet whose ACK arrives now
+    share: Floats  # backlog over window at that delay: Diff = share W
+    outward: np.ndarray  # index in the past of what reaches the queue now
+    inward: np.ndarray  # index in the past of what the sender hears of now
+
+
+class Totals(NamedTuple):
+    """Integrals since the last reset."""
+
+    delivered: Floats  # [flow] packets
+    acked: Floats  # [flow] packets, lost ones among them
+    seconds: Floats  # [flow] sum of the packets' round-trip times
+    active: Floats  # [flow] seconds
+    cuts: np.ndarray  # [flow] cuts of the window
+    queue: Floats  # [2] integrals of c s dt and of dt
+
+
+@jit
+def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
+    """The linear interpolant at t in the interval that begins at index k."""
+    if k >= last:
+        return float(values[last])
+    part = (t - times[k]) / (times[k + 1] - times[k])
+    return float(values[k] + part * (values[k + 1] - values[k]))
+
+
+@jit
+def index(times: Floats, k: int, last: int, t: float) -> int:
+    """The last index from k on whose time is not after t."""
+    while k < last and times[k + 1] <= t:
+        k += 1
+    return k
+
+
+@jit
+def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
+    """Packets of each flow that have reached the queue by t, into ``came``; their sum."""
+    total = 0.0
+    for i in range(came.size):
+        k = index(past.time, y.outward[i], last, t - y.ahead[i])
+        came[i] = between(past.time, past.sent[:, i], k, last, t - y.ahead[i])
+        total += came[i]
+    return total
+
+
+@jit
+def queue_step(
+    y: Senders, past: Past, last: int, h: float, c: float, s_max: float, loss: float, came: Floats
+) -> tuple[float, float, float]:
+    """A step of at most h: its length, the delay at its end, and the packets that overflow.
+
+    c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, kept in 0 .. s_max.
+    """
+    t, s = past.time[last], past.delay[last]
+    equal = TINY * h + ROUNDING * t
+    before = 0.0
+    for i in range(came.size):
+        before += past.came[last, i]
+    free = arrive(y, past, last, t + h, came) - before
+    s1 = s + (1.0 - loss) * free / c - h
+    if s1 > s_max and s >= s_max - equal:
+        return h, s_max, c * (s1 - s_max)
+    if s1 < 0.0 and s <= equal:
+        return h, 0.0, 0.0
+    if 0.0 <= s1 <= s_max:
+        return h, s1, 0.0
+    edge = 0.0 if s1 < 0.0 else s_max
+    low, high, f_low, f_high = 0.0, h, s - edge, s1 - edge
+    side, middle = 0, h
+    for _ in range(SEARCH):
+        middle = low + (high - low) * f_low / (f_low - f_high)
+        free = arrive(y, past, last, t + middle, came) - before
+        f = s + (1.0 - loss) * free / c - middle - edge
+        if abs(f) <= equal or high - low <= equal:
+            break
+        if f * f_low > 0.0:
+            low, f_low = middle, f
+            f_high *= 0.5 if side == 1 else 1.0
+            side = 1
+        else:
+            high, f_high = middle, f
+            f_low *= 0.5 if side == -1 else 1.0
+            side = -1
+    return middle, edge, 0.0
+
+
+@jit
+def drop(
+    p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
+    came: Floats, lost: Floats,
+) -> None:  # fmt: skip
+    """Share the overflow of a step among those who lose, and send the news of it.
+
+    A source whose window stands or falls sends one packet per ACK, which finds the place that its
+    last packet left; the extra packet that does not fit is sent by one that grew.  Where the
+    losers send less than what overflows, all lose.
+    """
+    n, t = came.size, past.time[last]
+    mine = np.zeros(n, np.bool_)
+    total = 0.0
+    for i in range(n):
+        k = min(index(past.time, y.outward[i], last, t - y.ahead[i]) + 1, last)
+        grew = past.growing[k, i]
+        mine[i] = losers == ALL or (grew and (losers == GROWING or not p.vegas[i]))
+        total += came[i] - past.came[last, i] if mine[i] else 0.0
+    every = total < excess
+    if every:
+        total = came.sum() - past.came[last].sum()
+    for i in range(n):
+        flow = came[i] - past.came[last, i]
+        if (every or mine[i]) and flow > 0.0:
+            lost[i] += excess * flow / total
+            if y.news[i] == np.inf and t >= y.deaf[i]:
+                y.news[i] = t + s_max + p.rtt[i] - y.ahead[i]
+
+
+@jit
+def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
+    """The part of a step after which W g = e, both linear, from W g0 - e to another sign."""
+    dW, dg = to - W, g1 - g0
+    a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
+    root = np.sqrt(max(b * b - 4.0 * a * f, 0.0))
+    # the form of the root without cancellation that lies where the sign changes
+    q = -0.5 * (b + root) if b > 0.0 else -0.5 * (b - root)
+    first = f / q if q != 0.0 else 0.0
+    second = q / a if a != 0.0 else np.inf
+    part = first if 0.0 <= first <= 1.0 else second
+    return min(max(part, 0.0), 1.0)
+
+
+@jit
+def avoid(
+    W: float, acks: float, climb: float, g0: float, g1: float, lower: float, upper: float,
+    floor: float, cap: float,
+) -> float:  # fmt: skip
+    """Congestion avoidance over a step: W dW = m dN, m in Sgn(W g); the window at its end."""
+    up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
+    down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)
+    if W * g0 < lower:
+        if up * g1 <= lower:
+            return float(up)
+        part = reach(W, up, g0, g1, lower)
+        turn = W + part * (up - W)
+    elif W * g0 > upper:
+        if down * g1 >= upper:
+            return float(down)
+        part = reach(W, down, g0, g1, upper)
+        turn = W + part * (down - W)
+    else:
+        if lower <= W * g1 <= upper:
+            return W
+        part = reach(W, W, g0, g1, lower if W * g1 < lower else upper)
+        turn = W
+    low = lower / g1 if g1 > 0.0 else np.inf
+    high = upper / g1 if g1 > 0.0 else np.inf
+    left = 1.0 - part
+    target = min(max(turn, low), high)
+    return float(min(max(target, turn - left * (W - down)), turn + left * (up - W)))
+
+
+@jit
+def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float, loss: float) -> float:
+    """Flow i hears what arrives by t, and moves its window; packets lost among them."""
+    at = t - p.rtt[i] + y.ahead[i]
+    k = index(past.exit, y.inward[i], last, at)
+    y.inward[i] = k
+    u = between(past.exit, past.time, k, last, at)  # when they reached the queue
+    acked = between(past.exit, past.came[:, i], k, last, at)
+    missed = between(past.exit, past.lost[:, i], k, last, at)
+    acks = max(acked - y.acked[i], 0.0)
+    fresh: float = max(missed - y.missed[i], 0.0)
+    y.acked[i], y.missed[i], y.seen[i] = acked, missed, max(at - u, 0.0)
+    if p.measured[i] and u >= p.start[i] + y.ahead[i]:
+        y.over[i] = min(y.over[i], y.seen[i])
+    gap, base = y.seen[i] - y.over[i], p.rtt[i] + y.over[i]
+    g0, g1 = y.share[i], 0.0
+    if gap > 0.0:
+        g1 = gap / (base if p.linux[i] else p.rtt[i] + y.seen[i])
+    y.share[i] = g1
+    W = y.window[i]
+    if W > 0.0 and t > y.held[i]:
+        y.window[i] = move(p, y, i, acks, g0, g1, loss)
+    return fresh
+
+
+@jit
+def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, loss: float) -> float:
+    """The window of flow i after ``acks`` more packets."""
+    W, cap, floor = y.window[i], p.cap[i], p.floor[i]
+    # Misra, Gong and Towsley: dW = -(1 - decrease) W dN p, half of it on each side of the law
+    yields = np.exp(-0.5 * loss * (1.0 - p.decrease[i]) * acks)
+    if y.slow[i]:
+        y.expected[i] += loss * acks
+        up = min(W + (np.exp(p.surge[i]) - 1.0) * acks, cap)
+        if y.expected[i] >= 1.0:
+            y.slow[i] = False
+            return float(max(up * p.decrease[i], floor))
+        if up * g1 <= p.gamma[i]:
+            return float(up)
+        part = reach(W, up, g0, g1, p.gamma[i])
+        y.slow[i] = False
+        W, acks, g0 = W + part * (up - W), (1.0 - part) * acks, g0 + part * (g1 - g0)
+        yields = 1.0
+    W = max(W * yields, floor)
+    W = avoid(W, acks, p.climb[i], g0, g1, p.lower[i], p.upper[i], floor, cap)
+    return float(max(W * yields, floor))
+
+
+@jit
+def may_send(p: Flows, y: Senders, i: int, t: float, sent: float, first: float) -> float:
+    """A_i(t) = max(A_i, N_i + W_i): what is in flight fills the window; a cut one waits for it.
+
+    The first window leaves evenly over a round trip of the empty network.
+    """
+    if not p.start[i] <= t < p.stop[i]:
+        return sent
+    allowed: float = y.acked[i] + y.window[i]
+    if t < p.start[i] + p.rtt[i]:
+        allowed = first * (t - p.start[i]) / p.rtt[i]
+    return max(sent, allowed)
+
+
+@jit
+def occur(p: Flows, y: Senders, first: Floats, t: float, cuts: np.ndarray) -> float:
+    """What is due at t: starts, stops, news of losses; the time of the next such thing."""
+    due = np.inf
+    for i in range(y.window.size):
+        if not p.start[i] <= t < p.stop[i]:
+            y.window[i], y.news[i] = 0.0, np.inf
+        elif y.window[i] == 0.0:
+            y.window[i], y.slow[i] = first[i], p.surge[i] > 0.0
+            y.over[i] = np.inf if p.measured[i] else p.over[i]
+            y.share[i] = 0.0
+        if t >= y.news[i]:
+            y.window[i] = max(y.window[i] * p.decrease[i], p.floor[i])
+            y.slow[i] = False
+            y.held[i] = t + p.recovery[i] * p.rtt[i]
+            y.deaf[i], y.news[i] = t + y.ahead[i], np.inf
+            cuts[i] += 1
+        for time in (
+            p.start[i], p.start[i] + p.rtt[i], p.stop[i], y.news[i], y.held[i], y.deaf[i],
+        ):  # fmt: skip
+            if time > t:
+                due = min(due, time)
+    return due
+
+
+@jit
+def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
+    """Space for more steps: what nobody asks for any more is forgotten, else the past grows."""
+    n = y.window.size
+    oldest = last
+    for i in range(n):
+        oldest = min(oldest, y.outward[i], y.inward[i])
+    kept = last + 1 - oldest
+    size = past.time.size * (2 if kept > past.time.size // 2 else 1)
+    new = Past(
+        np.empty(size), np.empty(size), np.empty(size), np.empty((size, n)),
+        np.empty((size, n)), np.empty((size, n)), np.zeros((size, n), np.bool_),
+    )  # fmt: skip
+    old = slice(oldest, last + 1)
+    new.time[:kept], new.delay[:kept], new.exit[:kept] = (
+        past.time[old], past.delay[old], past.exit[old],
+    )  # fmt: skip
+    new.sent[:kept], new.came[:kept] = past.sent[old], past.came[old]
+    new.lost[:kept], new.growing[:kept] = past.lost[old], past.growing[old]
+    y.outward[:] -= oldest
+    y.inward[:] -= oldest
+    return new, kept - 1
+
+
+@jit
+def note(
+    y: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
+) -> int:
+    """Write down the grid times within the step that ends at ``last``; the number of the next."""
+    n, end = y.window.size, past.time[last]
+    while k < grid.size and grid[k] <= end:
+        part = (grid[k] - past.time[last - 1]) / (end - past.time[last - 1])
+        for i in range(n):
+            now = (
+                y.window[i], y.seen[i], past.sent[last, i], y.acked[i] - y.missed[i],
+                past.lost[last, i],
+            )  # fmt: skip
+            for j in range(5):
+                record[k, 5 * i + j] = before[5 * i + j] + part * (now[j] - before[5 * i + j])
+        old = past.delay[last - 1]
+        record[k, 5 * n] = old + part * (past.delay[last] - old)
+        k += 1
+    return k
+
+
+@jit
+def march(
+    p: Flows, y: Senders, past: Past, last: int, first: Floats, c: float, s_max: float,
+    loss: float, losers: int, end: float, whole: float, out: Totals, grid: Floats, record: Floats,
+) -> tuple[Past, int]:  # fmt: skip
+    """Integrate up to ``end`` by steps of at most ``whole`` seconds; the past and its last index.
+
+    ``record[k]`` receives, at ``grid[k]`` and for each flow, its window, the delay that it sees,
+    and the packets sent, delivered and lost; then the delay of the queue itself.
+    """
+    n = y.window.size
+    came, before = np.empty(n), np.zeros(5 * n)
+    k = np.searchsorted(grid, past.time[last])
+    due = occur(p, y, first, past.time[last], out.cuts)
+    while past.time[last] < end:
+        if last + 1 == past.time.size:
+            past, last = room(y, past, last)
+        t = past.time[last]
+        left = min(due, end) - t
+        wanted = left if left <= whole * (1.0 + TINY) else whole
+        h, s1, excess = queue_step(y, past, last, wanted, c, s_max, loss, came)
+        now = min(due, end) if h == left else t + h
+        new = last + 1
+        past.time[new], past.delay[new], past.exit[new] = now, s1, now + s1
+        past.came[new] = came
+        for i in range(n):
+            past.lost[new, i] = past.lost[last, i] + loss * (came[i] - past.came[last, i])
+            before[5 * i], before[5 * i + 1] = y.window[i], y.seen[i]
+            before[5 * i + 2], before[5 * i + 4] = past.sent[last, i], past.lost[last, i]
+            before[5 * i + 3] = y.acked[i] - y.missed[i]
+        if excess > 0.0:
+            drop(p, y, past, last, excess, s_max, losers, came, past.lost[new])
+        for i in range(n):
+            W, acked = y.window[i], y.acked[i]
+            missed = hear(p, y, past, new, i, now, loss)
+            acks = y.acked[i] - acked
+            past.sent[new, i] = may_send(p, y, i, now, past.sent[last, i], first[i])
+            past.growing[new, i] = y.window[i] > W
+            y.outward[i] = index(past.time, y.outward[i], new, now - y.ahead[i])
+            out.delivered[i] += acks - missed
+            out.acked[i] += acks
+            out.seconds[i] += acks * (p.rtt[i] + y.seen[i])
+            out.active[i] += now - t if W > 0.0 else 0.0
+        out.queue[0] += 0.5 * (now - t) * c * (s1 + past.delay[last])
+        out.queue[1] += now - t
+        last = new
+        k = note(y, past, last, before, k, grid, record)
+        due = occur(p, y, first, now, out.cuts)
+    return past, last
