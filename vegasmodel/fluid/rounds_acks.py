@@ -97,6 +97,7 @@ def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
         f.rtt_min = min(f.rtt_min, p.rtt_min)
         if f.law == VEGAS or f.variant == LINUX or (f.without & TICKS) != 0:
             smooth(f, f.rtt_last, acks)
+        f.least = min(f.least, p.rtt_min)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)
     f.rtt_area += share

@@ -43,10 +43,9 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["again"], record["timed_at"] = -1.0, -1.0, -1.0
     record["patience"] = 1.0
-    record["base"], record["rtt_min"] = 1e300, 1e300
+    record["base"], record["rtt_min"], record["least"] = 1e300, 1e300, 1e300
     record["rtt_last"] = member.rtt
-    # the kernel has timed its handshake when it sends: RTT + 200 ms
-    record["rto"] = member.rtt + 0.2 if linux else _FIRST_RTO
+    record["rto"] = _FIRST_RTO
     record["backoff"], record["deadline"] = 1.0, 1e300
     record["event"] = START
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.fluid.rounds_laws import NEVER, expire, window
+from vegasmodel.fluid.rounds_losses import waited
 from vegasmodel.fluid.rounds_queue import advance, share, waiting
 from vegasmodel.fluid.rounds_sender import plan
 from vegasmodel.fluid.rounds_state import (
@@ -24,7 +25,7 @@ from vegasmodel.fluid.rounds_state import (
     Records,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import arm, watch
+from vegasmodel.fluid.rounds_timer import arm, greet, watch
 from vegasmodel.fluid.rounds_travel import (
     arrive_at_once,
     arrive_evenly,
@@ -72,6 +73,8 @@ def finish(net: Net, f: Record) -> bool:
         fine = arrive_at_once(net, e, at, first, packets, 0.0, rtt, rtt, 0, at)
         left, first, at = left - packets, first + packets, at + packets * f.gap
     link.early = max(link.now - now, 0.0)
+    if link.partner >= 0:  # the two classes have one clock
+        net.links[link.partner].early = link.early
     return fine
 
 
@@ -166,13 +169,17 @@ def _handshake(net: Net, f: Record) -> float:
             if e == f.hop:
                 link.queue += f.syn
                 link.arrived += f.syn
+    greet(f, rtt)
     return rtt
 
 
 @jit
-def _restart(net: Net, f: Record, now: float) -> None:
+def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
     """The first window, or what the timer sends: all at once, from ``next`` on."""
     if f.event == TIMER:
+        if waited(f, holes, now):
+            f.event = DATA
+            return
         expire(f, now)
     if f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
         link = net.links[net.hops[f.hop].link]
@@ -227,7 +234,7 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
         schedule(net, f.hop, f.time)
         return True
     else:
-        _restart(net, f, now)
+        _restart(net, f, holes, now)
     f.since_queue = link.queue
     # a gap that long is one ACK's, and what one ACK releases leaves at once
     slow = f.time - now > 1.5001 * f.longest

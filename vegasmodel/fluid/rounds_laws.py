@@ -27,7 +27,7 @@ from vegasmodel.fluid.rounds_state import (
     Record,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import arm, back_off, forget
+from vegasmodel.fluid.rounds_timer import arm, back_off, forget, settling
 
 NEVER = 1e300
 SLACK = 1e-9  # rounding of a window that stands on a whole packet
@@ -100,7 +100,7 @@ def grow(f: Record, acks: float) -> None:
             if f.growth < 0.0:
                 f.cwnd = max(f.cwnd, 2.0)
     elif f.variant == LINUX:  # counts W ACKs for one packet more
-        f.cwnd += acks / np.floor(f.cwnd + SLACK)
+        f.cwnd += acks / whole(f)
     elif acks > MANY:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
     else:
@@ -144,11 +144,11 @@ def _decide_ns2(f: Record, diff: float, delta: float) -> None:
 
 @jit
 def _decide_linux(f: Record) -> None:
+    packets = whole(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
-            f.cwnd += 1.0 / f.cwnd
+            f.cwnd += 1.0 / packets
         return
-    packets = np.floor(f.cwnd + SLACK)
     # integers: microseconds, one added so that none is 0; it settles the many ties at rest
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
     diff = np.floor(packets * (rtt - base) / base)
@@ -197,9 +197,13 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
 
 
 @jit
-def threshold(f: Record) -> float:
-    """Duplicate ACKs that mean a loss: 3; Linux takes fewer where fewer can come."""
-    return max(1.0, min(3.0, f.high - f.acked - 1.0)) if f.variant == LINUX else 3.0
+def threshold(f: Record, later: float) -> float:
+    """Duplicate ACKs that mean a loss: 3, or the one that has come.
+
+    That one will do for Linux (RACK, RFC 8985) if its packet was sent ``later`` than the missing
+    one by as much as packets are thought to overtake.
+    """
+    return f.dups if f.variant == LINUX and f.dups < 3.0 and later >= settling(f) else 3.0
 
 
 @jit
@@ -218,7 +222,8 @@ def cut(f: Record) -> bool:
         return False  # go back: the window itself sends the hole
     f.phase = RECOVERY
     f.inflated = 0.0 if scoreboard(f) else 3.0
-    f.pipe = f.high - f.acked - 3.0
+    f.pipe = f.high - f.acked - f.dups
+    f.probed = 0.0
     f.mend = f.acked + 1.0
     f.flight, f.reported, f.released = before, 1.0, 1.0
     return True
@@ -265,9 +270,11 @@ def deflate(f: Record) -> None:
 
 @jit
 def anew(f: Record) -> None:
-    """Linux's Vegas forgets baseRTT where it sends with nothing in flight (CA_EVENT_TX_START)."""
-    if f.law == VEGAS and f.variant == LINUX and f.pipe <= 0.0 and math.isnan(f.known_base):
-        f.base = NEVER
+    """Linux's Vegas begins anew where it sends with nothing in flight (CA_EVENT_TX_START)."""
+    if f.law == VEGAS and f.variant == LINUX:
+        f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
+        if math.isnan(f.known_base):
+            f.base = NEVER
 
 
 @jit
@@ -293,7 +300,9 @@ def echo(f: Record) -> None:
 @jit
 def expire(f: Record, now: float) -> None:
     """The retransmission timer: start again from the first hole, in slow start."""
-    f.ssthresh = max(np.floor(whole(f) / 2.0), 2.0)
+    # Linux has cut already where it gives up within a recovery, or for the second time in a row
+    if f.variant != LINUX or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
+        f.ssthresh = max(np.floor(whole(f) / 2.0), 2.0)
     f.cwnd = 2.0 if fine(f) else 1.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
@@ -302,5 +311,4 @@ def expire(f: Record, now: float) -> None:
     back_off(f)
     forget(f)
     f.timeouts += 1.0
-    f.pipe = 0.0
     anew(f)

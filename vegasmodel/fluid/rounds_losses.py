@@ -26,11 +26,14 @@ from vegasmodel.fluid.rounds_laws import (
     window,
 )
 from vegasmodel.fluid.rounds_state import (
+    EXPIRY,
     LINUX,
     NEWRENO,
     OPEN,
+    PROBE,
     RECOVERY,
     RENO,
+    REORDERED,
     SACK,
     TAHOE,
     TIMER,
@@ -38,7 +41,15 @@ from vegasmodel.fluid.rounds_state import (
     Record,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import arm, forget, heard, overdue, smooth
+from vegasmodel.fluid.rounds_timer import (
+    arm,
+    await_order,
+    forget,
+    heard,
+    overdue,
+    settling,
+    smooth,
+)
 from vegasmodel.metrics import Floats
 
 
@@ -58,8 +69,15 @@ def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
     """
     free = np.floor(free + 1e-9)
     f.mend = max(f.mend, f.acked)
-    if free > 0.0:
+    if free > 0.0 and f.pipe <= 0.0:
         anew(f)
+    f.twice = max(f.twice, f.acked)
+    if f.twice < f.twice_end and free > 0.0:
+        f.again = f.twice
+        f.twice += 1.0
+        f.pipe += 1.0
+        f.released += 1.0
+        free -= 1.0
     for k in range(f.holes):
         low, high = max(holes[k, 0], f.mend), holes[k, 1]
         if low < high < f.received and free > 0.0:
@@ -98,12 +116,24 @@ def _again(f: Record, end: float) -> None:
 
 
 @jit
+def missed(f: Record, first: float, lost: float) -> None:
+    """Linux in recovery: what is known to be lost is in flight no more, a retransmission too."""
+    f.pipe -= lost
+    if first < f.received:
+        if f.twice_end <= max(f.twice, f.acked):  # one stretch of these is kept
+            f.twice, f.twice_end = first, first
+        if first == f.twice_end:
+            f.twice_end += lost
+
+
+@jit
 def _missed(f: Record, holes: Floats) -> None:
     """Linux: what is known to be lost is in flight no more; one packet goes again at once."""
     if f.variant == LINUX:
         for k in range(f.holes):
             f.pipe -= holes[k, 1] - holes[k, 0]
-        anew(f)
+        if f.pipe <= 0.0:
+            anew(f)
         f.pipe += 1.0
 
 
@@ -113,7 +143,8 @@ def _alike(f: Record, p: Record, acks: float, enough: float) -> float:
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
     if f.phase == OPEN and f.dups < enough:
-        return 1.0 if f.law == VEGAS else min(acks, enough - f.dups)
+        one = f.law == VEGAS or f.variant == LINUX
+        return 1.0 if one else min(acks, enough - f.dups)
     if f.phase == RECOVERY and f.variant == LINUX:
         return acks
     quiet = f.pipe if f.phase == RECOVERY and scoreboard(f) else f.next - f.acked
@@ -124,8 +155,7 @@ def _alike(f: Record, p: Record, acks: float, enough: float) -> float:
 @jit
 def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
     """ACKs of data beyond a hole, or of data that the receiver had already."""
-    enough = threshold(f)
-    acks = _alike(f, p, portion(p, now, step), enough)
+    acks = _alike(f, p, portion(p, now, step), 3.0)
     end = now + max(p.back - now, 0.0) * acks / p.count
     if f.deadline < end:
         f.event = TIMER
@@ -134,6 +164,8 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
     take(f, p, acks, now, scoreboard(f))
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     f.dups += acks
+    later = p.sent_at - holes[0, 2]
+    enough = threshold(f, later)
     if fine(f):
         _doubt(f, holes, acks, end)
     elif f.phase == RECOVERY:
@@ -161,7 +193,33 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
         leave(f, free, acks)
     elif f.variant == LINUX:  # limited transmit, RFC 3042
         leave(f, min(room(f, now) + f.dups, acks), acks)
+        await_order(f, end, settling(f) - later)
     return end
+
+
+@jit
+def waited(f: Record, holes: Floats, now: float) -> bool:
+    """Linux's timer, before it gives up: a hole counts as a loss, or one packet more is sent.
+
+    False: it gives up.
+    """
+    f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
+    if f.alarm == EXPIRY:
+        return False
+    if f.alarm == REORDERED and cut(f):
+        _missed(f, holes)
+        _again(f, now)
+    elif f.alarm == PROBE:  # beyond the window; the last packet again if there is no other
+        f.deadline, f.alarm = now + f.rto, EXPIRY
+        if f.next < f.size:
+            f.burst = 1.0
+        else:
+            f.again = f.high - 1.0
+        f.next += f.burst
+        f.probed = f.next
+    else:
+        f.deadline, f.alarm = now + f.rto, EXPIRY
+    return True
 
 
 @jit
@@ -180,6 +238,7 @@ def _doubt(f: Record, holes: Floats, acks: float, end: float) -> None:
 def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
     """The first hole fills: the ACK jumps to the next one, or to everything received."""
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
+    alone = f.next - f.acked <= 1.0
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
     if fine(f) or (f.phase == RECOVERY and not scoreboard(f)):
@@ -197,7 +256,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
         _partial(f, holes, now, end, acks)
         return end + _reported(f, holes)
     heard(f, end)
-    counts = f.phase == OPEN or not scoreboard(f)
+    counts = f.phase == OPEN or f.law != SACK or f.variant == LINUX
     if f.phase == RECOVERY and f.law == VEGAS:
         f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
         f.rtt_count = 0.0
@@ -207,6 +266,8 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     swell = doubling(f)
     if counts:
         grow(f, acks)
+    if alone:
+        anew(f)
     free = room(f, now)
     leave(f, free, free if swell and acks > 1.0 else acks)
     return end

@@ -15,6 +15,7 @@ from vegasmodel.fluid.rounds_acks import add_hole, fresh, leave, portion, room, 
 from vegasmodel.fluid.rounds_laws import (
     NEVER,
     acks_to_change,
+    anew,
     deflate,
     doubling,
     drift,
@@ -25,7 +26,7 @@ from vegasmodel.fluid.rounds_laws import (
     scoreboard,
     window,
 )
-from vegasmodel.fluid.rounds_losses import duplicate, filled
+from vegasmodel.fluid.rounds_losses import duplicate, filled, missed
 from vegasmodel.fluid.rounds_state import (
     DATA,
     LINUX,
@@ -61,6 +62,7 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
         acks = min(acks, f.round_end - f.acked)
     if not once:
         acks = min(acks, f.resent - f.acked)
+    alone = f.next - f.acked <= 1.0
     end = take(f, p, acks, now, once)
     f.acked += acks
     f.delivered += acks
@@ -74,6 +76,8 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     swell = doubling(f)
     grow(f, acks)
     heard(f, end)
+    if alone:
+        anew(f)
     free = room(f, now)
     leave(f, free, free if swell and acks > 1.0 else acks)
     return end
@@ -145,8 +149,8 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
         if p.count > 0.0:
             break
         if p.lost > 0.0:
-            if f.phase == RECOVERY and f.variant == LINUX and p.first >= f.received:
-                f.pipe -= p.lost  # what is known to be lost is in flight no more
+            if f.phase == RECOVERY and f.variant == LINUX:
+                missed(f, p.first, p.lost)
             add_hole(f, holes, p.first, p.lost, p.sent_at)
             p.first += p.lost
             p.lost = 0.0

@@ -41,6 +41,7 @@ PAPER, NS2, LINUX = range(3)
 DROPTAIL, RED = range(2)
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED = range(4)  # what a flow's next event is
+EXPIRY, PROBE, REORDERED = range(3)  # what its timer is set for
 ROUNDING, ROUNDS, TICKS = 1, 2, 4  # bits of ``without``
 
 FLOW = np.dtype(
@@ -74,6 +75,8 @@ FLOW = np.dtype(
         ("inflated", "f8"),  # what fast recovery adds to the window
         ("pipe", "f8"),  # SACK: packets thought to be in the network
         ("mend", "f8"),  # SACK: next hole to retransmit
+        ("twice", "f8"),  # Linux: the first retransmission that was lost again,
+        ("twice_end", "f8"),  # ... and behind the last one of these
         ("flight", "f8"),  # Linux's proportional rate reduction: in flight when it began,
         ("reported", "f8"),  # ... delivered since
         ("released", "f8"),  # ... and sent since
@@ -105,6 +108,9 @@ FLOW = np.dtype(
         ("rto", "f8"),
         ("backoff", "f8"),
         ("deadline", "f8"),
+        ("alarm", "i8"),  # what for: ``EXPIRY``, ``PROBE``, ``REORDERED``
+        ("probed", "f8"),  # Linux: behind the last loss probe
+        ("least", "f8"),  # least RTT seen, the handshake's included
         ("timed", "f8"),  # the packet that is timed
         ("timed_at", "f8"),  # when it was sent; negative: none is timed
         # the stretch of sending that ends at ``time``

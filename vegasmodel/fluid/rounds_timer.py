@@ -1,22 +1,59 @@
 """When a source gives a packet up for lost without being told: its timers.
 
-BSD's and ns-2's coarse timer counts in ticks and times one packet at a time; Linux times every ACK;
-ns-2's Vegas has a fine one besides, which it asks when an ACK comes.
+BSD's and ns-2's coarse timer counts in ticks and times one packet at a time; Linux times every ACK,
+and probes the end of a window before it gives up (tcp_schedule_loss_probe); ns-2's Vegas has a fine
+timer besides, which it asks when an ACK comes.
 """
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
-from vegasmodel.fluid.rounds_state import LINUX, TICKS, VEGAS, Record, jit
+from vegasmodel.fluid.rounds_state import (
+    EXPIRY,
+    LINUX,
+    OPEN,
+    PROBE,
+    REORDERED,
+    TICKS,
+    VEGAS,
+    Record,
+    jit,
+)
 
 TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
 LEAST, MOST = 0.2, 64.0  # seconds: two ticks, and Linux's least variance; ns-2's longest timeout
+PAUSE = 0.008  # seconds; TCP_TIMEOUT_MIN_US, two ticks of Debian's kernel
 
 
 @jit
 def arm(f: Record, now: float) -> None:
     """Start the timer again."""
-    f.deadline = now + min(max(f.backoff * f.rto, LEAST), MOST)
+    f.deadline, f.alarm = now + min(max(f.backoff * f.rto, LEAST), MOST), EXPIRY
+    if f.variant != LINUX or f.phase != OPEN or f.holes > 0 or f.smooth == 0.0:
+        return
+    due = now + 2.0 * f.smooth + (LEAST if f.cwnd < 2.0 else PAUSE)
+    lost = f.timed_out and f.acked < f.recover
+    if due < f.deadline and f.acked >= f.probed and not lost:
+        f.deadline, f.alarm = due, PROBE
+
+
+@jit
+def greet(f: Record, rtt: float) -> None:
+    """Linux's handshake gives the first sample of the RTT."""
+    f.least, f.smooth, f.deviation = rtt, rtt, 0.5 * rtt
+    f.rto = rtt + max(4.0 * f.deviation, LEAST)
+
+
+@jit
+def settling(f: Record) -> float:
+    """Seconds by which Linux lets packets overtake before three duplicates (tcp_rack_reo_wnd)."""
+    return min(0.25 * f.least, 0.125 * f.smooth)
+
+
+@jit
+def await_order(f: Record, now: float, left: float) -> None:
+    """Linux: a hole is not yet old enough to be a loss (tcp_rack_mark_lost)."""
+    f.deadline, f.alarm = now + left + PAUSE, REORDERED
 
 
 @jit
