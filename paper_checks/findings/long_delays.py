@@ -12,7 +12,7 @@ from paper_checks.tsang.replay import replay
 from paper_checks.tsang.scenes import CAPACITY, DELAYS, base_rtt, two
 from paper_checks.tsang.table3 import CONVERGED, TABLE_3
 from vegasmodel.equilibrium import rates
-from vegasmodel.plots.style import BLACK, COLORS, DASHES, GREY, MARKERS, figure, legend, tidy
+from vegasmodel.plots.style import BLACK, COLORS, DASHES, GREEN, GREY, MARKERS, figure, legend, tidy
 from vegasmodel.predictor import predict
 
 __all__ = ["page"]
@@ -88,15 +88,16 @@ def page(runs: Runs) -> Page:
     ax = fig.subplots()
     x = DELAYS[:-1]
     for k, name in enumerate(COLUMNS):
-        dash = "none" if name.startswith("ns-2") else DASHES[k % len(DASHES)]
-        color = BLACK if k == NS2 else COLORS[k]
+        dash = "none" if name.startswith("ns-2") else DASHES[(k + k // 5) % len(DASHES)]
+        color = {NS2: BLACK, LINUX: GREEN}.get(k, COLORS[k])
         ax.plot(x, rows[:, k], ls=dash, color=color, marker=MARKERS[k], ms=5, label=name)
     ax.axhline(1.0, color=GREY, lw=1)
     ax.set(
         xlabel="delay of the longer connection's last link (ms)",
         ylabel="rate of the shorter over the longer",
         yscale="log",
-        yticks=(0.5, 0.7, 1.0, 1.5, 2.0),
+        ylim=(0.1, 2.5),
+        yticks=(0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0),
     )
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter("")

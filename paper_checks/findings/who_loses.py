@@ -47,7 +47,10 @@ def page(runs: Runs) -> Page:
     for k, name in enumerate(NAMES):
         dash = "none" if k == 0 else DASHES[k - 1]
         color = "black" if k == 0 else COLORS[k - 1]
-        left.plot(rows[:, 0], rows[:, k + 1], ls=dash, color=color, marker=MARKERS[k], label=name)
+        size = 10 if k == 0 else 5  # so that ns-2's can be seen behind the fluid's
+        left.plot(
+            rows[:, 0], rows[:, k + 1], ls=dash, color=color, marker=MARKERS[k], ms=size, label=name
+        )
     left.set(ylabel="throughput, Vegas over Reno", yscale="log", yticks=(0.2, 0.5, 1.0, 2.0, 3.0))
     left.yaxis.set_major_formatter("{x:g}")
     left.yaxis.set_minor_formatter("")
