@@ -35,7 +35,7 @@ NAMED = {
     ],
     "boutremans": [
         *(f"equation {n}" for n in range(1, 12)),
-        *(f"figure {n}" for n in ("2", "3a", "3b", "3c", "4a", "4b", "4c", "5", "6", "7")),
+        *(f"figure {n}" for n in ("1", "2", "3a", "3b", "3c", "4a", "4b", "4c", "5", "6", "7")),
         *(f"figure {n}" for n in ("8a", "8b", "8c")),
         *(f"figure {n} with noise" for n in ("3a", "3b", "3c", "4a", "4b", "4c", "5", "7", "8a")),
         *("section 3.1.1", "section 3.1.2", "section 3.1.3", "section 3.2.1", "section 4.1"),
@@ -123,9 +123,10 @@ def test_verdicts_follow_from_the_numbers(checks: list[Check]) -> None:
 def test_tolerances_of_numbers_are_small(checks: list[Check]) -> None:
     """A tolerance above a third of the print could not fail where it should."""
     for check in checks:
-        if check.verdict == "reproduced" and isinstance(check.printed, float):
+        sizes = [abs(v) for v in plain(check.printed) if type(v) in (int, float)]
+        if check.verdict == "reproduced" and sizes:
             assert check.tolerance is not None
-            assert check.tolerance <= abs(check.printed) / 3 + 0.05, check.item
+            assert check.tolerance <= max(sizes) / 3 + 0.05, check.item
 
 
 def test_every_paper_is_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.boutremans.scenes import CAPACITY, NOISE, one_by_one
+from paper_checks.boutremans.scenes import CAPACITY, NOISE, joining, one_by_one
 from paper_checks.boutremans.simulations import RUN, D, last_over_first
 from paper_checks.boutremans.theory import printed_rates, rates, recursion
 from paper_checks.checks import Found, Record, exactly, rounding
@@ -85,9 +85,23 @@ def premise() -> list[Record]:
     ]
 
 
+def _shared(runs: Runs) -> Found:
+    measured = runs(joining(20, 3.0, 3.0))
+    lost, used = float(measured.loss_rate.max()), measured.utilization
+    return Found(lost == 0 and used > 0.999, detail=f"Lost {lost:g}, link used {used:.4f}.")
+
+
 def setting() -> list[Record]:
-    """Section 3.2.1."""
+    """Figure 1 and section 3.2.1."""
     return [
+        Record(
+            "figure 1, n users at one link that never drops",
+            "figure",
+            True,
+            _shared,
+            note="20 users with alpha = beta = 3 by packets: none lost, the link full. "
+            f"{RUN[False]}",
+        ),
         Record(
             "section 3.2.1, the random part of the delay is very small",
             "claim",
