@@ -30,6 +30,8 @@ from vegasmodel.fluid.rounds_losses import duplicate, filled, missed
 from vegasmodel.fluid.rounds_state import (
     DATA,
     LINUX,
+    NEWRENO,
+    OPEN,
     RECOVERY,
     ROUNDS,
     TIMER,
@@ -69,6 +71,10 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     f.received, f.received_at = f.acked, p.sent_at
     f.next = max(f.next, f.acked)
     f.dups = 0.0
+    if not scoreboard(f):  # duplicates of what was sent twice may have swollen the window
+        f.inflated = 0.0
+        if f.law != NEWRENO or f.acked >= f.recover:
+            f.phase = OPEN
     if decides and f.variant == LINUX:
         end_round(f, end, f.next - f.acked)
     if (f.without & ROUNDS) != 0 and fine(f):
