@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_laws import scoreboard, window
+from vegasmodel.fluid.rounds_laws import fine, scoreboard, window
 from vegasmodel.fluid.rounds_state import LINUX, RECOVERY, TICKS, VEGAS, Record, jit
 from vegasmodel.fluid.rounds_timer import smooth
 from vegasmodel.metrics import Floats
@@ -33,16 +33,23 @@ def fresh(f: Record, packets: float) -> float:
 
 @jit
 def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: float) -> None:
-    """The receiver misses these; a retransmission lost again is missed already."""
+    """The receiver misses these; a retransmission lost again is missed already.
+
+    ns-2's Vegas remembers when each packet was sent, so there each is a hole of its own.
+    """
     if first < f.received:
         return
     f.received = first + count
-    if (f.holes > 0 and holes[f.holes - 1, 1] == first) or f.holes == holes.shape[0]:
-        holes[f.holes - 1, 1] = first + count
-    else:
-        holes[f.holes, 0], holes[f.holes, 1] = first, first + count
-        holes[f.holes, 2] = sent_at
-        f.holes += 1
+    each = 1.0 if fine(f) else count
+    while count > 0.0:
+        joins = not fine(f) and f.holes > 0 and holes[f.holes - 1, 1] == first
+        if joins or f.holes == holes.shape[0]:
+            holes[f.holes - 1, 1] = first + each
+        else:
+            holes[f.holes, 0], holes[f.holes, 1] = first, first + each
+            holes[f.holes, 2], holes[f.holes, 3] = sent_at, f.received_at
+            f.holes += 1
+        first, count = first + each, count - each
 
 
 @jit
@@ -61,7 +68,8 @@ def fill(f: Record, holes: Floats, first: float, count: float, sent_at: float) -
         elif low < first < high:
             high = first  # the rare middle: what follows counts as received
         if low < high:
-            holes[kept, 0], holes[kept, 1], holes[kept, 2] = low, high, holes[k, 2]
+            holes[kept, 0], holes[kept, 1] = low, high
+            holes[kept, 2], holes[kept, 3] = holes[k, 2], holes[k, 3]
             kept += 1
     f.holes = kept
     f.acked = holes[0, 0] if kept > 0 else f.received

@@ -7,9 +7,11 @@ of ``rounds_laws``.
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from vegasmodel.fluid.rounds_acks import fill, leave, portion, room, take
+from vegasmodel.fluid.rounds_acks import fill, fresh, leave, portion, room, take
 from vegasmodel.fluid.rounds_laws import (
     acks_to_change,
     anew,
@@ -282,14 +284,20 @@ def _relief(f: Record, holes: Floats, end: float, again: float) -> None:
         end_round(f, end, f.next - f.acked + 1.0)
     grow(f, 1.0)
     if f.acked > again:  # the ACK speaks for a packet that was sent once: a sample
-        sample = end - (holes[0, 2] if f.holes > 0 else f.received_at)
+        sample = end - (holes[0, 3] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0
         smooth(f, sample, 1.0)
+        if math.isnan(f.known_base):
+            f.base = min(f.base, sample)
     if f.worried > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
         f.worried -= 1.0
-        if f.holes > 0 and overdue(f, end - holes[0, 2]):
-            f.dups, f.again, holes[0, 2] = 3.0, f.acked, end
+        # one that was never sent is overdue too
+        unsent = f.next == f.acked and fresh(f, 1.0) > 0.0 and end < f.stop
+        if unsent or (f.holes > 0 and overdue(f, end - holes[0, 2])):
+            f.dups, f.again = 3.0, f.acked
+            if f.holes > 0:
+                holes[0, 2] = end
             f.resent = max(f.resent, f.acked + 1.0)
         else:
             f.worried = 0.0
