@@ -89,13 +89,14 @@ def acks_to_change(f: Record) -> float:
 @jit
 def grow(f: Record, acks: float) -> None:
     """The window after ``acks`` ACKs of new data; the engine stops where the rule changes."""
+    # ns-2's Vegas grows only while the flow keeps up with its window
+    keeps_up = not fine(f) or f.cwnd - (f.next - f.acked) <= 2.0 + acks
     if doubling(f):
-        f.cwnd += acks
+        f.cwnd += acks if keeps_up else 0.0
     elif f.law == VEGAS:
         if f.growth == 1.0 and f.ssthresh < 1e9:
             f.growth = 0.0  # slow start is over before the round is
-        # ns-2 grows only while the flow keeps up with its window
-        if f.growth != 0.0 and f.cwnd - (f.next - f.acked) <= 2.0 + acks:
+        if f.growth != 0.0 and keeps_up:
             _add(f, acks)
             if f.growth < 0.0:
                 f.cwnd = max(f.cwnd, 2.0)
@@ -213,7 +214,7 @@ def cut(f: Record) -> bool:
         if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f):
             f.inflated = 3.0
         return False
-    before = whole(f)
+    before = min(whole(f), np.floor(f.max_window))
     f.cwnd = max(np.floor(f.decrease * before), 2.0 if f.variant == LINUX else 1.0)
     f.ssthresh = max(f.cwnd, 2.0)
     f.recover, f.timed_out = f.high, 0
@@ -302,7 +303,7 @@ def expire(f: Record, now: float) -> None:
     """The retransmission timer: start again from the first hole, in slow start."""
     # Linux has cut already where it gives up within a recovery, or for the second time in a row
     if f.variant != LINUX or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
-        f.ssthresh = max(np.floor(whole(f) / 2.0), 2.0)
+        f.ssthresh = max(np.floor(min(whole(f), np.floor(f.max_window)) / 2.0), 2.0)
     f.cwnd = 2.0 if fine(f) else 1.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
