@@ -38,6 +38,13 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     # the kernel opens with a handshake; ns-2 of 1999 sends data at once
     record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
     record["ssthresh"], record["grow_next"] = 1e9, 1
+    if group.variant == "ns2":
+        record["ssthresh"] = math.floor(min(group.max_window, 1e9))  # ns-2's is the receiver's
+        if group.law == "vegas" and not measured:
+            # ns-2 measures baseRTT by a few packets in advance; its timer expires in the pause
+            # that follows, so it starts with a window of 2, without slow start
+            record["first_window"], record["ssthresh"] = 2.0, 2.0
+            record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0
     record["gap"] = scenario.size_of(group) / scenario.packet_size / scenario.access_rate(group)
     if group.law == "sack":
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
