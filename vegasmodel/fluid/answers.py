@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.fluid.rounds import Totals, run
 from vegasmodel.fluid.rounds_flows import MAX_ARRIVALS
@@ -170,6 +171,16 @@ def answer(
     )
 
 
+def _waiting(links: NDArray[Any]) -> Floats:
+    """Waiting packets after warm-up, integrated over time; that in transmission does not wait.
+
+    The queue is work: half a packet of it, on average, is left of the one in transmission.
+    """
+    busy = (links["served"] - links["mark_served"]) / links["capacity"]
+    waiting: Floats = np.maximum(links["area"] - links["mark_area"] - 0.5 * busy, 0.0)
+    return waiting
+
+
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
     flows = np.array([o.flows for o in outcomes])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -177,10 +188,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         loss = (flows["lost"] - flows["mark_lost"]) / (flows["sent"] - flows["mark_sent"])
     span = scenario.run.duration - scenario.run.warmup
     names = [link.name for link in scenario.links]
-    queue = [
-        o.of_links(o.routes.links["area"] - o.routes.links["mark_area"], names) / span
-        for o in outcomes
-    ]
+    queue = [o.of_links(_waiting(o.routes.links), names) / span for o in outcomes]
     delivered = (flows["delivered"] - flows["mark_delivered"]).mean(axis=0)
     load = np.zeros(len(names))
     for member, packets in zip(scenario.members, delivered, strict=True):
