@@ -234,7 +234,7 @@ proc noisy {f mean deviation} {
 }
 
 # A few packets, alone in the empty network, to let Vegas measure its baseRTT.  At its start the
-# flow then has a window of 2 and leaves slow start at once: ns-2 takes the pause for an RTT.
+# flow then has a window of 2 and no slow start: its timer has expired in the pause.
 proc probe {f time packets} {
     global ns agent
     $ns at $time "$agent($f) advance $packets"
