@@ -68,6 +68,21 @@ def test_fixed_over_estimates():
     np.testing.assert_allclose(answer.throughput, steady_state([3.0] * 3, x, 500.0), rtol=1e-9)
 
 
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(
+    c=st.floats(100, 2000),
+    T=st.lists(st.floats(0.02, 0.2), min_size=1, max_size=5),
+    alpha=st.floats(1, 5),
+    x=st.floats(0, 1),
+)
+def test_vegas_ends_at_the_steady_state_equation(c, T, alpha, x):
+    over = [x * alpha / c * i for i in range(len(T))]
+    flows = [vegas(alpha, rtt=rtt, name=f"v{i}", over_estimate=over[i]) for i, rtt in enumerate(T)]
+    answer = continuous.run(scenario(flows, c, math.inf, 300.0, 250.0))
+    expected = steady_state([alpha] * len(T), over, c)
+    np.testing.assert_allclose(answer.throughput, expected, rtol=1e-6)
+
+
 def test_linux_rests_in_its_own_dead_band_over_base_rtt():
     flows = [vegas(2.0, 4.0, name=n, variant="linux", start=s) for n, s in (("a", 0), ("b", 9))]
     answer = continuous.run(scenario(flows, 300.0, math.inf))
