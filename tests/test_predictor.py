@@ -156,6 +156,19 @@ def test_the_fluid_finds_the_base_rtt_that_packets_see(variant: str) -> None:
     assert vm.predict(s, "fluid").base_rtt[0] >= 0.08 * (1 - 1e-9)
 
 
+def test_many_arrivals_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vegasmodel.adapters import secular
+
+    group = {**VEGAS, "alpha": 2, "beta": 2, "count": 60, "start": {"every": "1 s"}}
+    s = scenario(group)
+    slow = vm.predict(s, "equilibrium")
+    monkeypatch.setattr(secular, "MAX_ORDER", 50)
+    for model in ("equilibrium", "arrivals"):
+        fast = vm.predict(s, model)
+        assert fast.applicable
+        np.testing.assert_allclose(fast.throughput, slow.throughput, rtol=1e-12)
+
+
 def test_no_such_model() -> None:
     with pytest.raises(vm.FieldError, match="did you mean 'minicycle'"):
         vm.predict(HOME["bands"], "minicycel")
@@ -167,6 +180,12 @@ def test_more_than_a_model_takes_is_a_reason_and_no_error():
     link = '[[link]]\ncapacity = "1000 pkt/s"\n'
     many = vm.Scenario.from_toml(f'{link}[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\ncount = 5000\n')
     assert "4000 flows" in (vm.predict(many, "bands").reason or "")
+    start = "start = { every = '1 ms' }\n"
+    ordered = f'{link}[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\ncount = 11000\n{start}'
+    queue = vm.Scenario.from_toml(ordered)  # alpha < beta
+    assert "10000 flows" in (vm.predict(queue, "arrivals").reason or "")
+    linux = vm.Scenario.from_toml(f'{ordered}variant = "linux"\n')
+    assert "10000 moments" in (vm.predict(linux, "equilibrium").reason or "")
     short = 'size = "30 pkt"\narrivals = { poisson = "1e300 1/s" }\n'
     crowd = vm.Scenario.from_toml(f'{link}[[flow]]\nlaw = "reno"\nrtt = "80 ms"\n{short}')
     assert "200000" in (vm.predict(crowd, "fluid").reason or "")

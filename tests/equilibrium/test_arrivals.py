@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from vegasmodel.equilibrium import arrivals, bands, secular
+from vegasmodel.equilibrium import _arrivals_many, arrivals, bands, secular
 
 
 def test_two_flows_stand_in_the_golden_ratio():
@@ -28,6 +28,32 @@ def test_recursion_solves_its_equation_for_every_number_of_flows():
             assert abs(math.fsum(rates) / c - 1) < 1e-12
     assert abs(math.fsum(state.rates) / c - 1) < 1e-12
     assert np.all(np.diff(state.rates) > 0)  # late flows win
+
+
+@pytest.mark.parametrize(
+    "alpha",
+    [
+        np.full(1200, 3.0),
+        np.random.default_rng(4).uniform(0.5, 6.0, 1200),
+        np.exp(np.random.default_rng(5).uniform(-5.0, 5.0, 1200)),
+        np.repeat([1e3, 1e-2, 1e3], 300),  # digits cancel, then Delta leaps
+    ],
+    ids=["one threshold", "similar", "over four decades", "leaps"],
+)
+def test_far_flows_taken_together_change_nothing(alpha):
+    np.testing.assert_allclose(
+        _arrivals_many.delays(alpha, 1e4), arrivals.arrive(alpha, 1e4).delays, rtol=1e-14
+    )
+
+
+def test_thousands_of_arrivals(monkeypatch):
+    slow = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
+    monkeypatch.setattr(arrivals, "MANY", 200)
+    fast = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    # what the series must not be asked for goes the exact way, and is flagged there
+    assert arrivals.arrive(np.r_[np.ones(300), math.nan], 500.0).status != 0
 
 
 def test_bonald_breaks_the_papers_own_equation():

@@ -19,6 +19,7 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
 
 MAX_BAND = 4000  # flows; time and memory grow with the square
+MAX_ORDER = 10_000  # flows whose order of arrival is followed one by one; time with the square
 STATUS = {
     secular.NOT_CONVERGED: "the solver of the steady state did not converge",
     secular.INVALID: "a value is out of the range in which the steady state is solved",
@@ -29,6 +30,8 @@ STATUS = {
 def equilibrium(scenario: Scenario) -> Prediction:
     """``boutremans`` (3)-(6) with the over-estimates given, or those of the arrival order."""
     name, reason = "equilibrium", _reason(scenario)
+    if reason is None:
+        reason = _crowd(scenario)
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     x = over_estimates(scenario)
@@ -58,6 +61,8 @@ def arrivals(scenario: Scenario) -> Prediction:
     reason = _reason(scenario)
     if reason is None and "measured" in given and set(given) != {"measured"}:
         reason = "over-estimates must be measured by all flows or given for all"
+    if reason is None and not _recursion_is_plain(scenario) and len(given) > MAX_ORDER:
+        reason = f"at most {MAX_ORDER} flows unless alpha = beta and the variant is paper"
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     order, rtt, c = _order(scenario), rtts(scenario), scenario.links[0].capacity
@@ -157,6 +162,11 @@ def measured(scenario: Scenario) -> Floats:
     Flows that start together find the same queue.
     """
     x = np.zeros(len(scenario.members))
+    if x.size > MAX_ORDER and _alone(scenario):
+        order = _order(scenario)
+        found = arrival_order.arrive(threshold(scenario)[order], scenario.links[0].capacity)
+        x[order] = found.x
+        return x
     alpha, rtt, c = threshold(scenario), rtts(scenario), scenario.links[0].capacity
     starts = np.array([m.start for m in scenario.members])
     for start in np.unique(starts)[1:]:
@@ -164,6 +174,29 @@ def measured(scenario: Scenario) -> Floats:
         state = secular.solve(alpha[before], x[before], c, rtt=rtt[before], variant=_law(scenario))
         x[starts == start] = state.delay
     return x
+
+
+def _recursion_is_plain(scenario: Scenario) -> bool:
+    groups = scenario.flows
+    return all(g.alpha == g.beta and g.variant == "paper" for g in groups) and all(
+        g.over_estimate == "measured" for g in groups
+    )
+
+
+def _alone(scenario: Scenario) -> bool:
+    """Every flow arrives by itself, and the papers' equation holds: the plain recursion."""
+    distinct = len({m.start for m in scenario.members})
+    return distinct == len(scenario.members) and _law(scenario) == "paper"
+
+
+def _crowd(scenario: Scenario) -> str | None:
+    """Why the over-estimates of so many arrivals are not worked out; None if they are."""
+    arrivals = len({m.start for m in scenario.members})
+    if arrivals <= MAX_ORDER or _alone(scenario):
+        return None
+    return (
+        f"at most {MAX_ORDER} moments of arrival, unless each flow has its own and none is Linux's"
+    )
 
 
 def _law(scenario: Scenario) -> str:

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium import _arrivals_many, secular
 from vegasmodel.equilibrium.bands import edges
 
 Floats = NDArray[np.float64]
+MANY = 4000  # flows from which on the far ones act together
+RANGE = 1e-12  # of thresholds for which they may
 
 
 class Arrivals(NamedTuple):
@@ -68,6 +70,9 @@ def arrive(
         *(np.atleast_1d(a) for a in (lower, upper, d, given)), c[..., None]
     )
     shape, n = lower.shape[:-1], lower.shape[-1]
+    plain = x is None and not shape and variant == "paper" and np.array_equal(lower, upper)
+    if plain and n > MANY and lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf:
+        return _arrive_many(lower, float(c), None if rtt is None else d)
     x_all, delays = np.array(given), np.empty(lower.shape)
     if lower.size * n > 100_000:
         secular.compile_kernel()
@@ -85,6 +90,14 @@ def arrive(
         status, delays[..., i] = np.maximum(status, state.status), delay
         windows = rates * (d[..., now] + delay[..., None])
     return Arrivals(x_all, delays, rates, None if rtt is None else windows, status[()])
+
+
+def _arrive_many(alpha: Floats, c: float, rtt: Floats | None) -> Arrivals:
+    found = _arrivals_many.delays(alpha, c)
+    x = np.concatenate([np.zeros(1), found[:-1]])
+    state = secular.solve(alpha, x, c)
+    windows = None if rtt is None else state.rates * (rtt + state.delay)
+    return Arrivals(x, found, state.rates, windows, state.status)
 
 
 def _join(
