@@ -13,7 +13,7 @@ import numpy as np
 
 from vegasmodel.fluid.rounds_laws import NEVER, expire, window
 from vegasmodel.fluid.rounds_losses import waited
-from vegasmodel.fluid.rounds_queue import advance, share, waiting
+from vegasmodel.fluid.rounds_queue import advance, burst, share, waiting
 from vegasmodel.fluid.rounds_sender import plan
 from vegasmodel.fluid.rounds_state import (
     CONNECTED,
@@ -25,7 +25,7 @@ from vegasmodel.fluid.rounds_state import (
     Records,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import arm, greet, watch
+from vegasmodel.fluid.rounds_timer import CONNECT, arm, greet, watch
 from vegasmodel.fluid.rounds_travel import (
     arrive_at_once,
     arrive_evenly,
@@ -213,7 +213,7 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
     if f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.again < 0.0:
         now = f.time = max(now, link.now)  # it slept: nothing came until now
     f.asleep = 0
-    if f.event == START:
+    if f.event == START and not f.here:
         _count(net, f, 1)
     if f.event == DATA:
         before = f.lost
@@ -228,7 +228,13 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
             f.time, f.asleep = NEVER, 0
             schedule(net, f.hop, NEVER)
             return True
+    elif f.event == START and f.syn > 0.0 and burst(link, 1.0, 0) < 1.0:
+        f.time = now + CONNECT * f.backoff  # its SYN is lost
+        f.backoff *= 2.0
+        schedule(net, f.hop, f.time)
+        return True
     elif f.event == START and f.syn > 0.0:
+        f.backoff = 1.0
         f.time = now + _handshake(net, f)
         f.event = CONNECTED
         schedule(net, f.hop, f.time)

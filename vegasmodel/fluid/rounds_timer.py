@@ -23,6 +23,7 @@ from vegasmodel.fluid.rounds_state import (
 TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
 LEAST, MOST = 0.2, 64.0  # seconds: two ticks, and Linux's least variance; ns-2's longest timeout
 PAUSE = 0.008  # seconds; TCP_TIMEOUT_MIN_US, two ticks of Debian's kernel
+CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
 
 @jit
