@@ -4,10 +4,11 @@
 
     sender --- one link a flow, its delay here ---> router --- rate and buffer here ---> receiver
 
-Data meets a token bucket of one packet over a FIFO of ``buffer`` packets.  A token bucket lets a
-packet go when a link would begin to send it, so the service time is part of the delay, and an
-empty network answers after exactly ``rtt``.  ACKs are delayed on their way back, away from the
-bottleneck: by netem, or by a process (``wire.py``) where the kernel has no netem.
+Data meet a link of netem: packets leave one after another, ``buffer`` wait and one is in service.
+ACKs are delayed on their way back, away from the bottleneck, so that a lone data packet takes
+``rtt``.  Where the kernel has no netem, a process delays the ACKs (``wire.py``), and the link is a
+token bucket of one packet over a FIFO of ``buffer`` packets: it lets a packet go when a link would
+begin to send it, so the service time is part of the delay.
 
 Everything lives in three namespaces; the machine's own interfaces, routes and settings stay as
 they are, but for the parameters of ``tcp_vegas``, which are put back.  No shell sees a string.
@@ -102,8 +103,8 @@ class Network:
             for key, value in SETTINGS.items():
                 if Path("/proc/sys", key).exists():
                     self.inside(name, "tee", f"/proc/sys/{key}", text=value)
-        self._bottleneck()
         self.netem = job["delay"] != "user" and self._has_netem()
+        self._bottleneck()
         if not self.netem:
             self._wire()
         for i, flow in enumerate(job["flows"]):
@@ -157,11 +158,14 @@ class Network:
         self._up(self.router, "out", "10.88.0.1/24")
         self._up(self.receiver, "in", "10.88.0.2/24")
         rate = round(job["rate"])
-        burst = largest + max(largest // 10, round(rate * SPARE / 8))
         qdisc = ("tc", "-n", self.router, "qdisc", "add", "dev", "out")
-        size = ("rate", f"{rate}bit", "burst", str(burst), "limit", str(10 * largest))
-        run(*qdisc, "root", "handle", "1:", "tbf", *size)
-        run(*qdisc, "parent", "1:1", "handle", "10:", "pfifo", "limit", str(job["buffer"]))
+        if self.netem:
+            run(*qdisc, "root", "netem", "rate", f"{rate}bit", "limit", str(job["buffer"] + 1))
+        else:
+            burst = largest + max(largest // 10, round(rate * SPARE / 8))
+            size = ("rate", f"{rate}bit", "burst", str(burst), "limit", str(10 * largest))
+            run(*qdisc, "root", "handle", "1:", "tbf", *size)
+            run(*qdisc, "parent", "1:1", "handle", "10:", "pfifo", "limit", str(job["buffer"]))
         for i in range(len(job["flows"])):
             if i:
                 where = (f"10.88.0.{i + 2}/24", "dev", "in")
@@ -188,7 +192,9 @@ class Network:
         if self.netem:
             self._knows(self.router, far, f"10.77.{i}.2", f"02:00:00:00:{i:02x}:02")
             self._knows(self.sender, near, f"10.77.{i}.1", f"02:00:00:00:{i:02x}:01")
-            delay = ("delay", f"{flow['rtt'] * 1e6:.0f}us", "limit", "100000")
+            service = 8.0 * flow["packet_size"] / self.job["rate"]
+            rest = max(flow["rtt"] - service, 0.0)
+            delay = ("delay", f"{rest * 1e6:.0f}us", "limit", "100000")
             run("tc", "-n", self.router, "qdisc", "add", "dev", far, "root", "netem", *delay)
         route = [f"10.88.0.{i + 2}", "via", f"10.77.{i}.1", "dev", near]
         if flow["first_window"]:
@@ -278,9 +284,10 @@ def _peer(line: str) -> int:
 def _counted(network: Network) -> dict[str, Any]:
     """Packets that passed the bottleneck, drops and the kernel."""
     text = run("tc", "-n", network.router, "-s", "-j", "qdisc", "show", "dev", "out")
-    fifo = next(entry for entry in json.loads(text) if entry["kind"] == "pfifo")
+    fifo = next(entry for entry in json.loads(text) if entry["kind"] in ("netem", "pfifo"))
     return {
         "kernel": " ".join(os.uname()[::2][:2]),
+        "link": "netem" if network.netem else "tbf",
         "delay": "netem" if network.netem else "user",
         "packets": fifo["packets"],
         "drops": fifo["drops"],

@@ -41,7 +41,9 @@ def mean(scenario: Scenario, results: Path) -> tuple[Prediction, str]:
     rates = np.array([run.throughput for run in runs])
     if len(runs) > 1:
         figures["throughput_se"] = rates.std(axis=0, ddof=1) / math.sqrt(len(runs))
-    kernels = {f"{one['kernel']}, delays by {one['delay']}" for one in counted}
+    kernels = {
+        f"{one['kernel']}, link by {one['link']}, delays by {one['delay']}" for one in counted
+    }
     made = f"{'; '.join(sorted(kernels))}; {debian.PACKAGE} {debian.VERSION} by scripts/kernel"
     return Prediction("linux", scenario, **figures), made
 
@@ -76,6 +78,11 @@ def show() -> None:
         )
     errors = np.abs([row[5] for row in rows])
     print(f"mean |ln ratio error| {errors.mean():.3f}, largest {errors.max():.3f}")
+    one = np.array([abs(row[4] - row[2]) for row in rows if row[3] == 0.0])
+    print(
+        f"error of the share in {one.size} runs with known starts: mean {one.mean():.3f}, "
+        f"median {np.median(one):.4f}, largest {one.max():.3f}"
+    )
 
 
 def main() -> int:
