@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from paper_checks import web
 from paper_checks.checks import Found, Record
 from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs
 from vegasmodel.metrics import jain
@@ -71,8 +72,8 @@ class _Lacking:
 def answer(scenario: Scenario, model: str) -> Prediction:
     """``predict``, once for each scenario and model.
 
-    The fluid model takes seconds for a run of many flows: it runs one seed of them, and is not
-    asked at all where short flows come and go (about 20 scenarios of ``podlesny``).
+    The fluid model takes seconds for a run of many flows: it runs one seed of them, and where
+    short flows come and go its stored answers are read (``web``).
     """
     key = scenario.fingerprint(), model
     if key not in _known:
@@ -82,7 +83,8 @@ def answer(scenario: Scenario, model: str) -> Prediction:
 
 def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
     """Let the fluid model answer all of them, in processes side by side."""
-    todo = {s.fingerprint(): s for s in scenarios if (s.fingerprint(), "fluid") not in _known}
+    new = (s for s in scenarios if (s.fingerprint(), "fluid") not in _known)
+    todo = {s.fingerprint(): s for s in new if not web.is_web(s)}
     slow = list(todo.values())
     if len(slow) <= FEW:
         return
@@ -105,8 +107,8 @@ def _fluid_alone(scenario: Scenario) -> Prediction:
 
 
 def _predict(scenario: Scenario, model: str) -> Prediction:
-    if model == "fluid" and any(flow.arrivals != "once" for flow in scenario.flows):
-        return Prediction.not_applicable(model, scenario, "not asked here: it takes too long")
+    if model == "fluid" and web.is_web(scenario):
+        return web.stored(scenario)
     if model == "fluid" and len(scenario.members) > MANY:
         run = dataclasses.replace(scenario.run, runs=1)
         return predict(dataclasses.replace(scenario, run=run), model)

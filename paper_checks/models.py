@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper_checks import PAPERS, records
-from paper_checks.answers import answer, by_group, prime
+from paper_checks import PAPERS, records, web
+from paper_checks.answers import MANY, answer, by_group, prime
 from paper_checks.checks import judge
 from paper_checks.runs import NoRun, Runs
 from vegasmodel.disciplines import DropTail
@@ -25,7 +25,7 @@ from vegasmodel.metrics import nrmse
 from vegasmodel.predictor import MODELS
 from vegasmodel.scenario import LAWS, Run, Scenario
 
-__all__ = ["Row", "asked", "error", "families", "family", "markdown", "rows"]
+__all__ = ["Row", "asked", "error", "families", "family", "markdown", "remarks", "rows"]
 
 
 @dataclass(frozen=True)
@@ -169,5 +169,14 @@ def markdown(found: Iterable[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def remarks() -> str:
+    """How the fluid model was asked."""
+    version = "" if web.current() else ", made by an earlier version of it"
+    return (
+        f"With more than {MANY} flows the fluid model runs one seed.  On Web traffic it gives its "
+        f"stored answers (python -m paper_checks.web){version}.\n"
+    )
+
+
 if __name__ == "__main__":
-    sys.stdout.write(markdown(rows(Runs())))
+    sys.stdout.write(markdown(rows(Runs())) + "\n" + remarks())

@@ -158,7 +158,11 @@ def render(papers: Sequence[Paper]) -> str:
     template = environment.get_template("report.html")
     total = {v: sum(paper.counts[v] for paper in papers) for v in VERDICTS}
     return template.render(
-        papers=papers, verdicts=VERDICTS, total=total, version=vegasmodel.__version__
+        papers=papers,
+        verdicts=VERDICTS,
+        total=total,
+        version=vegasmodel.__version__,
+        remarks=models.remarks(),
     )
 
 

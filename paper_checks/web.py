@@ -1,0 +1,116 @@
+"""The fluid model on Web traffic, answered once: ``python -m paper_checks.web [--check]``.
+
+Short flows that come and go take the fluid model seconds a scenario, minutes for all of
+``podlesny``'s.  So its answers are stored (``web.json``), with a mark of the sources that gave
+them.  After a change of the fluid model they are still shown, and said to be an earlier version's,
+until this command makes them again.  ``--check`` exits with 1 if they are of an earlier version.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import multiprocessing
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vegasmodel import fluid
+from vegasmodel.files import whole
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.predictor import predict
+from vegasmodel.scenario import Scenario
+
+__all__ = ["FILE", "current", "is_web", "store", "stored"]
+
+FILE = Path(__file__).with_name("web.json")
+FIGURES = ("throughput", "loss_rate", "utilization_links", "queue_mean")
+OLDER = "stored answer of an earlier version of the model: python -m paper_checks.web"
+ABSENT = "Web traffic takes minutes, and no answer is stored: python -m paper_checks.web"
+
+
+def is_web(scenario: Scenario) -> bool:
+    """Whether short flows come and go."""
+    return any(flow.arrivals != "once" for flow in scenario.flows)
+
+
+def version() -> str:
+    """A mark of the fluid model's sources."""
+    mark = hashlib.sha256()
+    for path in sorted(Path(fluid.__file__).parent.glob("*.py")):
+        mark.update(path.read_bytes())
+    return mark.hexdigest()[:16]
+
+
+@cache
+def _file() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def current() -> bool:
+    """Whether the stored answers are those of the fluid model as it is."""
+    return bool(_file()["version"] == version())
+
+
+def stored(scenario: Scenario) -> Prediction:
+    """The fluid model's stored answer; not applicable, with the reason, where there is none."""
+    entry = _file()["answers"].get(scenario.fingerprint())
+    if entry is None:
+        return Prediction.not_applicable("fluid", scenario, ABSENT)
+    figures: dict[str, Any] = {key: np.array(entry[key], dtype=np.float64) for key in FIGURES}
+    assumptions = tuple(Assumption(name, holds) for name, holds in entry["assumptions"])
+    reason = None if current() else OLDER
+    return Prediction("fluid", scenario, reason=reason, assumptions=assumptions, **figures)
+
+
+def _answer(scenario: Scenario) -> dict[str, Any]:
+    """One seed: these are runs of many flows."""
+    run = dataclasses.replace(scenario.run, runs=1)
+    found = predict(dataclasses.replace(scenario, run=run), "fluid")
+    figures: dict[str, Any] = {key: _digits(getattr(found, key)) for key in FIGURES}
+    held = [(a.name, a.holds) for a in found.assumptions]
+    return {"name": scenario.name, "assumptions": held} | figures
+
+
+def _digits(values: Any) -> list[float]:
+    return [float(f"{v:.6g}") for v in np.asarray(values)]
+
+
+def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
+    """Answer all, in processes side by side, and write the file."""
+    mark = version()
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
+        found = list(pool.map(_answer, scenarios))
+    entries = sorted(zip((s.fingerprint() for s in scenarios), found, strict=True))
+    lines = ",\n".join(f'"{key}": {json.dumps(entry)}' for key, entry in entries)
+    with whole(FILE) as part:
+        part.write_text(f'{{"version": "{mark}", "answers": {{\n{lines}\n}}}}\n', encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns the exit status."""
+    from paper_checks.models import asked
+    from paper_checks.runs import Runs
+
+    parser = argparse.ArgumentParser(prog="python -m paper_checks.web", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say whether they are current")
+    if parser.parse_args(arguments).check:
+        sys.stdout.write("current\n" if current() else "of an earlier version\n")
+        return int(not current())
+    web = [scenario for scenario in asked("podlesny", Runs()) if is_web(scenario)]
+    store(web)
+    sys.stdout.write(f"{len(web)} answers in {FILE.name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
