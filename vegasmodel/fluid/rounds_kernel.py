@@ -43,6 +43,14 @@ MANY = 256.0  # stretches in a burst, at most
 
 
 @jit
+def _foresee(links: Records, k: int, time: float) -> None:
+    """A burst takes the queue's clock to ``time`` ahead of other events, and its partner's too."""
+    links[k].foreseen = time
+    if links[k].partner >= 0:
+        links[links[k].partner].foreseen = time
+
+
+@jit
 def finish(net: Net, f: Record) -> bool:
     """The flow's stretch is over: its packets are in its first queue, or lost.  False: failed."""
     h = net.hops[f.hop]
@@ -69,12 +77,10 @@ def finish(net: Net, f: Record) -> bool:
     at = now + (f.gap if f.again >= 0.0 else 0.0)
     while left > 0.0 and fine:  # one by one over the access link
         packets = min(left, some)
+        _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
         fine = arrive_at_once(net, e, at, first, packets, 0.0, rtt, rtt, 0, at)
         left, first, at = left - packets, first + packets, at + packets * f.gap
-    link.early = max(link.now - now, 0.0)
-    if link.partner >= 0:  # the two classes have one clock
-        net.links[link.partner].early = link.early
     return fine
 
 

@@ -231,7 +231,7 @@ LINK = np.dtype(
         ("share", "f8"),  # of the capacity, when both classes are backlogged
         ("shift", "f8"),  # how far the queue's clock is behind the simulation's
         ("late", "f8"),  # the furthest that an arrival was behind the clock: 0
-        ("early", "f8"),  # how far the last burst's end was ahead of its event
+        ("foreseen", "f8"),  # when the last packet comes of a burst that its event took as a whole
         ("sampled", "i8"),  # instants already kept
         ("warm", "i8"),  # warm-up is over
         ("now", "f8"),

@@ -133,7 +133,7 @@ def _onward(
 @jit
 def _tardy(link: Record, time: float) -> None:
     """How far in the queue's past something happens, but for a burst still on an access link."""
-    link.late = max(link.late, link.now - time - link.early)
+    link.late = max(link.late, link.now - max(time, link.foreseen))
 
 
 @jit
