@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vegasmodel.fluid.windows import Flows, jit
+from vegasmodel.fluid.windows import Flows, jit, making
 from vegasmodel.machine_code import forget_stale
 from vegasmodel.metrics import Floats
 
@@ -136,7 +136,7 @@ def queue_step(
     return middle, edge, 0.0
 
 
-@jit
+@making
 def drop(
     p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
     came: Floats, lost: Floats,
@@ -297,7 +297,7 @@ def occur(p: Flows, y: Senders, first: Floats, t: float, cuts: np.ndarray) -> fl
     return due
 
 
-@jit
+@making
 def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
     """Space for more steps: what nobody asks for any more is forgotten, else the past grows."""
     n = y.window.size
@@ -342,7 +342,7 @@ def note(
     return k
 
 
-@jit
+@making
 def march(
     p: Flows, y: Senders, past: Past, last: int, first: Floats, c: float, s_max: float,
     loss: float, losers: int, end: float, whole: float, out: Totals, grid: Floats, record: Floats,

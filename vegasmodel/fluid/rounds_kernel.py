@@ -45,9 +45,10 @@ MANY = 256.0  # stretches in a burst, at most
 @jit
 def _foresee(links: Records, k: int, time: float) -> None:
     """A burst takes the queue's clock to ``time`` ahead of other events, and its partner's too."""
-    links[k].foreseen = time
-    if links[k].partner >= 0:
-        links[links[k].partner].foreseen = time
+    link = links[k]
+    link.foreseen = max(link.foreseen, time)
+    if link.partner >= 0:
+        links[link.partner].foreseen = link.foreseen
 
 
 @jit

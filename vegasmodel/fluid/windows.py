@@ -44,12 +44,19 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 forget_stale(__file__)
 
 
+def making(function: _Function) -> _Function:
+    """Compile when first called, and keep the result on disk; threads run side by side."""
+    options = {"cache": True, "error_model": "numpy", "nogil": True}
+    return cast("_Function", numba.njit(**options)(function))
+
+
 def jit(function: _Function) -> _Function:
-    """Compile when first called, and keep the result on disk.
+    """The same for what makes no arrays: references to those of the caller are not counted.
 
     All is inlined: ``Flows`` and ``State`` are handed on as 147 words, which took half of the time.
     """
-    options = {"cache": True, "error_model": "numpy", "forceinline": True}
+    options = {"cache": True, "error_model": "numpy", "nogil": True}
+    options |= {"_nrt": False, "forceinline": True}
     return cast("_Function", numba.njit(**options)(function))
 
 
@@ -93,8 +100,8 @@ def threshold(e: float, rtt: float, over: float, s: float, linux: bool) -> tuple
     gap = s - over
     if gap <= 0.0 or e == np.inf:
         return np.inf, 0.0
-    base = rtt + over
-    return e * (base if linux else rtt + s) / gap, -e * base / (gap * gap)
+    base, part = rtt + over, e / gap
+    return part * (base if linux else rtt + s), -part * base / gap
 
 
 @jit
@@ -110,8 +117,9 @@ def ahead(
     if y.clock[0] < y.held[i]:
         return W, 0.0, 0.0, REST
     rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
-    pace = 0.5 * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
-    bend = -0.5 * h / ((rtt + s1) * (rtt + s1))  # dg/ds1
+    per_s, per_s1 = 1.0 / (rtt + s), 1.0 / (rtt + s1)
+    pace = 0.5 * (per_s + per_s1)
+    bend = -0.5 * h * per_s1 * per_s1  # dg/ds1
     if slow:
         up = W * np.exp(p.surge[i] * h * pace)
         by_s, by_h = up * p.surge[i] * bend, up * p.surge[i] * pace
@@ -127,7 +135,9 @@ def ahead(
         if up < min(low, cap):
             return up, by_s, by_h, UP
         return (low, low_by_s, 0.0, BOTH if one else LOW) if low <= cap else (cap, 0.0, 0.0, REST)
-    high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.linux[i])
+    high, high_by_s = low, low_by_s
+    if slow or not one:
+        high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.linux[i])
     if high >= W or floor >= W:
         return W, 0.0, 0.0, BOTH if one and cap > W > floor else REST
     down = W - h * pace
@@ -171,23 +181,24 @@ def excess(
     for i in range(on.size):
         if on[i]:
             W, ds, dh, _ = ahead(p, i, y, s, s1, h)
-            rtt = p.rtt[i] + s1
-            total += W / rtt
-            by_s += ds / rtt - W / (rtt * rtt)
-            by_h += dh / rtt
+            per = 1.0 / (p.rtt[i] + s1)
+            rate = W * per
+            total += rate
+            by_s += (ds - rate) * per
+            by_h += dh * per
     return total, by_s, by_h
 
 
 @jit
 def delay_after(
-    p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
+    p: Flows, y: State, on: np.ndarray, guess: float, h: float, c: float, s_max: float
 ) -> float:
     """Queueing delay at the end of a step of length h; anything above ``s_max`` means overflow.
 
-    Newton's method, kept in a bracket: the excess falls in s1, with kinks.  About a kink Newton
-    would go to and fro; the chord of the bracket ends that.
+    Newton's method from ``guess``, kept in a bracket: the excess falls in s1, with kinks.  About a
+    kink Newton would go to and fro; the chord of the bracket ends that.
     """
-    low, high, guess = -1.0, np.inf, s  # low < 0: not known to have a queue
+    s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
     f_low, f_high, chords = 0.0, 0.0, 0
     for _ in range(100):
         f, slope, _ = excess(p, y, on, s, guess, h, c)
@@ -233,3 +244,32 @@ def time_to(
             new = 0.5 * (low + high)
         guess = new
     return guess
+
+
+@jit
+def foretold(s: float, trend: tuple[float, float], h: float) -> float:
+    """The delay after h if its first two derivatives stay: where to look for it first."""
+    slope, bend = trend
+    return max(s + h * (slope + 0.5 * h * bend), 0.0)
+
+
+@jit
+def attempt(
+    p: Flows, y: State, on: np.ndarray, h: float, trend: tuple[float, float], c: float,
+    s_max: float, new: Floats, moves: np.ndarray,
+) -> tuple[float, float]:  # fmt: skip
+    """One step of at most h, cut where the buffer is full: its length and the new delay.
+
+    ``trend``: about the first two derivatives of the delay.  ``new`` receives the windows,
+    ``moves`` their motions and at the end whether a queue stands.
+    """
+    s = y.clock[1]
+    s1 = delay_after(p, y, on, foretold(s, trend, h), h, c, s_max)
+    if s1 > s_max:
+        s1, h = s_max, time_to(p, y, on, s, h, c, s_max)
+    for i in range(on.size):
+        new[i], moves[i] = 0.0, REST
+        if on[i]:
+            new[i], _, _, moves[i] = ahead(p, i, y, s, s1, h)
+    moves[on.size] = UP if s1 > 0.0 else REST
+    return h, s1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from vegasmodel.fluid.windows import (
@@ -16,11 +15,12 @@ from vegasmodel.fluid.windows import (
     UP,
     Flows,
     State,
-    ahead,
+    attempt,
     delay_after,
     excess,
+    foretold,
     jit,
-    time_to,
+    making,
     violation,
 )
 from vegasmodel.metrics import Floats
@@ -45,7 +45,18 @@ class Tally(NamedTuple):
     queue: Floats  # [2] integrals of c s dt and of dt
 
 
-@jit
+class Desk(NamedTuple):
+    """Where a march works; arrays [flow], ``moves`` and ``last`` with the queue's at the end."""
+
+    on: np.ndarray  # bool: active
+    new: Floats  # windows at the end of the step
+    moves: np.ndarray  # how they move in it,
+    last: np.ndarray  # ... and moved in the last one
+    mark: State  # after the last overflow,
+    before: Tally  # ... and the integrals then
+
+
+@making
 def nothing(n: int) -> Tally:
     """Integrals at zero, for n flows."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
@@ -116,27 +127,6 @@ def tally_step(
 
 
 @jit
-def attempt(
-    p: Flows, y: State, on: np.ndarray, h: float, c: float, s_max: float, new: Floats,
-    moves: np.ndarray,
-) -> tuple[float, float]:  # fmt: skip
-    """One step of at most h, cut where the buffer is full: its length and the new delay.
-
-    ``new`` receives the windows, ``moves`` their motions and at the end whether a queue stands.
-    """
-    s = y.clock[1]
-    s1 = delay_after(p, y, on, s, h, c, s_max)
-    if s1 > s_max:
-        s1, h = s_max, time_to(p, y, on, s, h, c, s_max)
-    for i in range(on.size):
-        new[i], moves[i] = 0.0, REST
-        if on[i]:
-            new[i], _, _, moves[i] = ahead(p, i, y, s, s1, h)
-    moves[on.size] = UP if s1 > 0.0 else REST
-    return h, s1
-
-
-@jit
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
@@ -160,8 +150,8 @@ def changed(
 
 @jit
 def time_to_change(
-    p: Flows, y: State, on: np.ndarray, h: float, f_high: float, c: float, s_max: float,
-    last: np.ndarray,
+    p: Flows, y: State, on: np.ndarray, h: float, f_high: float,
+    trend: tuple[float, float], c: float, s_max: float, last: np.ndarray,
 ) -> float:  # fmt: skip
     """The part of h after which a motion changes: a root of ``changed`` from below.
 
@@ -183,7 +173,8 @@ def time_to_change(
             middle = 0.5 * (low + high)
         if not low < middle < high:
             break
-        s1 = delay_after(p, y, on, y.clock[1], middle, c, s_max)
+        guess = foretold(y.clock[1], trend, middle)
+        s1 = delay_after(p, y, on, guess, middle, c, s_max)
         f = changed(p, y, on, middle, min(s1, s_max), c, last)
         if f > 0.0:
             high, f_high = middle, f
@@ -235,22 +226,25 @@ def skip_cycles(y: State, out: Tally, mark: State, before: Tally, until: float) 
     ``mark`` and ``before`` hold the state and the integrals after the last overflow, and are
     brought up to date.
     """
-    period = y.clock[0] - mark.clock[0]
-    same = np.all(np.abs(y.window - mark.window) <= REPEATS * y.window) and np.all(
-        y.over == mark.over
-    )
-    if same and not np.any(y.slow):
-        cycles = max(0.0, np.floor((until - y.clock[0]) / period))
-        y.clock[0] += cycles * period
-        y.held[:] += cycles * period
-        out.delivered[:] += cycles * (out.delivered - before.delivered)
-        out.window[:] += cycles * (out.window - before.window)
-        out.active[:] += cycles * (out.active - before.active)
-        out.losses[:] += np.int64(cycles) * (out.losses - before.losses)
-        out.queue[:] += cycles * (out.queue - before.queue)
-    mark.window[:], mark.over[:], mark.clock[:] = y.window, y.over, y.clock
-    before.delivered[:], before.window[:], before.active[:] = out.delivered, out.window, out.active
-    before.losses[:], before.queue[:] = out.losses, out.queue
+    period, same = y.clock[0] - mark.clock[0], True
+    for i in range(y.window.size):
+        near = abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
+        same = same and near and y.over[i] == mark.over[i] and not y.slow[i]
+    cycles = max(0.0, np.floor((until - y.clock[0]) / period)) if same else 0.0
+    y.clock[0] += cycles * period
+    mark.clock[0] = y.clock[0]
+    for i in range(y.window.size):
+        y.held[i] += cycles * period
+        out.delivered[i] += cycles * (out.delivered[i] - before.delivered[i])
+        out.window[i] += cycles * (out.window[i] - before.window[i])
+        out.active[i] += cycles * (out.active[i] - before.active[i])
+        out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
+        mark.window[i], mark.over[i] = y.window[i], y.over[i]
+        before.delivered[i], before.window[i] = out.delivered[i], out.window[i]
+        before.active[i], before.losses[i] = out.active[i], out.losses[i]
+    for i in range(2):
+        out.queue[i] += cycles * (out.queue[i] - before.queue[i])
+        before.queue[i] = out.queue[i]
 
 
 @jit
@@ -268,7 +262,7 @@ def horizon(
     return fraction * shortest, until
 
 
-@jit
+@making
 def march(
     p: Flows, y: State, first: Floats, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
@@ -279,38 +273,54 @@ def march(
     they repeat: integrals stay right, but nothing is recorded meanwhile.  ``record[k]``
     receives the windows and the delay at ``grid[k]``, linear within a step.
     """
-    n = y.window.size
-    on, new = y.window > 0.0, np.empty(n)
+    n, k = y.window.size, np.searchsorted(grid, y.clock[0])
     moves, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    k = np.searchsorted(grid, y.clock[0])
+    mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
+    desk = Desk(y.window > 0.0, np.empty(n), moves, last, mark, nothing(n))
+    return _march(
+        p, y, first, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, k, desk
+    )
+
+
+@jit
+def _march(
+    p: Flows, y: State, first: Floats, c: float, s_max: float, losers: int, end: float,
+    fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
+    k: int, desk: Desk,
+) -> int:  # fmt: skip
+    """``march`` from the ``k``-th grid time on."""
+    on, new, moves, last, mark, before = desk
     due = admit(p, y, on, first)
     settle(p, y, on, c)
-    mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-    before = nothing(n)
     stalls = 0  # short steps in a row that brought another event at once
     jumped = True  # then a short step shows how all moves on
+    trend, mean, length = (0.0, 0.0), 0.0, 0.0  # of the last step: the delay's slope and its length
     while y.clock[0] < end:
         t = y.clock[0]
         whole, until = horizon(p, y, on, fraction, min(due, end))
         left = until - t
         wanted = min(FINE * whole if jumped else whole, left)
-        h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
+        h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
         over = -1.0 if jumped or stalls > PATIENCE else changed(p, y, on, h, s1, c, last)
         if over > 0.0:
-            wanted = time_to_change(p, y, on, h, over, c, s_max, last)
+            wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
             stalls = stalls + 1 if wanted <= SHORT * whole else 0
             # at an event itself: a short step, whatever it brings
             wanted = wanted if wanted > FINE * whole else min(FINE * whole, left)
-            h, s1 = attempt(p, y, on, wanted, c, s_max, new, moves)
+            h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
         elif not jumped:
             stalls = 0
+        before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
+        bend = 2.0 * (mean - before_mean) / (h + length) if h > SHORT * whole else 0.0
+        trend, length = (mean + 0.5 * bend * h, bend), h
         jumped = False
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
         k = note(y, new, s1, h, later, k, grid, record)
         tally_step(p, y, on, new, s1, h, c, out)
         accept(p, y, on, new, moves, s1, later)
-        last[:] = moves
+        for i in range(last.size):
+            last[i] = moves[i]
         if full:
             if not lose(p, y, on, moves, losers, out.losses):
                 return STUCK
@@ -332,7 +342,7 @@ def march(
     return DONE
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)  # type: ignore[untyped-decorator]  # Numba
+@making
 def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
     fraction: float, begin: int, end: int, wide: Floats, narrow: Floats,
