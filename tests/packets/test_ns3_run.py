@@ -47,6 +47,16 @@ def test_a_full_buffer_holds_what_the_scenario_says_and_drops_the_rest() -> None
     assert 0 < dropped.size <= out.flows.value[1, 0, 1]  # each was sent again
 
 
+def test_a_lost_packet_is_sent_again_once() -> None:
+    """With a timeout after each fast retransmission the whole window would follow."""
+    link = '[[link]]\ncapacity = "250 pkt/s"\nbuffer = "62 pkt"\n'
+    run = '[run]\nduration = "40 s"\nwarmup = "10 s"\n'
+    out = ns3.run_trace(vm.Scenario.from_toml(link + NEWRENO + run), 0.1)
+    late = out.samples.time > 5  # slow start's burst is over
+    assert out.samples.window[late].min() > 0.4 * out.samples.window[late].max()
+    assert out.flows.value[1, 0, 1] == out.drops.packet.size
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     text = LINK + VEGAS + NEWRENO + RUN + 'start_jitter = "1 s"\nruns = 2\n'
     a, b = (ns3.run(vm.Scenario.from_toml(text), rtts=False) for _ in range(2))

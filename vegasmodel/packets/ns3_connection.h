@@ -73,6 +73,9 @@ class Connection
         socket->SetAttribute("DelAckCount", UintegerValue(m_plan.every));
         socket->SetAttribute("Timestamp", BooleanValue(false)); // they count in milliseconds
         socket->SetAttribute("UseEcn", EnumValue(m_plan.ecn ? TcpSocketState::On : TcpSocketState::Off));
+        // A timeout is the mean RTT and at least 200 ms, as in Linux.  ns-3 does not start the timer
+        // anew when it retransmits: without a margin every fast retransmission runs into a timeout.
+        socket->SetAttribute("ClockGranularity", TimeValue(MilliSeconds(200)));
         socket->SetMinRto(MilliSeconds(200));
         socket->SetRecoveryAlgorithm(CreateObject<TcpClassicRecovery>());
         return socket;
