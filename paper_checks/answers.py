@@ -197,6 +197,10 @@ class Answers(Runs):
         )
         return cast("Groups", lacking)
 
+    def exact(self, scenario: Scenario) -> Groups:
+        """The same: a model knows no simulator."""
+        return self.groups(scenario)
+
     def _predicted(self, scenario: Scenario) -> tuple[Prediction, Floats]:
         found = self.predicts(scenario)
         if found is None or found.throughput is None:
