@@ -26,8 +26,12 @@ def test_every_case_is_stored_and_fits_its_link() -> None:
     for engine, scenario in isolation.cases():
         found = isolation.stored(engine, scenario)
         counts = np.array([flow.count for flow in scenario.flows])
-        load = (found.throughput @ counts) / scenario.links[0].capacity
-        assert np.all((load > 0.85) & (load < 1.005))
+        link, span = scenario.links[0], scenario.run.duration - scenario.run.warmup
+        load = (found.throughput @ counts) / link.capacity
+        # what stands behind a loss at the end of warm-up is acknowledged after it
+        longest = max(member.rtt for member in scenario.members)
+        surplus = (link.buffer / link.capacity + longest) / span
+        assert np.all((load > 0.85) & (load < 1 + surplus))
         assert found.throughput.shape == (scenario.run.runs, len(scenario.flows))
 
 

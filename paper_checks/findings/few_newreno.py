@@ -114,4 +114,4 @@ With as many flows back, as in the paper's experiments, the queue gives {two_way
 
 At 0.1, one way, over five seeds: {listed}.  ns-3 rounds Vegas's backlog up, so its alpha = 2 is the
 papers' 1.
-So RD isolates the classes as promised, also with few NewReno flows (`docs/ns3.md`)."""
+So RD isolates the classes to a tenth, also with few NewReno flows (`docs/ns3.md`)."""
