@@ -131,6 +131,7 @@ def sizes() -> None:
         costs.append(cpu(lambda s=scenario: continuous.run(s), 3))
         row(f"5,000 round trips at {megabits:>7,} Mbit/s, CPU s", f"{costs[-1]:.4f}")
     row("  largest over smallest", f"{max(costs) / min(costs):.2f}", "bar 2")
+    row("  largest over that at 1 Mbit/s", f"{max(costs) / costs[0]:.2f}", "growth with capacity")
 
 
 def ns2(rate: float, n: int) -> None:
