@@ -92,7 +92,7 @@ def run(
     """Simulate them all; ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
 
     ``engine`` is "threads" or "jax".  ``chunk`` scenarios share a loop of the latter (default: all
-    of them on a GPU, as many as fit the cache on a CPU).  Raises ``ValueError`` for misuse; a
+    of them on a GPU, 64 on a CPU).  Raises ``ValueError`` for misuse; a
     scenario that fails is flagged in ``ok`` and leaves the others alone.
     """
     if losers not in LOSERS:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TIGHT = 1e-14  # relative tolerance of the equation of a step
 ITERATIONS = 6
-CHUNK = 512  # scenarios that share a loop on a CPU: what fits its cache
+CHUNK = 64  # scenarios that share a loop on a CPU, and wait for the one with the most passes
 
 Array = Any
 
