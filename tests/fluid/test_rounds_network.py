@@ -95,6 +95,22 @@ def test_packets_are_conserved_at_every_queue(scenario: Scenario, parts: int) ->
     assert (flows["lost"] * sizes).sum() + acks == pytest.approx(lost, rel=1e-9)
 
 
+def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> None:
+    """Behind a RED queue of 100 pkt/s round trips outgrow the timeout."""
+    slow = Link(100.0, "slow", queue=Red(5.0, 15.0, ecn=True))
+    links = (Link(900.0, "fast", queue=RateDelay()), slow)
+    both, back = ("fast", "slow"), "reverse"
+    flows = (
+        Flow("newreno", 0.18, variant="ns2", path=both, direction=back, packet_size=1500.0),
+        Flow("reno", 0.3, variant="ns2", start=1.5, path=("fast",), direction=back),
+        Flow("vegas", 0.19, variant="ns2", path=both, direction=back, service="rate"),
+        Flow("vegas", 0.2, name="v", variant="linux", path=both[::-1], service="rate"),
+    )
+    out = run(Scenario(links, flows, run=Run(15.0, 5.0)), parts=4)
+    assert out.flows["timeouts"].sum() > 0
+    assert np.all(out.routes.links["late"] <= 1e-9)
+
+
 def lone() -> Scenario:
     group = Flow("reno", 0.1, variant="ns2", path=("a",))
     other = Flow("vegas", 0.1, name="v", variant="ns2", path=("a",))

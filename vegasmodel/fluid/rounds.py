@@ -26,6 +26,7 @@ FINE, COARSE = 256, 64  # events per flow and round trip, at most about
 MECHANISMS = {"rounding": ROUNDING, "rounds": ROUNDS, "ticks": TICKS}
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
+_PARCELS = 2**22  # of all flows, where there is a choice
 NEVER = 1e300  # rounds_laws.NEVER; compiled code is not loaded for the door
 
 
@@ -130,8 +131,9 @@ def run(
         raise ValueError("synchronised: losses are shared at one queue, not at several")
     flows["longest"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-    # a parcel has a packet or more, but for silences between them
-    most = min(16 * parts + 8192, _RING)
+    # a parcel has a packet or more, but for silences between them; short stretches make many
+    spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
+    most = min(max(16 * parts + 8192, spare), _RING)
     way.hops["room"] = np.minimum(most, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
     rings = np.zeros(int(way.hops["room"].sum()), PARCEL)

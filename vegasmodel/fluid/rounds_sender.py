@@ -122,7 +122,7 @@ def _alone(f: Record, now: float) -> None:
     """No ACK will come: open the window, or wait for the timer."""
     if f.transit > 0:  # one will: parcels are on their way through other queues
         f.asleep, f.slept, f.event = 1, now, TIMER
-        f.time = max(now, f.deadline) if f.holes > 0 else NEVER
+        f.time = max(now, f.deadline) if _armed(f) else NEVER
         return
     free = np.floor(room(f, now) + 1e-9)
     if fresh(f, free) >= 1.0:
