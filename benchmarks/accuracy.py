@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -165,12 +165,14 @@ def _spread(runs: np.ndarray) -> float:
     return float(np.max(runs.std(axis=0, ddof=1) / np.maximum(mean, 1e-9)))
 
 
-def measure(*, refine: bool, processes: int = 2, seed: int = SEED) -> None:
+def measure(
+    *, refine: bool, processes: int = 2, seed: int = SEED, families: Sequence[str] = tuple(FAMILIES)
+) -> None:
     """Run ns-2 for what is not stored; ``refine``: 20 seeds where 5 spread too far."""
     from vegasmodel.packets import ns2
 
     stored = _load(seed)
-    for family in FAMILIES:
+    for family in families:
         for index in range(CASES):
             scenario, key = case(family, index, seed), f"{family}/{index}"
             known = stored.get(key)
@@ -341,10 +343,17 @@ def main() -> None:
     parser.add_argument(
         "--fresh", type=int, default=SEED, metavar="SEED", help="another seed's cases"
     )
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     if options.measure or options.refine:
-        measure(refine=options.refine, processes=options.processes, seed=options.fresh)
+        for refine in (False, True)[: 1 + options.refine]:
+            measure(
+                refine=refine,
+                processes=options.processes,
+                seed=options.fresh,
+                families=options.families,
+            )
     if options.ablations:
         ablations(options.processes, options.fresh)
     else:
