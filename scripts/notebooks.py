@@ -18,6 +18,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbclient.output_widget import OutputWidget
 from nbconvert import HTMLExporter
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,6 +55,7 @@ def run(path: Path) -> tuple[float, str | None]:
         resources={"metadata": {"path": OUT}},
         extra_arguments=["--log-level=ERROR", "--HistoryManager.enabled=False"],  # share nothing
     )
+    client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = Screen
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, RuntimeError) as error:  # last: a dead kernel
@@ -62,6 +64,17 @@ def run(path: Path) -> tuple[float, str | None]:
     page, _ = HTMLExporter().from_notebook_node(notebook, {"metadata": {"name": path.stem}})
     (OUT / f"{path.stem}.html").write_text(page, encoding="utf-8")
     return time.perf_counter() - began, None
+
+
+class Screen(OutputWidget):
+    """What a widget shows.  The kernel is not told: no notebook here asks.
+
+    nbclient tells it on the socket on which it awaits the cell's reply.  The send takes the
+    wake-up of a reply that is already there, and both wait for ever (nbclient, issue 312).
+    """
+
+    def sync_state(self) -> None:
+        """Send nothing."""
 
 
 def still(notebook: Any) -> None:
