@@ -99,6 +99,41 @@ def test_delay_that_vanishes():
     assert answer(3.0)[0] == pytest.approx(exact, abs=1e-8)
 
 
+@pytest.mark.parametrize("rtol", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_a_trial_state_with_a_negative_delay_is_refused(rtol):
+    # tau = u = exp(-20 t) never vanishes, but a long step's trial states are below 0;
+    # y' = -y(t - u) exp(-u) keeps y = exp(-t)
+    def right(t, y, z):
+        return np.array([-20 * y[0], -z[0, 1] * math.exp(-y[0])])
+
+    answer = integrate(
+        right, (0, 2), lambda t: np.exp([-20 * t, -t]), [lambda t, y, _: y[0]],
+        rtol=rtol, atol=1e-3 * rtol,
+    )  # fmt: skip
+    assert answer.success
+    assert answer.rejected > 0
+    assert answer.state[-1, 1] * math.exp(2) == pytest.approx(1, abs=5 * rtol)
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-8])
+def test_a_delay_that_vanishes_for_good_is_told(rtol):
+    # tau = 1 - t asks for the future after 1; up to there y' = -y(2 t - 1) from y = 1 before 0
+    answer = integrate(lambda t, y, z: -z[0], (0, 3), [1.0], [lambda t, y, _: 1 - t], rtol=rtol)
+    assert not answer.success
+    assert answer.status.startswith("delay 0 vanishes at t = ")
+    assert answer.time[-1] == pytest.approx(1.0, abs=1e-12)
+    assert answer(0.5)[0] == pytest.approx(0.5, rel=10 * rtol)
+    assert answer(0.75)[0] == pytest.approx(0.5 - 0.25 + 0.0625, rel=10 * rtol)
+
+
+def test_an_event_that_makes_a_delay_negative_is_told():
+    push = Event(lambda t, y: t - 0.5, 1, lambda t, y: y - 2.0)
+    answer = integrate(
+        lambda t, y, z: np.zeros(1), (0, 2), [1.0], [lambda t, y, _: y[0]], events=[push]
+    )
+    assert answer.status.startswith("delay 0 vanishes at t = 0.5")
+
+
 def test_without_delays_it_is_an_ordinary_solver():
     def pendulum(t, y, z=None):
         return np.array([y[1], -math.sin(y[0])])

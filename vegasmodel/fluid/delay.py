@@ -10,6 +10,8 @@ its past.  Four things make it right for delays:
   upon until the method cannot see them any more; up to there an argument reads the smooth piece
   on its side of the break.
 * A delay shorter than the step asks for the solution inside the step: the step is then iterated.
+  One that is below 0 only at a trial state makes the step shorter; one that vanishes for good is
+  told by the status.
 * Events are roots of functions of the solution, found by sign changes on sub-samples of the dense
   output, so that two in one step are not missed, and by Brent's method; an action may move the
   state there.
@@ -30,7 +32,7 @@ import numpy as np
 from scipy.integrate import RK45
 from scipy.optimize import brentq
 
-from vegasmodel.fluid.delay_past import Lag, Memory, Past, Piece, rounding
+from vegasmodel.fluid.delay_past import Lag, Memory, NegativeDelayError, Past, Piece, rounding
 from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]
@@ -214,11 +216,9 @@ class _Run:
             if len(times) > max_steps:
                 status = f"more than {max_steps} steps; loosen rtol, or look for a fast mode"
                 break
-            if h == 0.0:
-                h = self.stepper.first_step(t, y, self.end - t)
-            made = self._step(t, y, min(h, self.max_step), last_error)
-            if made is None:
-                status = f"the step became too small at t = {t:.12g}"
+            made = self._next(t, y, h, last_error)
+            if isinstance(made, str):
+                status = made
                 break
             piece, new, error, passing, h = made
             last_error = max(error, 1e-4)
@@ -247,28 +247,47 @@ class _Run:
             if crowded > 50:
                 status = f"events accumulate at t = {t:.12g}"
                 break
-            memory.pass_now(t, y)
         return Solution(
             np.array(times), np.array(states), samples, tuple(found), tuple(memory.breaks),
             status, self.rejected, memory.pieces,
         )  # fmt: skip
 
+    def _next(
+        self, t: float, y: Floats, h: float, last_error: float
+    ) -> tuple[Piece, Floats, float, int | None, float] | str:
+        """The step after t, first tried with h (0: a cautious one), or why there is none."""
+        try:
+            self.memory.pass_now(t, y)
+            h = h or self.stepper.first_step(t, y, self.end - t)
+            made = self._step(t, y, min(h, self.max_step), last_error)
+        except NegativeDelayError as vanished:
+            return f"delay {vanished.k} vanishes at t = {t:.12g}"
+        return made or f"the step became too small at t = {t:.12g}"
+
     def _step(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | None:
-        """An accepted step: dense output, end, error, order of a break stepped upon, next h."""
-        remaining = self.end - t
+        """An accepted step: dense output, end, error, order of a break stepped upon, next h.
+
+        None where it became too small; NegativeDelayError where a delay below 0 is why.
+        """
+        remaining, negative = self.end - t, None
         while True:
             h = remaining if h >= remaining * (1 - 1e-12) else h
-            if h <= 4 * np.spacing(max(abs(t), abs(self.end)) * 1e-3) or not h > 0:
+            if h <= 4 * np.spacing(max(abs(t), abs(self.end)) * 1e-3) or not t + h > t:
+                if negative is not None:
+                    raise negative
                 return None
-            piece, new, error = self.stepper.attempt(t, y, h)
-            crossing = self._crossing(piece, new) if math.isfinite(error) else None
-            if crossing is not None and crossing[0] < h * (1 - 1e-13):
-                h = max(crossing[0], 8 * np.spacing(max(abs(t), abs(self.end))))
-                if crossing[0] > 0.0:
-                    continue
+            try:
                 piece, new, error = self.stepper.attempt(t, y, h)
+                crossing = self._crossing(piece, new) if math.isfinite(error) else None
+                if crossing is not None and crossing[0] < h * (1 - 1e-13):
+                    h = max(crossing[0], 8 * np.spacing(max(abs(t), abs(self.end))))
+                    if crossing[0] > 0.0:
+                        continue
+                    piece, new, error = self.stepper.attempt(t, y, h)
+            except NegativeDelayError as at_a_trial_state:
+                negative, error, crossing = at_a_trial_state, math.inf, None
             if error <= 1.0:
                 factor = 0.9 * max(error, 1e-10) ** -0.14 * last_error**0.08
                 grown = h * min(max(factor, 0.2), 5.0)

@@ -31,6 +31,14 @@ class Piece(NamedTuple):
         return value
 
 
+class NegativeDelayError(ValueError):
+    """A delay below 0, which asks for the future; ``k`` is its number."""
+
+    def __init__(self, k: int, tau: float, t: float) -> None:
+        super().__init__(f"delay {k} is {tau!r} at t = {t!r}: a delay is at least 0")
+        self.k = k
+
+
 class Memory:
     """Pieces, the initial function before them, and the breaks with who has passed them."""
 
@@ -66,12 +74,12 @@ class Memory:
         return self.pieces[max(index, 0)](u)
 
     def delay(self, k: int, t: float, y: Floats) -> float:
-        """The k-th delay, seconds."""
+        """The k-th delay, seconds; NegativeDelayError where it is below 0."""
         lag = self.lags[k]
-        tau = lag(t, y, self.at) if callable(lag) else lag
+        tau = float(lag(t, y, self.at) if callable(lag) else lag)
         if not tau >= 0:
-            raise ValueError(f"delay {k} is {tau!r} at t = {t!r}: a delay is at least 0")
-        return float(tau)
+            raise NegativeDelayError(k, tau, float(t))
+        return tau
 
     def past(self, t: float, y: Floats) -> Floats:
         """The delayed states, [lag, n]."""
