@@ -2,13 +2,14 @@
 
 Each runs in a Jupyter kernel of its own, two at a time.  Any error fails, with the cell's
 traceback.  A page holds its figures as they stand before a slider is moved, so that it can be
-read without Jupyter; the notebooks themselves are left as they are.
+read without Jupyter and without a network; the notebooks themselves are left as they are.
 
     scripts/notebooks.py [NOTEBOOK.ipynb ...]
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from latex2mathml.converter import convert
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbclient.output_widget import OutputWidget
@@ -26,6 +28,7 @@ OUT = ROOT / "out" / "notebooks"
 LIMIT = 600  # s a cell, and for a kernel to start: the first call of a model compiles it
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
 SLIDERS = ("FloatSliderModel", "IntSliderModel", "DropdownModel", "CheckboxModel")
 
 
@@ -61,9 +64,30 @@ def run(path: Path) -> tuple[float, str | None]:
     except (CellExecutionError, CellTimeoutError, RuntimeError) as error:  # last: a dead kernel
         return time.perf_counter() - began, f"{path.name}\n{error}"
     still(notebook)
+    set_formulas(notebook)
     page, _ = HTMLExporter().from_notebook_node(notebook, {"metadata": {"name": path.stem}})
     (OUT / f"{path.stem}.html").write_text(page, encoding="utf-8")
     return time.perf_counter() - began, None
+
+
+def set_formulas(notebook: Any) -> None:
+    """Each formula of the text, and of what cells show as text, by `typeset`."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = FORMULA.sub(typeset, cell.source)
+        for output in cell.get("outputs", []):
+            if "text/markdown" in output.get("data", {}):
+                output.data["text/markdown"] = FORMULA.sub(typeset, output.data["text/markdown"])
+
+
+def typeset(found: re.Match[str]) -> str:
+    """A formula as MathML, which browsers draw by themselves; MathJax would be fetched."""
+    shown, within = found.groups()
+    text = (shown or within).replace(r"\mathit", r"\mathrm")  # MathML spaces italics one by one
+    if not shown:
+        return " ".join(convert(text).split())
+    block = convert(text.replace(r"\tag", r"\qquad\tag"), display="block")
+    return " ".join(block.replace(" display=", ' style="margin: 0.6em 0" display=').split())
 
 
 class Screen(OutputWidget):
