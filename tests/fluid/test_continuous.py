@@ -148,6 +148,33 @@ def test_reno_between_losses_agrees_with_scipy():
     assert answer.queue.max() <= B + 1 + 1e-9
 
 
+@pytest.mark.parametrize("rtts", [(0.08, 0.08), (0.05, 0.13)])
+def test_cycles_that_are_left_out_look_like_those_that_are_computed(rtts):
+    from vegasmodel.fluid import windows_march
+
+    s = scenario([vegas(rtt=rtts[0]), reno(rtts[1])], duration=300.0)
+    answer = continuous.run(s, sample=0.37)
+    flows, (c, s_max) = continuous.flows_of(s), continuous.limits(s, packets=False)
+    state, tally, first = continuous.fresh(flows)
+    record = np.full((answer.time.size, 3), np.nan)
+    for end in (200.0, 300.0):
+        windows_march.march(
+            flows, state, first, c, s_max, 0, end, continuous.STEP, False, False, tally,
+            answer.time, record,
+        )  # fmt: skip
+    assert tally.losses.sum() > 20
+    np.testing.assert_allclose(answer.window[1:], record[1:, :2], rtol=1e-6)
+    np.testing.assert_allclose(answer.queue[1:, 0], c * record[1:, 2], atol=1e-5)
+
+
+@settings(deadline=None, max_examples=15, derandomize=True)
+@given(c=st.floats(1e3, 1e6), part=st.floats(0.1, 1.0), alpha=st.floats(2, 5))
+def test_long_steps_where_the_queue_is_slow_are_as_good_as_short_ones(c, part, alpha):
+    case = scenario([vegas(alpha), reno()], c, part * c * 0.08, 600.0, 100.0)
+    fine = continuous.run(case, step=0.02)
+    np.testing.assert_allclose(continuous.run(case).throughput, fine.throughput, rtol=2e-4)
+
+
 def test_a_capped_window_gets_its_window_a_round_trip():
     answer = continuous.run(scenario([reno(max_window=20.0)]))
     assert answer.throughput[0] == pytest.approx(20.0 / 0.08, rel=1e-9)

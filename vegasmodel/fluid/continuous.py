@@ -19,7 +19,7 @@ from vegasmodel.scenario import DropTail
 
 if TYPE_CHECKING:
     from vegasmodel.fluid.windows import Flows, State
-    from vegasmodel.fluid.windows_march import Tally
+    from vegasmodel.fluid.windows_tally import Tally
     from vegasmodel.scenario import Flow, Scenario
 
 LOSERS = ("growing", "all", "loss-based")
@@ -142,7 +142,7 @@ def fresh(flows: Flows) -> tuple[State, Tally, Floats]:
 
 def empty_tally(n: int) -> Tally:
     """Integrals at zero, for n flows."""
-    from vegasmodel.fluid.windows_march import Tally
+    from vegasmodel.fluid.windows_tally import Tally
 
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
@@ -179,8 +179,9 @@ def run(
     (``devendictis``, hypothesis 5), or every loss-based source and no Vegas.  ``packets`` turns on
     what whole packets do to the mean: fast recovery takes a round trip, and a loss-based window
     counts by its whole part (default: if a flow's variant is ns2 or linux).  ``step`` is over the
-    shortest round trip; the error falls with its square.  Raises ``ValueError`` where the model
-    has no equation for the scenario (``unsupported`` says why).
+    shortest round trip, longer where the queue changes slowly; the error falls with its square.
+    Cycles that repeat (to 1e-9 of a window) are computed once.  Raises ``ValueError`` where the
+    model has no equation for the scenario (``unsupported`` says why).
     """
     from vegasmodel.fluid import windows_march
 
@@ -206,7 +207,7 @@ def run(
     for end, tally in ((warmup, before), (duration, after)):
         if code == windows_march.DONE:
             code = windows_march.march(
-                flows, state, first, c, s_max, LOSERS.index(losers), end, step, False, False,
+                flows, state, first, c, s_max, LOSERS.index(losers), end, step, False, True,
                 tally, time, record,
             )  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore"):

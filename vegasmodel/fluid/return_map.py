@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vegasmodel.fluid.windows import State
-    from vegasmodel.fluid.windows_march import Tally
+    from vegasmodel.fluid.windows_tally import Tally
     from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle

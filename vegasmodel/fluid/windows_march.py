@@ -11,6 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from vegasmodel.fluid.windows import (
+    BOTH,
+    DOWN,
+    HIGH,
+    LOW,
     REST,
     UP,
     Flows,
@@ -21,28 +25,29 @@ from vegasmodel.fluid.windows import (
     foretold,
     jit,
     making,
+    threshold,
     violation,
+)
+from vegasmodel.fluid.windows_tally import (
+    Tally,
+    follow,
+    note,
+    nothing,
+    replay,
+    skip_cycles,
+    tally_step,
 )
 from vegasmodel.metrics import Floats
 
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 DONE, OVERFLOW, STUCK = 0, 1, 2  # why a march ended
 FINE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
-REPEATS = 1e-9  # of a window: cycles that differ by less are the same
 SHORT = 2.0**-20  # part of a step: events that follow so soon are a stall
 PATIENCE = 8  # stalls in a row before a whole step is taken, events or not
 SLACK = 1e-11  # of a window: what it may pass a threshold by without an event
+TRAIL = 2**12  # steps of a cycle that are kept
+TRIP, GAP = 2.0**-6, 2.0**-4  # parts of T + s and of s - x that a step of one trip may change
 AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before it
-
-
-class Tally(NamedTuple):
-    """Integrals since the last reset."""
-
-    delivered: Floats  # [flow] packets
-    window: Floats  # [flow] integral of W dt
-    active: Floats  # [flow] seconds
-    losses: np.ndarray  # [flow] events
-    queue: Floats  # [2] integrals of c s dt and of dt
 
 
 class Desk(NamedTuple):
@@ -54,12 +59,7 @@ class Desk(NamedTuple):
     last: np.ndarray  # ... and moved in the last one
     mark: State  # after the last overflow,
     before: Tally  # ... and the integrals then
-
-
-@making
-def nothing(n: int) -> Tally:
-    """Integrals at zero, for n flows."""
-    return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
+    trail: Floats  # [instant, (t, W .., s)] since then
 
 
 @jit
@@ -108,22 +108,6 @@ def admit(p: Flows, y: State, on: np.ndarray, first: Floats) -> float:
         elif p.stop[i] > t:
             due = min(due, p.stop[i])
     return due
-
-
-@jit
-def tally_step(
-    p: Flows, y: State, on: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
-) -> None:
-    """Add one step's integrals by the trapezoidal rule, which keeps sum r = c exact."""
-    s = y.clock[1]
-    for i in range(on.size):
-        if on[i]:
-            rate = y.window[i] / (p.rtt[i] + s) + new[i] / (p.rtt[i] + s1)
-            out.delivered[i] += 0.5 * h * rate
-            out.window[i] += 0.5 * h * (y.window[i] + new[i])
-            out.active[i] += h
-    out.queue[0] += 0.5 * h * c * (s + s1)
-    out.queue[1] += h
 
 
 @jit
@@ -191,75 +175,67 @@ def time_to_change(
 
 
 @jit
-def note(
-    y: State, new: Floats, s1: float, h: float, later: float, k: int, grid: Floats, record: Floats
-) -> int:
-    """Write down the grid times within a step; the number of the next one."""
-    t, s, n = y.clock[0], y.clock[1], new.size
-    while k < grid.size and grid[k] <= later:
-        part = (grid[k] - t) / h if h > 0.0 else 1.0
-        for i in range(n):
-            record[k, i] = y.window[i] + part * (new[i] - y.window[i])
-        record[k, n] = s + part * (s1 - s)
-        k += 1
-    return k
-
-
-@jit
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
-) -> None:
-    """Make the end of a step the state."""
+) -> bool:
+    """Make the end of a step the state.  True: a slow start ended."""
+    ended = False
     for i in range(on.size):
         if on[i]:
+            ended = ended or (y.slow[i] and moves[i] != UP)
             y.slow[i] = y.slow[i] and moves[i] == UP
             y.window[i] = new[i]
             if p.measured[i]:
                 y.over[i] = min(y.over[i], s1)
     y.clock[0], y.clock[1] = later, s1
+    return ended
 
 
 @jit
-def skip_cycles(y: State, out: Tally, mark: State, before: Tally, until: float) -> None:
-    """Just after an overflow: if it left the state as the last one did, go on by whole cycles.
+def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
+    """ds/dt while all move as they do, (W1) differentiated: sum (m + (dW/ds - W) s')/(T + s) = 0.
 
-    ``mark`` and ``before`` hold the state and the integrals after the last overflow, and are
-    brought up to date.
+    ``m``, packets/s: climb/(T + s) of a window that grows; dW/ds where it slides on a threshold.
     """
-    period, same = y.clock[0] - mark.clock[0], True
-    for i in range(y.window.size):
-        near = abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
-        same = same and near and y.over[i] == mark.over[i] and not y.slow[i]
-    cycles = max(0.0, np.floor((until - y.clock[0]) / period)) if same else 0.0
-    y.clock[0] += cycles * period
-    mark.clock[0] = y.clock[0]
-    for i in range(y.window.size):
-        y.held[i] += cycles * period
-        out.delivered[i] += cycles * (out.delivered[i] - before.delivered[i])
-        out.window[i] += cycles * (out.window[i] - before.window[i])
-        out.active[i] += cycles * (out.active[i] - before.active[i])
-        out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
-        mark.window[i], mark.over[i] = y.window[i], y.over[i]
-        before.delivered[i], before.window[i] = out.delivered[i], out.window[i]
-        before.active[i], before.losses[i] = out.active[i], out.losses[i]
-    for i in range(2):
-        out.queue[i] += cycles * (out.queue[i] - before.queue[i])
-        before.queue[i] = out.queue[i]
+    s, push, give = y.clock[1], 0.0, 0.0
+    for i in range(on.size):
+        if on[i]:
+            per, by_s = 1.0 / (p.rtt[i] + s), 0.0
+            if moves[i] == UP:
+                push += p.climb[i] * per * per
+            elif moves[i] == DOWN:
+                push -= per * per
+            elif moves[i] != REST:
+                e = p.upper[i] if moves[i] == HIGH else p.lower[i]
+                by_s = threshold(e, p.rtt[i], y.over[i], s, p.linux[i])[1]
+            give += (y.window[i] * per - by_s) * per
+    return push / give if moves[on.size] == UP else 0.0
 
 
 @jit
 def horizon(
-    p: Flows, y: State, on: np.ndarray, fraction: float, until: float
-) -> tuple[float, float]:
-    """A whole step, and the time that no step may pass: ``until`` or the end of a recovery."""
-    shortest = np.inf
+    p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
+) -> tuple[float, float, float]:
+    """A fine step, a whole step, and the time that none may pass: ``until``, or a recovery's end.
+
+    A step errs only in so far as the delay changes within it.  So where that moves slowly a step is
+    longer: until T + s, or s - x where Vegas slides, has changed by a given part.
+    """
+    s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):
         if on[i]:
+            trip = p.rtt[i] + s
             # an exponential wants shorter steps than a ramp
-            shortest = min(shortest, (p.rtt[i] + y.clock[1]) * (0.25 if y.slow[i] else 1.0))
+            shortest = min(shortest, trip * (0.25 if y.slow[i] else 1.0))
+            slow = slow or y.slow[i]
+            slides = moves[i] == LOW or moves[i] == HIGH or moves[i] == BOTH
+            scale = min(scale, GAP * (s - y.over[i]) if slides else TRIP * trip)
             if y.held[i] > y.clock[0]:
                 until = min(until, y.held[i])
-    return fraction * shortest, until
+    fine = fraction * shortest
+    if slow:
+        return fine, fine, until
+    return fine, max(fine, fraction * scale / abs(drift(p, y, on, moves))), until
 
 
 @making
@@ -270,13 +246,14 @@ def march(
     """Integrate up to ``end``, or to the first overflow; DONE, OVERFLOW or STUCK.
 
     ``fraction`` is the step over the shortest round trip.  ``skip`` leaves out whole cycles once
-    they repeat: integrals stay right, but nothing is recorded meanwhile.  ``record[k]``
-    receives the windows and the delay at ``grid[k]``, linear within a step.
+    they repeat, unless a grid wants a cycle of more than ``TRAIL`` steps.  ``record[k]`` receives
+    the windows and the delay at ``grid[k]``, linear within a step.
     """
     n, k = y.window.size, np.searchsorted(grid, y.clock[0])
     moves, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-    desk = Desk(y.window > 0.0, np.empty(n), moves, last, mark, nothing(n))
+    trail = np.empty((TRAIL if skip and grid.size > 0 else 0, n + 2))
+    desk = Desk(y.window > 0.0, np.empty(n), moves, last, mark, nothing(n), trail)
     return _march(
         p, y, first, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, k, desk
     )
@@ -289,36 +266,37 @@ def _march(
     k: int, desk: Desk,
 ) -> int:  # fmt: skip
     """``march`` from the ``k``-th grid time on."""
-    on, new, moves, last, mark, before = desk
+    on, new, moves, last, mark, before, trail = desk
     due = admit(p, y, on, first)
     settle(p, y, on, c)
+    m = 1 + TRAIL  # instants in the trail; more than it holds: not the whole cycle is there
     stalls = 0  # short steps in a row that brought another event at once
     jumped = True  # then a short step shows how all moves on
     trend, mean, length = (0.0, 0.0), 0.0, 0.0  # of the last step: the delay's slope and its length
     while y.clock[0] < end:
         t = y.clock[0]
-        whole, until = horizon(p, y, on, fraction, min(due, end))
+        fine, whole, until = horizon(p, y, on, last, fraction, min(due, end))
         left = until - t
-        wanted = min(FINE * whole if jumped else whole, left)
+        wanted = min(FINE * fine if jumped else whole, left)
         h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
         over = -1.0 if jumped or stalls > PATIENCE else changed(p, y, on, h, s1, c, last)
         if over > 0.0:
             wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
-            stalls = stalls + 1 if wanted <= SHORT * whole else 0
+            stalls = stalls + 1 if wanted <= SHORT * fine else 0
             # at an event itself: a short step, whatever it brings
-            wanted = wanted if wanted > FINE * whole else min(FINE * whole, left)
+            wanted = wanted if wanted > FINE * fine else min(FINE * fine, left)
             h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
         elif not jumped:
             stalls = 0
         before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
-        bend = 2.0 * (mean - before_mean) / (h + length) if h > SHORT * whole else 0.0
+        bend = 2.0 * (mean - before_mean) / (h + length) if h > SHORT * fine else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
-        jumped = False
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
         k = note(y, new, s1, h, later, k, grid, record)
         tally_step(p, y, on, new, s1, h, c, out)
-        accept(p, y, on, new, moves, s1, later)
+        jumped = accept(p, y, on, new, moves, s1, later)
+        m = follow(trail, m, later, new, s1)
         for i in range(last.size):
             last[i] = moves[i]
         if full:
@@ -331,8 +309,12 @@ def _march(
             if stop_at_loss:
                 return OVERFLOW
             if skip:
-                skip_cycles(y, out, mark, before, min(due, end))
+                known = k == grid.size or m <= trail.shape[0]
+                period = skip_cycles(y, out, mark, before, min(due, end), known)
+                if y.clock[0] > later and k < grid.size:
+                    k = replay(trail, m, period, y.clock[0], k, grid, record)
                 later = y.clock[0]
+                m = follow(trail, 0, later, y.window, y.clock[1])
         if later == until:
             jumped = True
         if later >= due:
