@@ -5,8 +5,9 @@ and beta + 1/2.  The rule of the paper's section 2.1 compares the backlog itself
 difference: without the rounding tables 3 and 4 come out, with it they do not.  Three more things
 follow from the print, and none of them is a number that could be tuned:
 
-- The sources do not start at 0, where ns-2 takes no round-trip time from the first packet.  Any
-  other instant gives the same.
+- The first packet's round-trip time counts.  In ns-2 2.35 it never does: a source's clock begins
+  with its first packet, and what was sent at 0 counts as not sent.  Here it does unless the sources
+  start at 0; any other instant gives the same.
 - In table 3 the shorter connection's first packet is the first at R1, in table 4 the longer one's:
   the indices of the same case differ.
 - Table 4's averages begin at 10 s, not at "10 ms".
@@ -138,7 +139,7 @@ class Connection:
         if self.growth > 0 and self.window - (self.next - self.acked) <= 2:
             self.window += self.growth
         sent = self.sent.pop(packet)
-        if sent > 0.0:  # ns-2 reads a 0 as "not sent"
+        if sent > 0.0:  # ns-2 2.35: the first packet's never counts
             self.rtts.append(now - sent)
             self.base = min(self.base, now - sent)
         self.send()

@@ -68,6 +68,14 @@ def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
     assert out.per_flow[-1, 0, 0] == pytest.approx(2 + 19, abs=1)
 
 
+def test_ns2_never_times_the_first_packet_of_vegas() -> None:
+    """It takes 0.3 s; the second, 0.01 s behind the other flow's, takes 0.39 s."""
+    late, early = (Flow("vegas", 0.3, name=n, variant="ns2") for n in ("late", "early"))
+    scenario = Scenario((Link(10.0),), (late, early), run=Run(0.7, 0.5))
+    base = run(scenario, starts=np.array([0.29, 0.0])).base
+    np.testing.assert_allclose(base, [0.3, 0.39])
+
+
 def test_what_is_switched_off() -> None:
     """Without rounding the backlog is held at alpha, not half a packet above: Vegas gets less."""
     scenario = _scenario("RED, bursts")
@@ -95,6 +103,14 @@ def test_the_window_opens_when_ns2s_sum_in_double_precision_does(packets: int) -
         record[key] = value
     grow(record[0], float(packets))
     assert window(record[0]) == int(total)
+
+
+@pytest.mark.parametrize(("boot", "ticks"), [(0.04, 2), (0.06, 3)])
+def test_an_agents_clock_ticks_from_a_time_of_its_own(boot: float, ticks: int) -> None:
+    record = np.zeros(1, FLOW)
+    record["variant"], record["backoff"], record["acked"], record["boot"] = NS2, 1.0, 1.0, boot
+    heard(record[0], 0.25)  # sent at 0
+    assert record["srtt"][0] == 8 * ticks
 
 
 def test_bsd_estimate_in_ticks() -> None:

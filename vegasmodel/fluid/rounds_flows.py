@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fluid.rounds_route import ahead
 from vegasmodel.fluid.rounds_state import FLOW, LINUX, NS2, PAPER, START
+from vegasmodel.fluid.rounds_timer import TICK
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 
@@ -45,6 +46,10 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
             # that follows, so it starts with a window of 2, without slow start
             record["first_window"], record["ssthresh"] = 2.0, 2.0
             record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0
+        elif group.law == "vegas":
+            # ns-2's clock of a Vegas source begins with its first packet, and a packet that was
+            # sent at 0 counts as not sent: the first gives no RTT
+            record["resent"] = 1.0
     record["gap"] = scenario.size_of(group) / scenario.packet_size / scenario.access_rate(group)
     if group.law == "sack":
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
@@ -107,7 +112,11 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         some["start"] = times + ahead(scenario, member) if len(times) else math.inf
         some["size"] = _sizes(member.flow, len(some), rng)
         found.append(some)
-    return np.concatenate(found)
+    flows = np.concatenate(found)
+    # every ns-2 agent's clock began at a time of its own (boot_time_)
+    ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
+    flows["boot"] = ticks.uniform(0.0, TICK, len(flows))
+    return flows
 
 
 def fold(flows: NDArray[Any], n: int) -> NDArray[Any]:

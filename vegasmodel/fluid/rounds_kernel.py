@@ -80,7 +80,8 @@ def finish(net: Net, f: Record) -> bool:
         packets = min(left, some)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        fine = arrive_at_once(net, e, at, first, packets, 0.0, rtt, rtt, 0, at)
+        took = rtt + (at - now)  # the sender's clock does not see its own queue
+        fine = arrive_at_once(net, e, at, first, packets, 0.0, took, took, 0, now)
         left, first, at = left - packets, first + packets, at + packets * f.gap
     return fine
 
@@ -188,6 +189,8 @@ def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
             f.event = DATA
             return
         expire(f, now)
+    if f.next == 0.0:  # the clock of ns-2's Vegas begins
+        f.round_start = now
     if f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
         link = net.links[net.hops[f.hop].link]
         link.queue += f.syn

@@ -165,6 +165,7 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
     first = p.first
     take(f, p, acks, now, scoreboard(f))
     f.delivered += fill(f, holes, first, acks, p.sent_at)
+    end += _reported(f, holes)
     f.dups += acks
     later = p.sent_at - holes[0, 2]
     enough = threshold(f, later)
@@ -174,13 +175,13 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
         if scoreboard(f):
             f.pipe -= acks
             _mend(f, holes, _allowed(f, acks, now, 0.0), acks)
-            return end + _reported(f, holes)
+            return end
         f.inflated += acks
     elif f.dups == enough:
         if cut(f):
             _missed(f, holes)
             _again(f, end)
-            return end + _reported(f, holes)
+            return end
         if f.law == TAHOE and f.next == f.acked:
             leave(f, window(f), 0.0)
             arm(f, end)
@@ -249,6 +250,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     first, again = p.first, min(f.resent, f.next)
     take(f, p, acks, now, f.variant == LINUX)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
+    end += _reported(f, holes)
     f.next = max(f.next, f.acked)
     if fine(f):
         _relief(f, holes, end, again)
@@ -256,7 +258,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
     if stays and (f.law != RENO or scoreboard(f)):
         _partial(f, holes, now, end, acks)
-        return end + _reported(f, holes)
+        return end
     heard(f, end)
     counts = f.phase == OPEN or f.law != SACK or f.variant == LINUX
     if f.phase == RECOVERY and f.law == VEGAS:

@@ -108,6 +108,7 @@ FLOW = np.dtype(
         ("rto", "f8"),
         ("backoff", "f8"),
         ("deadline", "f8"),
+        ("boot", "f8"),  # seconds: the ticks' phase
         ("alarm", "i8"),  # what for: ``EXPIRY``, ``PROBE``, ``REORDERED``
         ("probed", "f8"),  # Linux: behind the last loss probe
         ("least", "f8"),  # least RTT seen, the handshake's included

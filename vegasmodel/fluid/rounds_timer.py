@@ -100,8 +100,8 @@ def heard(f: Record, now: float) -> None:
 
 @jit
 def _ticks(f: Record, now: float) -> None:
-    """BSD's integer estimate of RTT and variance."""
-    sample = max(int((now - f.timed_at + f.timed_at % TICK) / TICK), 1)
+    """BSD's integer estimate of RTT and variance: by how much a clock of such ticks moved."""
+    sample = max(int((now - f.timed_at + (f.timed_at + f.boot) % TICK) / TICK), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2
     else:
