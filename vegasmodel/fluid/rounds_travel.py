@@ -13,15 +13,22 @@ import numpy as np
 
 from vegasmodel.fluid.rounds_laws import NEVER
 from vegasmodel.fluid.rounds_queue import advance, burst, chance, drop, join, overflow, waiting
-from vegasmodel.fluid.rounds_state import DATA, Net, Record, Records, jit
+from vegasmodel.fluid.rounds_state import DATA, LINUX, Net, Record, Records, jit
 
 INSTANT = 1e-12  # seconds
+TIE = 1e-10  # seconds; far below the time of an instruction
 
 
 @jit
 def schedule(net: Net, e: int, time: float) -> None:
-    """The next event of hop ``e`` is at ``time`` by its queue's clock."""
+    """The next event of hop ``e`` is at ``time`` by its queue's clock.
+
+    Flows whose RTTs differ by whole service times have ACKs that are due at the same instant.  In
+    the kernel a few instructions decide which timer runs first, so it is either one by chance.
+    """
     net.keys[e] = time + net.links[net.hops[e].link].shift
+    if net.flows[net.hops[e].flow].variant == LINUX:
+        net.keys[e] += TIE * np.random.random()
     tree, n = net.tree, net.keys.shape[0]
     node = (e + n) // 2
     while node >= 1:
