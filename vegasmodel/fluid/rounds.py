@@ -145,7 +145,7 @@ def run(
     per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))
     status, events = march(
         net,
-        np.zeros((len(flows), _HOLES, 4)),
+        np.zeros((len(flows), _HOLES, 5)),
         times,
         per_flow,
         queues,

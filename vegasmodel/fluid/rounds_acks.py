@@ -35,7 +35,9 @@ def fresh(f: Record, packets: float) -> float:
 def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: float) -> None:
     """The receiver misses these; a retransmission lost again is missed already.
 
-    ns-2's Vegas remembers when each packet was sent, so there each is a hole of its own.
+    ns-2's Vegas remembers when each packet was sent, so there each is a hole of its own.  A hole's
+    row: its first packet, behind its last, when it was sent, when the packet before it was sent,
+    and whether Linux knows that it is lost.
     """
     if first < f.received:
         return
@@ -43,11 +45,13 @@ def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: floa
     each = 1.0 if fine(f) else count
     while count > 0.0:
         joins = not fine(f) and f.holes > 0 and holes[f.holes - 1, 1] == first
+        joins = joins and holes[f.holes - 1, 4] == 0.0
         if joins or f.holes == holes.shape[0]:
             holes[f.holes - 1, 1] = first + each
         else:
             holes[f.holes, 0], holes[f.holes, 1] = first, first + each
             holes[f.holes, 2], holes[f.holes, 3] = sent_at, f.received_at
+            holes[f.holes, 4] = 0.0
             f.holes += 1
         first, count = first + each, count - each
 
@@ -69,7 +73,8 @@ def fill(f: Record, holes: Floats, first: float, count: float, sent_at: float) -
             high = first  # the rare middle: what follows counts as received
         if low < high:
             holes[kept, 0], holes[kept, 1] = low, high
-            holes[kept, 2], holes[kept, 3] = holes[k, 2], holes[k, 3]
+            for column in range(2, holes.shape[1]):
+                holes[kept, column] = holes[k, column]
             kept += 1
     f.holes = kept
     f.acked = holes[0, 0] if kept > 0 else f.received
@@ -99,6 +104,7 @@ def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
     end = now + max(p.back - now, 0.0) * part
     share = p.rtt_sum * part
     f.rtt_last = p.rtt_sum / p.count
+    f.latest = max(f.latest, p.sent_at)
     if sample:
         f.rtt_sum += share
         f.rtt_count += acks

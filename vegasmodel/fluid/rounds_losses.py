@@ -13,6 +13,7 @@ import numpy as np
 
 from vegasmodel.fluid.rounds_acks import fill, fresh, leave, portion, room, take
 from vegasmodel.fluid.rounds_laws import (
+    NEVER,
     acks_to_change,
     anew,
     cut,
@@ -56,14 +57,6 @@ from vegasmodel.metrics import Floats
 
 
 @jit
-def _allowed(f: Record, acks: float, now: float, advanced: float) -> float:
-    """What a sender that knows its holes may send in recovery upon ``acks``."""
-    if f.variant != LINUX or now >= f.stop:
-        return room(f, now)
-    return reduction(f, acks, advanced)
-
-
-@jit
 def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
     """SACK in recovery: holes below what was received first, then new data.
 
@@ -82,7 +75,8 @@ def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
         free -= 1.0
     for k in range(f.holes):
         low, high = max(holes[k, 0], f.mend), holes[k, 1]
-        if low < high < f.received and free > 0.0:
+        known = holes[k, 4] > 0.0 if f.variant == LINUX else high < f.received
+        if low < high and known and free > 0.0:
             packets = min(free, high - low)
             f.mend = low + packets
             f.pipe += packets
@@ -119,13 +113,38 @@ def _again(f: Record, end: float) -> None:
 
 @jit
 def missed(f: Record, first: float, lost: float) -> None:
-    """Linux in recovery: what is known to be lost is in flight no more, a retransmission too."""
+    """Linux in recovery: a retransmission that is lost is in flight no more."""
+    if first >= f.received:
+        return
     f.pipe -= lost
-    if first < f.received:
-        if f.twice_end <= max(f.twice, f.acked):  # one stretch of these is kept
-            f.twice, f.twice_end = first, first
-        if first == f.twice_end:
-            f.twice_end += lost
+    if f.twice_end <= max(f.twice, f.acked):  # one stretch of these is kept
+        f.twice, f.twice_end = first, first
+    if first == f.twice_end:
+        f.twice_end += lost
+
+
+@jit
+def _lost(f: Record, holes: Floats) -> float:
+    """Linux in recovery: packets that are now known to be lost, and so in flight no more.
+
+    Those sent before one that has arrived, also if that was sent again (tcp_rack_detect_loss), so
+    a loss at the end of the window is known as soon as a retransmission gets through.
+    """
+    found = 0.0
+    for k in range(f.holes):
+        if holes[k, 4] == 0.0 and (holes[k, 1] < f.received or holes[k, 2] < f.latest):
+            holes[k, 4] = 1.0
+            found += holes[k, 1] - holes[k, 0]
+    f.pipe -= found
+    return found
+
+
+@jit
+def _allowed(f: Record, holes: Floats, acks: float, now: float, advanced: float) -> float:
+    """What a sender that knows its holes may send in recovery upon ``acks``."""
+    if f.variant != LINUX or now >= f.stop:
+        return room(f, now)
+    return reduction(f, acks, 0.0 if _lost(f, holes) > 0.0 else advanced)
 
 
 @jit
@@ -133,7 +152,8 @@ def _missed(f: Record, holes: Floats) -> None:
     """Linux: what is known to be lost is in flight no more; one packet goes again at once."""
     if f.variant == LINUX:
         for k in range(f.holes):
-            f.pipe -= holes[k, 1] - holes[k, 0]
+            holes[k, 4] = 0.0
+        _lost(f, holes)
         if f.pipe <= 0.0:
             anew(f)
         f.pipe += 1.0
@@ -174,7 +194,7 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
     elif f.phase == RECOVERY:
         if scoreboard(f):
             f.pipe -= acks
-            _mend(f, holes, _allowed(f, acks, now, 0.0), acks)
+            _mend(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
             return end
         f.inflated += acks
     elif f.dups == enough:
@@ -263,7 +283,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     counts = f.phase == OPEN or f.law != SACK or f.variant == LINUX
     if f.phase == RECOVERY and f.law == VEGAS:
         f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
-        f.rtt_count = 0.0
+        f.rtt_count, f.rtt_min = 0.0, NEVER
     if f.phase == RECOVERY and f.law == SACK and f.variant != LINUX:
         f.recover = -1.0
     f.phase, f.inflated, f.dups = OPEN, 0.0, 0.0
@@ -313,7 +333,7 @@ def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> N
     if scoreboard(f):
         f.backoff = 1.0
         f.pipe -= acks if f.variant == LINUX else 2.0 * acks
-        _mend(f, holes, _allowed(f, acks, now, 1.0), acks)
+        _mend(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
         return
     f.again = f.acked
     if f.acked > f.timed:

@@ -80,6 +80,7 @@ FLOW = np.dtype(
         ("flight", "f8"),  # Linux's proportional rate reduction: in flight when it began,
         ("reported", "f8"),  # ... delivered since
         ("released", "f8"),  # ... and sent since
+        ("latest", "f8"),  # Linux: when the last packet was sent that is known to have arrived
         ("phase", "i8"),
         ("recover", "f8"),  # high when the window was last cut
         ("timed_out", "i8"),  # the last cut was a timeout
