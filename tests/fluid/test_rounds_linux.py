@@ -12,7 +12,7 @@ from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 
 def test_shares_of_vegas_against_reno_that_came_long_before_or_after() -> None:
-    """Buffers of 5 to 60; the two beyond the bar are 4 Mbit/s with 5 and 10 packets."""
+    """Buffers of 5 to 60; the one beyond the bar is 4 Mbit/s with 5 packets."""
     errors = []
     for scenario in reference.stored(reference.FOLDER / "linux"):
         if scenario.run.start_jitter > 0 or "_then_" not in scenario.name:
@@ -22,8 +22,8 @@ def test_shares_of_vegas_against_reno_that_came_long_before_or_after() -> None:
         measured, modelled = (np.asarray(one.throughput) for one in (found, model))
         errors.append(abs(modelled[0] / modelled.sum() - measured[0] / measured.sum()))
     assert len(errors) == 32
-    assert np.mean(errors) < 0.015
-    assert np.sum(np.array(errors) > 0.05) <= 2
+    assert np.mean(errors) < 0.01
+    assert np.sum(np.array(errors) > 0.05) <= 1
 
 
 def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
@@ -35,3 +35,34 @@ def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
         out = run(scenario, samples=1201)
         sent = out.per_flow[:, 1, 1]
         assert out.times[np.argmax(sent > 0)] == pytest.approx(begins, abs=0.06)
+
+
+def test_the_handshake_takes_a_place_in_the_buffer() -> None:
+    """8 packets are there when its ACK takes one of the 2 places left: 1 of 10 data gets in.
+
+    A window of 17 less the 9 packets of 4 ms that are on their way for 36 ms.
+    """
+    holder = Flow("reno", 0.04, name="holder", max_window=17.0, variant="linux")
+    late = Flow("reno", 0.04, name="late", start=10.001, variant="linux")
+    scenario = Scenario((Link(250.0, buffer=9.0),), (holder, late), run=Run(10.12, 0.0))
+    assert run(scenario).flows["lost"].tolist() == [0.0, 9.0]
+
+
+@pytest.mark.parametrize("buffer", [5.0, 20.0, 45.0])
+def test_which_of_two_acks_due_at_once_is_first_does_not_hang_on_who_started_first(
+    buffer: float,
+) -> None:
+    """RTTs that are whole multiples of the service time: the kernel's shares are 0.55 to 0.83."""
+    shares = []
+    for starts in ((0.0, 1.0), (1.0, 0.0)):
+        flows = [
+            Flow("reno", rtt, start=start, name=f"{rtt}", variant="linux")
+            for rtt, start in zip((0.04, 0.08), starts, strict=True)
+        ]
+        scenario = Scenario((Link(250.0, buffer=buffer),), tuple(flows), run=Run(140.0, 40.0))
+        rates = answer(scenario).throughput
+        assert rates is not None
+        shares.append(rates[0] / rates.sum())
+    assert shares[0] == pytest.approx(shares[1], abs=0.15)
+    assert min(shares) > 0.4
+    assert max(shares) < 0.85

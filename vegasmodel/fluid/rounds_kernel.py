@@ -13,7 +13,7 @@ import numpy as np
 
 from vegasmodel.fluid.rounds_laws import NEVER, expire, window
 from vegasmodel.fluid.rounds_losses import waited
-from vegasmodel.fluid.rounds_queue import advance, burst, share, waiting
+from vegasmodel.fluid.rounds_queue import advance, burst, share, slip_in, waiting
 from vegasmodel.fluid.rounds_sender import plan
 from vegasmodel.fluid.rounds_state import (
     CONNECTED,
@@ -175,8 +175,7 @@ def _handshake(net: Net, f: Record) -> float:
             rtt += link.queue / link.capacity
             rtt -= (h.work - f.syn) / link.capacity
             if e == f.hop:
-                link.queue += f.syn
-                link.arrived += f.syn
+                slip_in(link, f.syn)
     greet(f, rtt)
     return rtt
 
@@ -192,9 +191,7 @@ def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
     if f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
-        link = net.links[net.hops[f.hop].link]
-        link.queue += f.syn
-        link.arrived += f.syn
+        slip_in(net.links[net.hops[f.hop].link], f.syn)
     f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
     arm(f, now)

@@ -233,12 +233,22 @@ def burst(link: Record, packets: float, precedes: int) -> float:
     ``precedes``: a packet that arrives at the instant of a departure still finds that place taken.
     """
     found = link.queue * link.crowd
+    if link.now < link.slim_until:
+        found += link.slim
     room = np.floor(link.buffer + 1.0 - found + ROUNDING)
     if precedes and found > 0.5 and np.abs(found - np.round(found)) < ROUNDING:
         room -= 1.0
     if room < packets:
         link.passed = 0.0  # RED counts from the last drop of any kind
     return min(max(room, 0.0), packets)
+
+
+@jit
+def slip_in(link: Record, work: float) -> None:
+    """A packet of a handshake: little work, but a place in the buffer, which counts packets."""
+    link.queue += work
+    link.arrived += work
+    link.slim, link.slim_until = 1.0 - work, link.now + link.queue / link.capacity
 
 
 @jit

@@ -238,6 +238,8 @@ LINK = np.dtype(
         ("warm", "i8"),  # warm-up is over
         ("now", "f8"),
         ("queue", "f8"),  # packets' worth of work that an arrival finds
+        ("slim", "f8"),  # what a handshake's packet takes of the buffer, less its work
+        ("slim_until", "f8"),  # ... until then
         ("excess", "f8"),  # arrivals beyond a full buffer whose losers are not yet picked
         ("rate", "f8"),  # sum of the flows' arrival rates
         ("average", "f8"),  # RED
