@@ -18,6 +18,7 @@ from vegasmodel.fluid.rounds_sender import plan
 from vegasmodel.fluid.rounds_state import (
     CONNECTED,
     DATA,
+    LINUX,
     START,
     TIMER,
     Net,
@@ -80,8 +81,11 @@ def finish(net: Net, f: Record) -> bool:
         packets = min(left, some)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        took = rtt + (at - now)  # the sender's clock does not see its own queue
-        fine = arrive_at_once(net, e, at, first, packets, 0.0, took, took, 0, now)
+        # the kernel notes the time of each packet as it leaves (tcp_transmit_skb); ns-2's clock
+        # does not see the sender's own queue
+        sent_at = at if f.variant == LINUX else now
+        took = rtt + (at - sent_at)
+        fine = arrive_at_once(net, e, at, first, packets, 0.0, took, took, 0, sent_at)
         left, first, at = left - packets, first + packets, at + packets * f.gap
     return fine
 
