@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import ns2_trace, ns3
+from vegasmodel.packets import ns2_trace, ns3, ns3_script
 
 pytestmark = pytest.mark.ns3
 
@@ -101,3 +101,16 @@ def test_random_loss_is_of_data_and_a_finite_flow_ends() -> None:
     assert p.acks[0] == 2000
     error = 4 * np.sqrt(0.02 * 0.98 / 2000)
     assert p.loss_rate[0] == pytest.approx(0.02, abs=error)
+
+
+def test_a_crowd_of_short_flows_delivers_all_that_came() -> None:
+    """Flows of 20 packets between two hosts, each once; RD counts them as flows of their own."""
+    short = 'size = "20 pkt"\narrivals = { poisson = "5 1/s" }\nstop = "15 s"\n'
+    s = vm.Scenario.from_toml(
+        LINK + VEGAS + NEWRENO + short + '[run]\nduration = "20 s"\nwarmup = "0 s"\n'
+    )
+    came = ns3_script.script(s, interval=1.0).count("short ")
+    p = ns3.run(s)
+    assert 60 < came < 90
+    assert 20 * (came - 5) <= p.acks[1] <= 20 * came  # the last ones are cut off at the stop
+    assert p.acks.sum() / 20 / s.links[0].capacity == pytest.approx(p.utilization[0], abs=0.02)

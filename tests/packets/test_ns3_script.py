@@ -5,7 +5,7 @@ import re
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import ns3, ns3_build, ns3_script
+from vegasmodel.packets import ns2_script, ns3, ns3_build, ns3_script
 
 TEXT = """
 name = "system(\\"rm\\"); $(id)"
@@ -54,6 +54,23 @@ def test_numbers_only_whatever_the_names() -> None:
     assert kinds == ["run"] + ["link"] * 4 + ["flow"] * 3
 
 
+def test_short_flows_come_as_in_ns2() -> None:
+    """The same times and sizes for both engines; a line each, after the flows."""
+    crowd = "arrivals = { poisson = '5 1/s' }\nsize = { pareto = { mean = '20 pkt', shape = 1.3 } }"
+    s = vm.Scenario.from_toml(
+        ONE % ("", crowd) + '[run]\nduration = "20 s"\nwarmup = "0 s"\nstart_jitter = "1 s"\n'
+    )
+    lines = ns3_script.script(s, interval=1.0).splitlines()
+    shorts = [line.split()[1:] for line in lines if line.startswith("short ")]
+    expected = re.findall(r"at (\S+) .*arrive (\d+) (\d+)", ns2_script.script(s, interval=1.0).text)
+    assert len(shorts) > 50
+    assert [(f, int(size)) for f, _, size in shorts] == [(f, int(size)) for _, f, size in expected]
+    times = [float(time) for _, time, _ in shorts]
+    origin = float(expected[0][0]) - times[0]
+    assert times == pytest.approx([float(time) - origin for time, _, _ in expected])
+    assert lines[-len(shorts) - 1].startswith("flow ")
+
+
 def test_legs_hold_what_is_left_of_the_round_trip() -> None:
     s = vm.Scenario.from_toml(ONE % ('delay = "5 ms"', 'access = "2160 pkt/s"'))
     leg = float(ns3_script.script(s, interval=1.0).splitlines()[3].split()[5])
@@ -78,7 +95,7 @@ def test_seeds_are_of_the_run() -> None:
         ("", "decrease = 0.6", r"flow\[0\].decrease"),
         ("", "over_estimate = '0 s'", r"flow\[0\].over_estimate"),
         ("", "delay_noise = '1 ms'", r"flow\[0\].delay_noise"),
-        ("", "size = '20 pkt'\narrivals = { poisson = '5 1/s' }", r"flow\[0\].arrivals"),
+        ("", "size = '20 pkt'\narrivals = { poisson = '5000 1/s' }", r"flow\.arrivals"),
         ("", "packet_size = '42 B'", r"packet_size"),
         ("", "max_window = 9e6", r"flow\[0\].max_window"),
         ("queue = { discipline = 'rd', delay_buffer = 0.01 }", "", r"link\[0\].buffer"),

@@ -14,25 +14,19 @@ from importlib import resources
 
 import numpy as np
 
-from vegasmodel.packets import ns2_support
+from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import UNLIMITED, window_limit
 from vegasmodel.packets.ns2_defaults import SETS
 from vegasmodel.scenario import (
-    Flow,
     Link,
     Member,
-    Pareto,
-    ParetoArrivals,
-    Poisson,
     RateDelay,
     Red,
     Scenario,
 )
-from vegasmodel.units import FieldError
 
 __all__ = ["Script", "script"]
 
-MAX_ARRIVALS = 200_000  # short flows of one group
 PROBE_PACKETS = 3  # sent alone to measure baseRTT
 _AGENTS = {
     "vegas": "Agent/TCP/Vegas",
@@ -250,48 +244,17 @@ def _life(
     first = min(max(run.warmup, begin), member.stop)
     lines = [_at(origin + first, f"count {f} first")]
     if group.arrivals != "once":
-        times = _arrivals(group, begin, member.stop, rng)
-        sizes = _sizes(group, len(times), rng)
-        pairs = zip(times, sizes, strict=True)
+        begins = arrivals.times(group, begin, member.stop, rng)
+        sizes = arrivals.sizes(group, len(begins), rng)
+        pairs = zip(begins, sizes, strict=True)
         lines += [_at(origin + t, f"arrive {f} {size}") for t, size in pairs]
     else:
-        size = int(_sizes(group, 1, rng)[0])
+        size = int(arrivals.sizes(group, 1, rng)[0])
         lines.append(f"start {f} {_number(origin + begin)} {size}")
     lines.append(_at(origin + member.stop, f"count {f} last"))
     if member.stop < run.duration and group.arrivals == "once":
         lines.append(f"stop {f} {_number(origin + member.stop)}")
     return lines
-
-
-def _sizes(group: Flow, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Packets of ``n`` transfers; -1 for one without end."""
-    if isinstance(group.size, Pareto):
-        shape = group.size.shape
-        least = group.size.mean * (shape - 1) / shape
-        drawn = np.ceil(least * (1 + rng.pareto(shape, n)))
-        return np.minimum(drawn, UNLIMITED).astype(np.int64)
-    return np.full(n, -1 if math.isinf(group.size) else math.ceil(group.size), dtype=np.int64)
-
-
-def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> np.ndarray:
-    """Times of the arrivals in ``[begin, stop)``."""
-    arrivals = group.arrivals
-    if not isinstance(arrivals, (Poisson, ParetoArrivals)):
-        raise TypeError("a group of flows that arrive at random is needed")
-    if arrivals.rate * (stop - begin) > MAX_ARRIVALS:
-        allowed = f"at most {MAX_ARRIVALS} arrivals in the time between start and stop"
-        raise FieldError("flow.arrivals", arrivals.rate, allowed)
-    times: list[float] = []
-    time = begin
-    while True:
-        if isinstance(arrivals, Poisson):
-            time += float(rng.exponential(1 / arrivals.rate))
-        else:  # mean 1/rate
-            least = (arrivals.shape - 1) / arrivals.shape / arrivals.rate
-            time += least * (1 + float(rng.pareto(arrivals.shape)))
-        if time >= stop:
-            return np.array(times)
-        times.append(time)
 
 
 def _ending(scenario: Scenario, origin: float, interval: float | None) -> list[str]:

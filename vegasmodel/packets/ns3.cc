@@ -70,7 +70,13 @@ class Network
                 in >> p.alpha >> p.beta >> p.gamma;
                 m_plans.push_back(p);
             }
-            if (!in || (word != "run" && word != "link" && word != "flow"))
+            else if (word == "short")
+            {
+                Short s{};
+                in >> s.crowd >> s.start >> s.packets;
+                m_shorts.push_back(s);
+            }
+            if (!in || (word != "run" && word != "link" && word != "flow" && word != "short"))
             {
                 throw std::runtime_error("run.txt cannot be read");
             }
@@ -90,10 +96,17 @@ class Network
         stack.Install(m_routers);
         stack.Install(m_hosts);
         m_meters.resize(2 * n);
-        m_connections.resize(m_plans.size());
+        m_connections.resize(m_plans.size() + m_shorts.size());
         for (size_t f = 0; f < m_plans.size(); f++)
         {
             Connect(f);
+            g_flows.push_back(f);
+        }
+        for (const Short& s : m_shorts)
+        {
+            size_t f = g_flows.size();
+            m_connections[f].Serve(f, s.start, s.packets, m_connections.at(s.crowd));
+            g_flows.push_back(s.crowd);
         }
         for (size_t i = 0; i < n; i++)
         {
@@ -184,9 +197,9 @@ class Network
     void Sample()
     {
         std::fprintf(g_result, "sample %.17g", Clock());
-        for (Connection& connection : m_connections)
+        for (size_t f = 0; f < m_plans.size(); f++)
         {
-            connection.Sample();
+            m_connections[f].Sample();
         }
         for (size_t i = 0; i < m_meters.size(); i += 2)
         {
@@ -200,9 +213,10 @@ class Network
     bool m_rtts = false;
     std::vector<Shape> m_shapes[2]; // of the links forward and back
     std::vector<Plan> m_plans;
+    std::vector<Short> m_shorts;
     NodeContainer m_routers, m_hosts;
     std::vector<Meter> m_meters; // two a link
-    std::vector<Connection> m_connections;
+    std::vector<Connection> m_connections; // flows and crowds as planned, then short flows
 };
 
 } // namespace

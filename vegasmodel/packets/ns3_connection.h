@@ -29,8 +29,16 @@ struct Plan
     double bits, leg;
     uint32_t segment;
     double start, stop, first;
-    int64_t packets; // -1: without end
+    int64_t packets; // -1: without end; 0: a crowd, whose short flows come one by one
     uint32_t window, every, ecn, tos, alpha, beta, gamma;
+};
+
+// One of the short flows of a crowd.
+struct Short
+{
+    size_t crowd;
+    double start;
+    int64_t packets;
 };
 
 // A connection: source, sink, and what is counted of it.
@@ -42,17 +50,34 @@ class Connection
         m_f = f;
         m_plan = plan;
         m_source = source;
+        m_sink = sink;
         m_peer = to;
-        m_listener = Make(sink);
-        m_listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), f + 1));
-        m_listener->SetIpTos(plan.tos);
-        m_listener->Listen();
-        m_listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
-                                      MakeCallback(&Connection::Accept, this));
         Simulator::Schedule(Seconds(plan.first), &Connection::Count, this, "first");
-        Simulator::Schedule(Seconds(plan.start), &Connection::Start, this);
+        if (plan.packets == 0)
+        {
+            m_window = NAN; // there is none of the whole crowd
+        }
+        else
+        {
+            Listen();
+            Simulator::Schedule(Seconds(plan.start), &Connection::Start, this);
+        }
         Simulator::Schedule(Seconds(plan.stop), &Connection::Count, this, "last");
         Simulator::Schedule(Seconds(plan.stop), &Connection::Stop, this);
+    }
+
+    // A short flow of a crowd, between the crowd's two hosts; the crowd counts what it does.
+    void Serve(int f, double start, int64_t packets, Connection& crowd)
+    {
+        m_f = f;
+        m_plan = crowd.m_plan;
+        m_plan.start = start;
+        m_plan.packets = packets;
+        m_source = crowd.m_source;
+        m_sink = crowd.m_sink;
+        m_peer = crowd.m_peer;
+        m_crowd = &crowd;
+        Simulator::Schedule(Seconds(start), &Connection::Begin, this);
     }
 
     void Sample()
@@ -98,6 +123,23 @@ class Connection
         return vegas;
     }
 
+    void Listen()
+    {
+        m_listener = Make(m_sink);
+        m_listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), m_f + 1));
+        m_listener->SetIpTos(m_plan.tos);
+        m_listener->Listen();
+        m_listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
+                                      MakeCallback(&Connection::Accept, this));
+    }
+
+    // What a host looks through for each packet stays short: no listener before its time.
+    void Begin()
+    {
+        Listen();
+        Start();
+    }
+
     void Start()
     {
         m_socket = Make(m_source);
@@ -114,6 +156,11 @@ class Connection
         m_socket->Connect(to);
     }
 
+    bool Over() const
+    {
+        return m_over || (m_crowd && m_crowd->m_over);
+    }
+
     // From here on nothing leaves the source.
     void Stop()
     {
@@ -124,7 +171,7 @@ class Connection
     // The socket always has RESERVE packets that were not sent yet, so that the window decides.
     void Fill(Ptr<Socket>)
     {
-        while (!m_over && m_offered < m_highest + RESERVE)
+        while (!Over() && m_offered < m_highest + RESERVE)
         {
             int64_t more = RESERVE;
             if (m_plan.packets >= 0)
@@ -159,15 +206,16 @@ class Connection
 
     void Sent(Ptr<const Packet> p, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
-        if (m_over || p->GetSize() == 0)
+        if (Over() || p->GetSize() == 0)
         {
             return;
         }
         int64_t number = Number(header.GetSequenceNumber(), m_highest);
-        m_sent++;
-        m_again += number < m_highest;
+        Connection& counted = m_crowd ? *m_crowd : *this;
+        counted.m_sent++;
+        counted.m_again += number < m_highest;
         m_highest = std::max(m_highest, number + 1);
-        if (g_rtt)
+        if (g_rtt && !m_crowd)
         {
             std::fprintf(g_rtt, "+ %.17g %d 0 0 0 0 0 0 0 %" PRIi64 " 0\n", Clock(), m_f, number);
         }
@@ -180,19 +228,27 @@ class Connection
     void Came(Ptr<const Packet>, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
         int64_t acked = Number(header.GetAckNumber(), m_acked);
-        if (m_over || !(header.GetFlags() & TcpHeader::ACK) || acked < 1)
+        if (Over() || !(header.GetFlags() & TcpHeader::ACK) || acked < 1)
         {
             return;
         }
-        if (g_rtt)
+        if (g_rtt && !m_crowd)
         {
             std::fprintf(g_rtt, "r %.17g %d 0 0 0 0 0 0 0 %" PRIi64 " 0\n", Clock(), m_f, acked - 1);
         }
-        m_acked = std::max(m_acked, acked);
+        acked = std::max(m_acked, acked);
+        if (m_crowd)
+        {
+            m_crowd->m_acked += acked - m_acked;
+        }
+        m_acked = acked;
         if (m_acked == m_plan.packets)
         {
             m_over = true;
-            std::fprintf(g_result, "done %d %.17g\n", m_f, Clock());
+            if (!m_crowd)
+            {
+                std::fprintf(g_result, "done %d %.17g\n", m_f, Clock());
+            }
         }
     }
 
@@ -211,7 +267,8 @@ class Connection
 
     int m_f = 0;
     Plan m_plan{};
-    Ptr<Node> m_source;
+    Ptr<Node> m_source, m_sink;
+    Connection* m_crowd = nullptr; // of a short flow
     Ipv4Address m_peer;
     Ptr<TcpSocketBase> m_socket, m_listener;
     bool m_over = false;

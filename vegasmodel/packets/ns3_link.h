@@ -17,6 +17,7 @@ using namespace ns3;
 FILE* g_result;
 FILE* g_drops;
 FILE* g_rtt; // null: not recorded
+std::vector<int> g_flows; // the flow or crowd behind each port, from port 1 on
 
 double
 Clock()
@@ -45,7 +46,7 @@ NoteDrop(int link, int reverse, Ptr<Packet> segment)
     if (size > 0) // data, not an ACK
     {
         uint32_t number = (tcp.GetSequenceNumber().GetValue() - 1) / size;
-        int flow = tcp.GetDestinationPort() - 1;
+        int flow = g_flows.at(tcp.GetDestinationPort() - 1);
         std::fprintf(g_drops, "d %.17g %d %d tcp 0 - %d 0 0 %u 0\n", Clock(), link, reverse, flow, number);
     }
 }

@@ -6,13 +6,12 @@ scenario, of flows, links or files) enters it.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from vegasmodel.packets import ns3_support
+from vegasmodel.packets import arrivals, ns3_support
 from vegasmodel.packets.engine import UNLIMITED, window_limit
 from vegasmodel.scenario import Link, RateDelay, Red, Scenario
+from vegasmodel.units import FieldError
 
 __all__ = ["script"]
 
@@ -33,8 +32,15 @@ def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = Fa
         crossing = {g.direction for g in scenario.flows if link in scenario.path(g)}
         lines.append(_link(scenario, link, 0, shaped=True))
         lines.append(_link(scenario, link, 1, shaped="reverse" in crossing))
-    lines += [_flow(scenario, f, rng) for f, _ in enumerate(scenario.members)]
-    return "\n".join([*lines, ""])
+    flows, shorts = [], []
+    for f, _ in enumerate(scenario.members):
+        flow, crowd = _flow(scenario, f, rng)
+        flows.append(flow)
+        shorts += crowd
+    if len(flows) + len(shorts) > ns3_support.MAX_PORTS:
+        allowed = f"at most {ns3_support.MAX_PORTS} flows in ns-3, short ones counted"
+        raise FieldError("flow.arrivals", len(shorts), allowed)
+    return "\n".join([*lines, *flows, *shorts, ""])
 
 
 def _line(word: str, *numbers: float) -> str:
@@ -68,8 +74,11 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
     )
 
 
-def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> str:
-    """Where a flow enters and leaves the row of routers, its access links, its life and its law."""
+def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, list[str]]:
+    """Where a flow enters and leaves the row of routers, its access links, its life and its law.
+
+    And the short flows where it is a crowd of them, between the same two hosts.
+    """
     member, run = scenario.members[f], scenario.run
     group = member.flow
     path = scenario.path(group)
@@ -81,10 +90,15 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> str:
     begin = member.start
     if run.start_jitter:
         begin = min(begin + float(rng.uniform(0.0, run.start_jitter)), member.stop)
-    packets = (
-        math.ceil(group.size) if isinstance(group.size, float) and math.isfinite(group.size) else -1
-    )
-    return _line(
+    shorts: list[str] = []
+    if group.arrivals == "once":
+        packets = int(arrivals.sizes(group, 1, rng)[0])
+    else:
+        packets = 0
+        begins = arrivals.times(group, begin, member.stop, rng)
+        each = zip(begins, arrivals.sizes(group, len(begins), rng), strict=True)
+        shorts = [_line("short", f, float(time), int(size)) for time, size in each]
+    line = _line(
         "flow",
         ns3_support.LAWS[group.law],
         *ns3_support.stretch(scenario, group),
@@ -103,3 +117,4 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> str:
         int(group.beta),
         int(group.gamma),
     )
+    return line, shorts

@@ -12,6 +12,7 @@ __all__ = [
     "HEADERS",
     "LAWS",
     "MAX_BYTES",
+    "MAX_PORTS",
     "check",
     "rate_delay_limits",
     "remarks",
@@ -22,6 +23,7 @@ HEADERS = 42  # bytes of a packet that are not data: 2 of the link, 20 of IP, 20
 ACK = HEADERS
 LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2}
 MAX_FLOWS = 4000
+MAX_PORTS = 60_000
 MAX_BYTES = 2**30  # of a window, by TCP's window scaling
 DECREASE = {"paper": 0.75, "ns2": 0.75, "linux": 0.5}  # defaults, which ns-3 does not take over
 
@@ -107,10 +109,6 @@ def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if flow.over_estimate != "measured":
         allowed = '"measured": ns-3 measures its baseRTT itself'
         raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
-    if flow.arrivals != "once":
-        raise FieldError(f"{where}.arrivals", "at random", '"once" in ns-3')
-    if not isinstance(flow.size, float):
-        raise FieldError(f"{where}.size", "pareto", "a number of packets or inf in ns-3")
     if flow.delay_noise:
         raise FieldError(f"{where}.delay_noise", flow.delay_noise, "0 in ns-3")
     most = MAX_BYTES // size

@@ -1,0 +1,50 @@
+"""Short flows that come at random: when each begins and how long it is, alike in both engines."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.packets.engine import UNLIMITED
+from vegasmodel.scenario import Flow, Pareto, ParetoArrivals, Poisson
+from vegasmodel.units import FieldError
+
+__all__ = ["MAX_ARRIVALS", "sizes", "times"]
+
+MAX_ARRIVALS = 200_000  # short flows of one group
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
+    """Packets of ``n`` transfers; -1 for one without end."""
+    if isinstance(group.size, Pareto):
+        shape = group.size.shape
+        least = group.size.mean * (shape - 1) / shape
+        drawn = np.ceil(least * (1 + rng.pareto(shape, n)))
+        return np.asarray(np.minimum(drawn, UNLIMITED), dtype=np.int64)
+    return np.full(n, -1 if math.isinf(group.size) else math.ceil(group.size), dtype=np.int64)
+
+
+def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
+    """Times of the arrivals in ``[begin, stop)``."""
+    law = group.arrivals
+    if not isinstance(law, (Poisson, ParetoArrivals)):
+        raise TypeError("a group of flows that arrive at random is needed")
+    if law.rate * (stop - begin) > MAX_ARRIVALS:
+        allowed = f"at most {MAX_ARRIVALS} arrivals in the time between start and stop"
+        raise FieldError("flow.arrivals", law.rate, allowed)
+    found: list[float] = []
+    time = begin
+    while True:
+        if isinstance(law, Poisson):
+            time += float(rng.exponential(1 / law.rate))
+        else:  # mean 1/rate
+            least = (law.shape - 1) / law.shape / law.rate
+            time += least * (1 + float(rng.pareto(law.shape)))
+        if time >= stop:
+            return np.array(found)
+        found.append(time)
