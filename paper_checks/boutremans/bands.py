@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from paper_checks.boutremans.scenes import CAPACITY
 from paper_checks.boutremans.theory import ALPHA, BETA, N, X, settled
 from paper_checks.checks import Found, Record, exactly
-from paper_checks.runs import Floats
+from paper_checks.runs import Floats, Runs
 
 
 def bands() -> list[Record]:
@@ -81,6 +81,79 @@ def bands() -> list[Record]:
     ]
 
 
+def _bounds() -> bool:
+    """Whether both bounds of (11) grow with x, at Delta = 50 ms."""
+    x = np.linspace(0.0, 0.045, 10)
+    return all(bool(np.all(np.diff(limit / (0.05 - x)) > 0)) for limit in (ALPHA, BETA))
+
+
+def _many() -> Found:
+    """Two rate vectors that rule (1) leaves alone and that fill the link."""
+    Delta = 4 / CAPACITY
+    backlogs = np.array([[3.0, 1.0], [1.0, 3.0], [2.0, 2.0]])
+    rates = backlogs / Delta
+    rests = (backlogs >= ALPHA) & (backlogs <= BETA)
+    fills = np.isclose(rates.sum(axis=1), CAPACITY)
+    text = "; ".join(f"{a:.1f} and {b:.1f}" for a, b in rates)
+    return Found(int(np.sum(rests.all(axis=1) & fills)), detail=f"pkt/s: {text}.")
+
+
+def _small_buffers(runs: Runs) -> Found:
+    """Whether Vegas loses packets beside Reno with a buffer of 5, and with one of 20."""
+    from paper_checks.devendictis.validation import scene
+
+    losses = [100 * float(runs(scene(0.08, B)).loss_rate[0]) for B in (5.0, 20.0)]
+    return Found(
+        losses[0] > losses[1], detail=f"Percent lost with 5 and 20: {losses[0]:.3f}, {losses[1]:g}."
+    )
+
+
+def _efficient(runs: Runs) -> Found:
+    """Unused part of the link, percent, by two sources of a law."""
+    from paper_checks.evaluation.figures import alike
+
+    idle = {law: 100 * (1 - runs(alike(law, 22e-3)).utilization) for law in ("reno", "vegas")}
+    text = ", ".join(f"{law} {part:.2f} %" for law, part in idle.items())
+    return Found(idle["vegas"] < idle["reno"], detail=f"Unused: {text}.")
+
+
+def text() -> list[Record]:
+    """What sections 2 to 4.1 say beside their equations."""
+    return [
+        Record(
+            "section 2, Vegas uses the bandwidth more efficiently than Reno",
+            "claim",
+            True,
+            _efficient,
+            note="Two sources of either law on the link of 'evaluation' figures 2b and 3b; ns-2 "
+            "2.35.",
+        ),
+        Record(
+            "section 3.1.1, at small buffers Vegas behaves like Reno",
+            "claim",
+            True,
+            _small_buffers,
+            note="Read as losing packets as Reno does, with a buffer of 5 beside Reno and not with "
+            "one of 20: the link of 'devendictis', T 80 ms; ns-2 2.35.",
+        ),
+        Record(
+            "section 4.1, the bounds grow with the over-estimate",
+            "claim",
+            True,
+            exactly(_bounds()),
+            note="alpha/(Delta - x) and beta/(Delta - x) over x from 0 to 0.9 Delta.",
+        ),
+        Record(
+            "section 4.1, more than one solution fills the link",
+            "claim",
+            3,
+            exactly(_many()),
+            note="Three pairs of backlogs within [alpha, beta] = [1, 3] at Delta = 4/c, x = 0; "
+            "computed: how many of them rest and fill the link.",
+        ),
+    ]
+
+
 def _resting_wait() -> Floats:
     """Delta where ``settled`` rests, from each source's backlog and the sum of the rates."""
     b = settled()
@@ -110,4 +183,4 @@ def _regions() -> bool:
     return found == printed and moves[5] == (0, 0)
 
 
-RECORDS = tuple(bands())
+RECORDS = (*bands(), *text())

@@ -79,14 +79,16 @@ def figure_1() -> list[Record]:
 # --- figures 2 to 4: two sources of one law --------------------------------------------------
 
 
+def alike(law: str, X: float) -> Scenario:
+    """Two sources of a law, the second 0.5 s later, counted from 15 s on."""
+    return pair(law, law, X=X, starts=(0.0, 0.5))
+
+
 def figures_2_to_4() -> list[Record]:
     """Bandwidths in Mbit/s after 15 s."""
 
-    def scene(law: str, X: float) -> Scenario:
-        return pair(law, law, X=X, starts=(0.0, 0.5))
-
     def idle(runs: Runs) -> Found:
-        parts = {law: 100 * (1 - runs(scene(law, 22e-3)).utilization) for law in ("reno", "vegas")}
+        parts = {law: 100 * (1 - runs(alike(law, 22e-3)).utilization) for law in ("reno", "vegas")}
         text = ", ".join(f"{law} {part:.2f} %" for law, part in parts.items())
         return Found(parts["reno"] > max(parts["vegas"], 1.0), detail=f"Unused: {text}.")
 
@@ -97,7 +99,7 @@ def figures_2_to_4() -> list[Record]:
                 f"figure {number}a, {law}, X = 1 ms, ratio of the bandwidths",
                 "figure",
                 1.0,
-                simulated(scene(law, 1e-3), ratio, 1.0, 0.1),
+                simulated(alike(law, 1e-3), ratio, 1.0, 0.1),
                 note=f"Fair, 'almost half and half'. {SOURCE} {NO_PICTURE}",
             )
         )
@@ -107,7 +109,7 @@ def figures_2_to_4() -> list[Record]:
             "figure 2b, reno, X = 22 ms, ratio",
             "figure",
             2.0,
-            simulated(scene("reno", 22e-3), ratio, 2.0, 1.0),
+            simulated(alike("reno", 22e-3), ratio, 2.0, 1.0),
             note=f"'Almost twice' (table 3 says 2.2). {SOURCE} {NO_PICTURE}",
         ),
         Record(
@@ -122,21 +124,21 @@ def figures_2_to_4() -> list[Record]:
             "figure 3b, vegas, X = 22 ms, shorter connection",
             "figure",
             0.8,
-            simulated(scene("vegas", 22e-3), mbit(0), 0.8, 0.1),
+            simulated(alike("vegas", 22e-3), mbit(0), 0.8, 0.1),
             note=f"Mbit/s. {SOURCE} {NO_PICTURE}",
         ),
         Record(
             "figure 3b, vegas, X = 22 ms, longer connection",
             "figure",
             0.7,
-            simulated(scene("vegas", 22e-3), mbit(1), 0.7, 0.1),
+            simulated(alike("vegas", 22e-3), mbit(1), 0.7, 0.1),
             note=f"Mbit/s. {SOURCE} {NO_PICTURE}",
         ),
         Record(
             "figure 4b, sack, X = 22 ms, the shorter connection gains",
             "figure",
             True,
-            holds(scene("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
+            holds(alike("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
             note=f"'Very noticeable', read as a ratio above 1.5. {RUN} {NO_PICTURE}",
         ),
     ]

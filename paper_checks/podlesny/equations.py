@@ -6,8 +6,9 @@ from functools import cache
 
 from paper_checks.checks import Record, exactly, rounding
 from paper_checks.devendictis.validation import after_loss
-from paper_checks.podlesny.scenes import first_window, windowed
+from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windowed
 from paper_checks.runs import Runs
+from paper_checks.senders import doubling, least_after_timeout
 
 N_R, N_D, K, C = 300, 100, 1.0, 12500.0
 
@@ -120,6 +121,60 @@ def windows() -> list[Record]:
     ]
 
 
+def _halved(runs: Runs) -> float:
+    _, least, largest = runs(sawtooth()).window[:, 0]
+    return float(least / largest)
+
+
+def senders() -> list[Record]:
+    """Section II: slow start and the windows after a loss."""
+    base = figure_1(0.1)
+    rounds = (
+        "Window of a round trip over that of the one before, a source alone with an RTT of 2 s; "
+        "stock ns-2 2.35."
+    )
+    silence = "Packets, after all 20 on their way were lost; stock ns-2 2.35."
+    return [
+        Record(
+            "section II-A, slow start doubles the window every RTT",
+            "claim",
+            [2.0] * 5,
+            lambda runs: doubling(runs, base, "newreno", range(1, 7)),
+            note=f"{rounds} From the second RTT on.",
+        ),
+        Record(
+            "section II-A, window after a timeout",
+            "claim",
+            1,
+            lambda runs: least_after_timeout(runs, base, "newreno"),
+            note=silence,
+        ),
+        Record(
+            "section II-A, window after a triple duplicate ACK",
+            "claim",
+            0.5,
+            _halved,
+            tolerance=0.02,
+            note="Least over largest window of one NewReno source alone from 20 s on, 2 Mbit/s, "
+            "100 ms, buffer 62; stock ns-2 2.35. Tolerance: a packet and a half of about 88.",
+        ),
+        Record(
+            "section II-B, slow start doubles the window every other RTT",
+            "claim",
+            [2.0, 1.0, 2.0, 1.0, 2.0],
+            lambda runs: doubling(runs, base, "vegas", range(3, 9)),
+            note=f"{rounds} From the fourth RTT on: it begins with windows of 1, 1, 3.",
+        ),
+        Record(
+            "section II-B, window after a timeout",
+            "claim",
+            2,
+            lambda runs: least_after_timeout(runs, base, "vegas"),
+            note=silence,
+        ),
+    ]
+
+
 def scheduler() -> list[Record]:
     """Equations (5) to (7) against figure 2's test, packet by packet."""
     L_R, L_D = dispatched(N_R, N_D, K)
@@ -221,4 +276,4 @@ def numbers() -> list[Record]:
     ]
 
 
-RECORDS = (*windows(), *scheduler(), *numbers())
+RECORDS = (*windows(), *senders(), *scheduler(), *numbers())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vegasmodel.scenario import Scenario, load
 
-__all__ = ["figure_1", "first_window", "windowed"]
+__all__ = ["figure_1", "first_window", "sawtooth", "windowed"]
 
 
 @cache
@@ -38,3 +38,11 @@ def first_window(law: str) -> Scenario:
     flow = next(flow for flow in base.flows if flow.law == law)
     run = dataclasses.replace(base.run, duration=3.9, warmup=2.5, runs=1, start_jitter=0.0)
     return dataclasses.replace(base, name=f"podlesny-first-window-{law}", flows=(flow,), run=run)
+
+
+@cache
+def sawtooth() -> Scenario:
+    """One NewReno flow alone on figure 1's link."""
+    base = figure_1(0.1)
+    run = dataclasses.replace(base.run, warmup=20.0, runs=1, start_jitter=0.0)
+    return dataclasses.replace(base, name="podlesny-sawtooth", flows=base.flows[:1], run=run)

@@ -1,5 +1,12 @@
 """``tsang``: fairness of Vegas by simulation.  Text and equations, then tables."""
 
-from paper_checks.tsang import mixes, table3, table4, text, theory
+from paper_checks.tsang import claims, mixes, table3, table4, text, theory
 
-RECORDS = (*text.RECORDS, *table3.RECORDS, *theory.RECORDS, *table4.RECORDS, *mixes.RECORDS)
+RECORDS = (
+    *text.RECORDS,
+    *table3.RECORDS,
+    *theory.RECORDS,
+    *table4.RECORDS,
+    *mixes.RECORDS,
+    *claims.RECORDS,
+)

@@ -101,6 +101,18 @@ def by_ns2() -> list[Record]:
 # --- columns that follow from others ---------------------------------------------------------
 
 
+def _no_throughput(x2: int) -> str:
+    rates = [r.actual for r in replay(x2)[0].late(CONVERGED)]
+    over = 100 * ((TABLE_3[x2][1] + TABLE_3[x2][3]) / 1.5e6 - 1)
+    if over <= 0:
+        return ""
+    return (
+        f"They are {over:.1f} % more than the link carries. An 'actual rate' is the packets of one "
+        "round over their mean RTT, read at a decision, and no throughput: packet by packet "
+        f"connection 1's swings from {min(rates):.0f} to {max(rates):.0f} bit/s."
+    )
+
+
 def derived() -> list[Record]:
     """Ratio and index from the rates beside them; the rates against the link."""
     found = []
@@ -136,8 +148,8 @@ def derived() -> list[Record]:
                         detail=f"They add up to {first + second} bit/s of 1500000.",
                     )
                 ),
-                note="Sum of the two printed actual rates; they are sending rates read at an "
-                "instant, so they may pass the link's.",
+                note="Sum of the two printed actual rates.",
+                erratum=_no_throughput(x2),
             ),
         ]
     return found

@@ -140,7 +140,7 @@ def _range(x2: int, name: str, longer: bool = False) -> tuple[float, float]:
 
 
 @cache
-def _nearest() -> int:
+def nearest() -> int:
     """The delay x2, ms, that comes nearest to all six printed figures."""
 
     def miss(x2: int) -> float:
@@ -156,19 +156,17 @@ def _nearest() -> int:
 
 def _end(name: str, end: int, runs: Runs) -> Found:
     """One end of the range at the nearest delay."""
-    return Found(_range(_nearest(), name)[end], detail=f"That is x2 = {_nearest()} ms.")
+    return Found(_range(nearest(), name)[end], detail=f"That is x2 = {nearest()} ms.")
 
 
 def _expected(runs: Runs) -> float:
-    late = replay(_nearest(), *VEGAS["Vegas-1"])[1].late(SETTLED)
+    late = replay(nearest(), *VEGAS["Vegas-1"])[1].late(SETTLED)
     return float(np.mean([r.expected for r in late])) / BITS
 
 
 def _at_the_edge(runs: Runs) -> Found:
     """The longer connection's actual rate in Vegas-1 beside the shorter's."""
-    (least, most), (other, top) = (
-        _range(_nearest(), "Vegas-1", longer) for longer in (False, True)
-    )
+    (least, most), (other, top) = (_range(nearest(), "Vegas-1", longer) for longer in (False, True))
     return Found(
         bool(top - other < 0.2 * (most - least) and abs(other - least) < 0.2 * (most - least)),
         detail=f"Shorter {least:.0f} to {most:.0f}, longer {other:.0f} to {top:.0f} pkt/s.",
@@ -176,7 +174,7 @@ def _at_the_edge(runs: Runs) -> Found:
 
 
 def _shorter_gets_more(runs: Runs) -> Found:
-    shorter, longer = (c.rate(LATE) for c in replay(_nearest(), *VEGAS["Vegas-1"]))
+    shorter, longer = (c.rate(LATE) for c in replay(nearest(), *VEGAS["Vegas-1"]))
     return Found(bool(shorter > longer), detail=f"{shorter:.1f} and {longer:.1f} pkt/s.")
 
 

@@ -1,0 +1,51 @@
+"""Section 2 of ``devendictis``: what the two sources do, as the text says it."""
+
+from __future__ import annotations
+
+import itertools
+
+from paper_checks.checks import Found, Record
+from paper_checks.devendictis.validation import scene
+from paper_checks.runs import Runs
+from paper_checks.senders import after_timeout, doubling, windows
+
+BASE = scene(0.08, 20.0)
+ALONE = "A source alone with an RTT of 2 s; ns-2 2.35 with the defaults of its time."
+
+
+def _steps(runs: Runs) -> Found:
+    """By how many packets Vegas's window grows in two round trips."""
+    W = windows(runs, BASE, "vegas", range(2, 9, 2))
+    text = ", ".join(f"{w:g}" for w in W)
+    steps = [after - before for before, after in itertools.pairwise(W)]
+    return Found(steps, detail=f"Windows of every other round trip: {text}.")
+
+
+RECORDS = (
+    Record(
+        "section 2, Reno's window grows exponentially in slow start",
+        "claim",
+        [2.0] * 5,
+        lambda runs: doubling(runs, BASE, "reno", range(1, 7)),
+        note="One packet for each ACK, so twice the window after a round trip; computed: window "
+        f"over that of the round trip before, from the second on. {ALONE}",
+    ),
+    Record(
+        "section 2, Vegas's slow start: one packet every other round trip",
+        "claim",
+        [1.0] * 3,
+        _steps,
+        note=f"Packets by which the window grows in two round trips, from the third on. {ALONE}",
+        erratum="It doubles every other round trip: in that round trip each of W ACKs adds a "
+        "packet, in the next none does, so W becomes 2 W in two round trips, not W + 1. "
+        "'podlesny' II-B says so too.",
+    ),
+    Record(
+        "section 2, both windows are one packet after a timeout",
+        "claim",
+        [1, 1],
+        lambda runs: after_timeout(runs, BASE, ("reno", "vegas")),
+        note="Packets, Reno's and Vegas's, after all 20 on their way were lost. ns-2's Vegas goes "
+        "on with 2 packets, its least window, as 'podlesny' II-B says; ns-2 2.35.",
+    ),
+)

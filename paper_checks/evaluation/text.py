@@ -1,0 +1,202 @@
+"""Claims of ``evaluation`` in its sections 2 and 3 that stand beside no figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from paper_checks.checks import Found, Record, exactly, rounding
+from paper_checks.devendictis.validation import scene
+from paper_checks.evaluation.figures import DROPPED, LOSSY, NO_PICTURE, RUN, alike
+from paper_checks.evaluation.scenes import pair, single
+from paper_checks.evaluation.tables import CAPACITY, TABLE_2, red
+from paper_checks.runs import Runs
+
+FIGURE_6 = {"6a": "Reno and SACK", "6b": "Reno and Vegas", "6c": "SACK and Vegas"}
+THRESHOLD = (20.0, 40.0, 80.0)  # table 4's upper thresholds, above the fair buffers of 3.3.2.1
+
+
+def _halved(runs: Runs) -> float:
+    _, least, largest = runs(scene(0.08, 20.0)).window[:, 1]
+    return float(least / largest)
+
+
+def _swings(runs: Runs) -> Found:
+    """Largest less least window of the four sources of figures 3a and 3b, packets."""
+    found = [float(np.ptp(runs(alike("vegas", X)).window[1:], axis=0).max()) for X in (1e-3, 22e-3)]
+    return Found(found, detail="At X of 1 and 22 ms.")
+
+
+def _losses(runs: Runs) -> Found:
+    laws = ("reno", "vegas")
+    found = {law: float(runs(alike(law, 1e-3)).retransmits.sum()) for law in laws}
+    text = ", ".join(f"{law} {again:g}" for law, again in found.items())
+    return Found(found["reno"] > 0 == found["vegas"], detail=f"Sent again in 105 s: {text}.")
+
+
+def section_2() -> list[Record]:
+    """What the three laws do."""
+    two = "Two sources of a law, as in figures 2 and 3, after 15 s."
+    return [
+        Record(
+            "section 2.2, the window is halved after three duplicate ACKs",
+            "claim",
+            0.5,
+            _halved,
+            tolerance=0.02,
+            note="Least over largest window of Reno beside Vegas, on the link of 'devendictis' "
+            "(1080 pkt/s, 80 ms, buffer 20), where a window has 45 packets; ns-2 2.35. Tolerance: "
+            "one of them.",
+        ),
+        Record(
+            "section 2.4, Vegas's window does not oscillate in equilibrium",
+            "claim",
+            [0.0, 0.0],
+            _swings,
+            note=f"Largest less least window, packets. {two} {RUN}",
+        ),
+        Record(
+            "section 2.4, Reno loses packets all the time, Vegas none",
+            "claim",
+            True,
+            _losses,
+            note=f"X = 1 ms. {two} {RUN}",
+        ),
+    ]
+
+
+def _sums() -> Found:
+    sums = [sum(packets) for packets, *_ in TABLE_2.values()]
+    most = CAPACITY * 106
+    return Found(
+        len(set(sums)) == 1 and sums[0] <= most,
+        detail=f"Of both sources {', '.join(map(str, sums))}; 106 s of the link carry {most:g}.",
+    )
+
+
+def _once(runs: Runs) -> Found:
+    """SACK's window after four losses in a window: one halving, and no second one."""
+    whole = float(runs(single("sack")).window[2, 0])
+    least = {law: float(runs(single(law, drops=DROPPED)).window[1, 0]) for law in LOSSY}
+    text = ", ".join(f"{law} {window:g}" for law, window in least.items())
+    return Found(
+        least["sack"] >= 2 * max(least["reno"], 1.0),
+        detail=f"Least windows after the four losses: {text}; without them SACK has {whole:g}.",
+    )
+
+
+def _aside(law: str) -> Callable[[Runs], Found]:
+    """Vegas's share with RED's lower threshold at 3 over that with DropTail, by buffer."""
+
+    def compute(runs: Runs) -> Found:
+        parts = []
+        for buffer in THRESHOLD:
+            early = runs(red(law, buffer)).throughput[0]
+            late = runs(pair(law, "vegas", buffer=buffer)).throughput[0]
+            parts.append((float(early[1] / early.sum()), float(late[1] / late.sum())))
+        text = "; ".join(f"{100 * e:.0f} and {100 * t:.0f} %" for e, t in parts)
+        return Found(
+            all(early > late for early, late in parts),
+            detail=f"Vegas's share at buffers of 20, 40 and 80, RED and DropTail: {text}.",
+        )
+
+    return compute
+
+
+def _shorter_queue(runs: Runs) -> Found:
+    queues = [
+        (runs(red(law, 80.0)).queue, runs(pair(law, "vegas", buffer=80.0)).queue) for law in LOSSY
+    ]
+    text = "; ".join(
+        f"beside {law} {a:.1f} and {b:.1f}" for law, (a, b) in zip(LOSSY, queues, strict=True)
+    )
+    return Found(
+        all(early < late / 2 for early, late in queues),
+        detail=f"Mean queue with a buffer of 80, RED and DropTail: {text}.",
+    )
+
+
+def section_3() -> list[Record]:
+    """Sections 3.1.2 to 3.3.2.2."""
+    return [
+        Record(
+            "figure 1, SACK's window stays where the first loss has put it",
+            "figure",
+            True,
+            _once,
+            note="Read as a least window of at least twice Reno's, which starts anew. "
+            f"{RUN} {NO_PICTURE}",
+        ),
+        Record(
+            "table 2, counts fit the link",
+            "claim",
+            True,
+            exactly(_sums()),
+            note="Printed counts added up: all six columns have the same sum, that of a full link.",
+        ),
+        Record(
+            "section 3.1.3, Reno and SACK share almost half and half",
+            "claim",
+            [1.0, 1.0],
+            exactly([TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]),
+            tolerance=rounding(0.1),
+            note="Ratios of table 2's printed counts, Reno/SACK and SACK/Reno. Tolerance: 'almost' "
+            "is read as rounding to 1.0.",
+        ),
+        Record(
+            "section 3.3.1, figures 7b and 7c",
+            "claim",
+            "7b, 7c",
+            exactly(", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)),
+            note="computed: the figures of that section in which Vegas stands beside another.",
+            erratum="A slip for 6b and 6c: figure 7 is section 3.3.3's and has no such parts.",
+        ),
+        *(
+            Record(
+                f"section 3.3.2.2, a low threshold gives Vegas more beside {law}",
+                "claim",
+                True,
+                _aside(law),
+                note="RED with thresholds of 3 and the buffer (table 4) against DropTail with the "
+                f"same buffer. {RUN}",
+            )
+            for law in LOSSY
+        ),
+        Record(
+            "section 3.3.2.2, a low threshold makes the buffer seem smaller",
+            "claim",
+            True,
+            _shorter_queue,
+            note=f"Read as less than half of DropTail's mean queue. {RUN}",
+        ),
+        Record(
+            "section 4, Vegas causes much fewer retransmissions",
+            "claim",
+            True,
+            exactly(
+                Found(
+                    max(_again(vegas=True)) < 0.1 * min(_again(vegas=False)),
+                    detail=f"Vegas at most {max(_again(vegas=True))}, the others at least "
+                    f"{min(_again(vegas=False))}.",
+                )
+            ),
+            note="Table 2's printed counts; read as less than a tenth.",
+        ),
+    ]
+
+
+_BOTH = ("table2-3-reno-sack", "table2-4-sack-reno")
+
+
+def _again(vegas: bool) -> list[int]:
+    """Retransmitted packets in table 2, of Vegas or of the others."""
+    return [
+        count
+        for name, (_, again, _) in TABLE_2.items()
+        for law, count in zip(name.split("-")[2:], again, strict=True)
+        if (law == "vegas") == vegas
+    ]
+
+
+RECORDS = (*section_2(), *section_3())

@@ -1,0 +1,71 @@
+"""What a source alone does by its law: slow start, the window after a loss, after a timeout.
+
+Each paper that describes it hands over its own link and ns-2's defaults of its time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from functools import cache
+
+from paper_checks.checks import Found
+from paper_checks.runs import Runs
+from vegasmodel.scenario import Drop, Scenario
+
+__all__ = ["after_timeout", "doubling", "least_after_timeout", "windows"]
+
+RTT = 2.0  # s: the round trips of slow start stand apart
+HELD = 20  # packets on their way, all of which are lost
+FIRST = 1000  # of them
+
+
+def _alone(base: Scenario, law: str, **changes: float) -> Scenario:
+    """The source of ``law`` alone, where it finds room."""
+    flow = next(flow for flow in base.flows if flow.law == law)
+    flow = dataclasses.replace(flow, name=law, **changes)
+    link = dataclasses.replace(base.links[0], buffer=1000.0)
+    run = dataclasses.replace(base.run, runs=1, start_jitter=0.0)
+    return dataclasses.replace(base, links=(link,), flows=(flow,), run=run)
+
+
+@cache
+def slow_start(base: Scenario, law: str, number: int) -> Scenario:
+    """A source alone, read late in round trip ``number`` (from 0), when all its ACKs have come."""
+    scenario = _alone(base, law, rtt=RTT)
+    run = dataclasses.replace(
+        scenario.run, duration=RTT * (number + 0.95), warmup=RTT * (number + 0.5)
+    )
+    return dataclasses.replace(scenario, name=f"{base.name}-{law}-round-{number}", run=run)
+
+
+@cache
+def timeout(base: Scenario, law: str) -> Scenario:
+    """A source held at 20 packets that loses them all, so that no ACK tells of it."""
+    scenario = _alone(base, law, rtt=0.2, max_window=float(HELD))
+    lost = Drop(flow=law, packets=tuple(range(FIRST, FIRST + HELD)))
+    link = dataclasses.replace(scenario.links[0], drops=(lost,))
+    run = dataclasses.replace(scenario.run, duration=25.0, warmup=5.0)
+    return dataclasses.replace(scenario, name=f"{base.name}-{law}-timeout", links=(link,), run=run)
+
+
+def windows(runs: Runs, base: Scenario, law: str, rounds: range) -> list[float]:
+    """Window of each of these round trips, packets."""
+    return [float(runs(slow_start(base, law, k)).window[2, 0]) for k in rounds]
+
+
+def doubling(runs: Runs, base: Scenario, law: str, rounds: range) -> Found:
+    """By how much the window grows from one round trip to the next."""
+    W = windows(runs, base, law, rounds)
+    text = ", ".join(f"{w:g}" for w in W)
+    return Found([b / a for a, b in itertools.pairwise(W)], detail=f"Windows: {text}.")
+
+
+def least_after_timeout(runs: Runs, base: Scenario, law: str) -> float:
+    """Least window of a source that loses all packets on their way."""
+    return float(runs(timeout(base, law)).window[1, 0])
+
+
+def after_timeout(runs: Runs, base: Scenario, laws: tuple[str, ...]) -> list[float]:
+    """The same for each law."""
+    return [least_after_timeout(runs, base, law) for law in laws]
