@@ -36,6 +36,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["stop"] = member.stop
+    # ns-2's Vegas builds its packets itself, and does not say that they may be marked
+    record["capable"] = not (group.variant == "ns2" and group.law == "vegas")
     # the kernel opens with a handshake; ns-2 of 1999 sends data at once
     record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
     record["ssthresh"], record["grow_next"] = 1e9, 1

@@ -278,7 +278,6 @@ def march(
     """Run to ``end``; sample at ``times``.  Returns a status and the number of events."""
     np.random.seed(seed)
     for k in range(net.links.shape[0]):
-        net.links[k].next_urge = 1.0 + np.random.random()
         net.links[k].next_hazard = np.random.exponential()
     for e in range(net.hops.shape[0]):
         schedule(net, e, NEVER)

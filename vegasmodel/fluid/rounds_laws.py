@@ -89,6 +89,8 @@ def acks_to_change(f: Record) -> float:
 @jit
 def grow(f: Record, acks: float) -> None:
     """The window after ``acks`` ACKs of new data; the engine stops where the rule changes."""
+    if echoing(f):
+        return
     # ns-2's Vegas grows only while the flow keeps up with its window
     keeps_up = not fine(f) or f.cwnd - (f.next - f.acked) <= 2.0 + acks
     if doubling(f):
@@ -210,14 +212,16 @@ def threshold(f: Record, later: float) -> float:
 @jit
 def cut(f: Record) -> bool:
     """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
-    if f.acked <= f.recover:
+    if f.acked <= f.recover and not f.echoed:
         if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f):
             f.inflated = 3.0
         return False
     before = min(whole(f), np.floor(f.max_window))
-    f.cwnd = max(np.floor(f.decrease * before), 2.0 if f.variant == LINUX else 1.0)
-    f.ssthresh = max(f.cwnd, 2.0)
-    f.recover, f.timed_out = f.high, 0
+    if not echoing(f):  # else the window has been cut already, and the packet is sent again
+        f.cwnd = max(np.floor(f.decrease * before), 2.0 if f.variant == LINUX else 1.0)
+        f.ssthresh = max(f.cwnd, 2.0)
+        f.recover = f.high
+    f.timed_out, f.echoed = 0, 0
     if f.law == TAHOE:
         f.cwnd, f.next = 1.0, f.acked
         return False  # go back: the window itself sends the hole
@@ -292,10 +296,16 @@ def reduction(f: Record, acks: float, advanced: float) -> float:
 @jit
 def echo(f: Record) -> None:
     """An ECN echo: cut without a loss, once a window of data."""
-    if f.acked > f.recover:
-        f.cwnd = max(np.floor(0.5 * whole(f)), 1.0)
+    if f.acked >= f.recover or f.timed_out:
+        f.cwnd = max(np.floor(0.5 * min(whole(f), np.floor(f.max_window))), 1.0)
         f.ssthresh = max(f.cwnd, 2.0)
-        f.recover, f.timed_out = f.high, 0
+        f.recover, f.timed_out, f.echoed = f.high, 0, 1
+
+
+@jit
+def echoing(f: Record) -> bool:
+    """The receiver echoes a mark until it hears of the cut, by the first packet sent after it."""
+    return f.echoed == 1 and f.acked <= f.recover
 
 
 @jit
@@ -307,7 +317,7 @@ def expire(f: Record, now: float) -> None:
     f.cwnd = 2.0 if fine(f) else 1.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
-    f.recover, f.timed_out = f.high, 1
+    f.recover, f.timed_out, f.echoed = f.high, 1, 0
     f.next = f.acked
     back_off(f)
     forget(f)

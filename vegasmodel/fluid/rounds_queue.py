@@ -136,10 +136,56 @@ def _observe(link: Record, packets: float, seen: float) -> None:
 
 
 @jit
-def chance(link: Record, packets: float, before: float, data: int) -> tuple[float, float]:
-    """How many of ``packets`` arrivals are lost by chance (random loss), and picked by RED.
+def _pick(link: Record, packets: float, p: float) -> float:
+    """How many of ``packets`` arrivals RED drops or marks at the drop probability ``p``.
 
-    ``before``: work that the first of them found; ``data``: no ACKs, which are not lost by chance.
+    The n-th since the last one falls with p/(2 - n p) from n_0 = 1/p on (ns-2: ``wait_``).  Up
+    to the m-th all pass with (2 - (m+1) p)/(2 - n_0 p).
+    """
+    picked, left = 0.0, packets
+    while left > 0.0:
+        first = max(link.passed + 1.0, np.ceil(1.0 / p - ROUNDING))
+        if first > link.passed + left + ROUNDING:
+            break
+        fate = (2.0 - np.random.random() * (2.0 - first * p)) / p - 1.0
+        falls = max(np.ceil(fate), first)
+        if falls > link.passed + left + ROUNDING:
+            break
+        left -= falls - link.passed
+        picked += 1.0
+        link.passed = 0.0
+    link.passed += max(left, 0.0)
+    return min(picked, packets)
+
+
+@jit
+def _red(link: Record, packets: float, before: float, precedes: int) -> tuple[float, float]:
+    """How many of ``packets`` arrivals RED picks, and its drop probability."""
+    # it looks at the packets that wait, without the one in transmission
+    found = before * link.crowd
+    single = np.ceil(found - ROUNDING) - 1.0
+    if precedes and found > 0.5 and np.abs(found - np.round(found)) < ROUNDING:
+        single += 1.0  # the departure of this instant is still to come
+    mean = 0.5 * (before + link.queue) * link.crowd - 1.5
+    seen = max(single if packets <= 1.0 else mean, 0.0)
+    _observe(link, packets, seen)
+    p = _early(link) if seen > 1.0 else 0.0
+    if p <= 0.0:
+        link.early = 0
+        return 0.0, p
+    if not link.early:  # the packet that finds the threshold passed is let through
+        link.early, link.passed, packets = 1, 1.0, packets - 1.0
+    return _pick(link, packets, p), p
+
+
+@jit
+def chance(
+    link: Record, packets: float, before: float, data: int, precedes: int, capable: int
+) -> tuple[float, float]:
+    """How many of ``packets`` arrivals are lost by chance or to RED, and how many it marks.
+
+    ``before``: work that the first of them found; ``data``: no ACKs, which are not lost by random
+    loss; ``precedes``: they come before a departure of the same instant; ``capable``: of ECN.
     """
     lost, picked = 0.0, 0.0
     if link.loss > 0.0 and data:
@@ -151,20 +197,11 @@ def chance(link: Record, packets: float, before: float, data: int) -> tuple[floa
         if lost >= packets:
             link.hazard = 0.0
     if link.discipline == RED:
-        # it looks at the packets that wait, without the one in transmission
-        single = np.ceil(before * link.crowd - ROUNDING) - 1.0
-        mean = 0.5 * (before + link.queue) * link.crowd - 1.5
-        seen = max(single if packets <= 1.0 else mean, 0.0)
-        _observe(link, packets, seen)
-        p = _early(link) if seen > 1.0 else 0.0
-        link.passed = link.passed + packets if p > 0.0 else 0.0
-        if p >= 1.0:
-            picked = packets
-        elif link.passed * p >= link.next_urge:
-            picked = 1.0  # after 1/p packets, uniform up to 2/p, of the p of this moment
-        if picked > 0.0:
-            link.passed, link.next_urge = 0.0, 1.0 + np.random.random()
-    return lost, min(picked, packets - lost)
+        picked, p = _red(link, packets, before, precedes)
+        picked = min(picked, packets - lost)
+        if not (link.ecn and capable and p <= link.mark_limit):
+            lost, picked = lost + picked, 0.0
+    return lost, picked
 
 
 @jit

@@ -81,6 +81,8 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
         record["weighs"], record["share"] = link.queue.k if rate else 1.0, 0.5
     if isinstance(link.queue, Red):
         record["discipline"] = RED
+        # ns-2 marks up to a drop probability of mark_p_ = 0.1, and drops beyond
+        record["mark_limit"] = 0.1 if _as_ns2(scenario) else math.inf
         for name in (
             "min_threshold",
             "max_threshold",

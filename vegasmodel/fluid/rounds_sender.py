@@ -20,6 +20,7 @@ from vegasmodel.fluid.rounds_laws import (
     doubling,
     drift,
     echo,
+    echoing,
     end_round,
     fine,
     grow,
@@ -51,10 +52,12 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     if fine(f):
         deflate(f)
         f.worried = 0.0
-    if f.marked:
+    if f.marked or p.marked:
         echo(f)
-        f.marked = 0
+        f.marked = p.marked = 0
     acks = min(portion(p, now, step), acks_to_change(f))
+    if echoing(f):
+        acks = max(min(acks, f.recover - f.acked), 1.0)
     decides = f.law == VEGAS and f.acked >= f.round_end
     if decides:
         acks = 1.0

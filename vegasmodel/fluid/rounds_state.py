@@ -84,7 +84,9 @@ FLOW = np.dtype(
         ("phase", "i8"),
         ("recover", "f8"),  # high when the window was last cut
         ("timed_out", "i8"),  # the last cut was a timeout
+        ("capable", "i8"),  # its packets are marked where others are dropped (ECN)
         ("marked", "i8"),  # an ACK with ECN echo arrived
+        ("echoed", "i8"),  # the last cut answered one
         # Vegas, once a round
         ("round_end", "f8"),
         ("round_start", "f8"),  # time
@@ -218,6 +220,7 @@ LINK = np.dtype(
         ("max_probability", "f8"),
         ("weight", "f8"),
         ("ecn", "i8"),
+        ("mark_limit", "f8"),  # beyond this drop probability marks are not enough
         ("gentle", "i8"),
         ("mixed", "i8"),  # packets of several sizes
         ("crowd", "f8"),  # packets in a packet's worth of work, on average over the queue
@@ -244,10 +247,10 @@ LINK = np.dtype(
         ("rate", "f8"),  # sum of the flows' arrival rates
         ("average", "f8"),  # RED
         ("idle", "f8"),  # RED: seconds without a packet since the last arrival
+        ("early", "i8"),  # RED: the average is above the lower threshold
         ("passed", "f8"),  # RED: packets since the last drop
-        ("next_urge", "f8"),  # times drop probability, at which the next one falls
-        ("hazard", "f8"),  # random loss, likewise
-        ("next_hazard", "f8"),
+        ("hazard", "f8"),  # random loss: what the packets since the last one have added up to,
+        ("next_hazard", "f8"),  # ... and where the next is lost
         ("arrived", "f8"),
         ("lost", "f8"),
         ("served", "f8"),

@@ -165,11 +165,9 @@ def arrive_evenly(
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _tardy(link, time)
-    lost, picked = chance(link, packets, found, h.data)
+    lost, picked = chance(link, packets, found, h.data, h.precedes, f.capable)
     if e == f.hop:
         lost = max(lost, f.owes)
-    if not link.ecn:
-        lost, picked = lost + picked, 0.0
     if lost > 0.0:
         drop(link, lost * h.work)
     lost += overflow(link, packets - lost, h.work)
@@ -211,11 +209,9 @@ def arrive_at_once(
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _tardy(link, time)
-    lost, picked = chance(link, packets, link.queue, h.data)
+    lost, picked = chance(link, packets, link.queue, h.data, h.precedes, f.capable)
     if e == f.hop and packets >= 1.0:
         lost = max(lost, f.owes)
-    if not link.ecn:
-        lost, picked = lost + picked, 0.0
     stay = burst(link, packets - lost, h.precedes)
     lost = packets - stay
     link.arrived += packets * h.work
