@@ -6,6 +6,7 @@ Newton iterations.  What costs a second solution is put off to the next pass: a 
 queue begins or overflows is solved again for the time of that, a jump for the delay after it.
 Those, starts, stops and the ends of fast recovery are stepped upon; where a window meets a
 threshold is not, so that averages differ from those of the other engine by the step's error.
+Cycles that repeat are computed once, as there.
 
 float64 holds inside, whatever JAX's configuration, which is not changed.
 """
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
     from vegasmodel.fluid.windows import Flows
 
 TIGHT = 1e-14  # relative tolerance of the equation of a step
+REPEATS = 1e-9  # of a window: cycles that differ by less are the same
+TRIP, GAP = 2.0**-6, 2.0**-5  # parts of T + s and of s - x that a step of one trip may change
 ITERATIONS = 6
-CHUNK = 64  # scenarios that share a loop on a CPU, and wait for the one with the most passes
+CHUNK = 64  # scenarios that share a loop on a CPU,
+PASSES = 256  # ... and its length: then those that are done make room
+FOREVER = 2**62
 
 Array = Any
 
@@ -40,31 +45,79 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
     size = min(chunk or (CHUNK if on_cpu else n), n)
-    # those with as many round trips to do share a chunk, so that none waits long for another
-    order = np.argsort(cases.duration / np.min(cases.flows.rtt, axis=1), kind="stable")
-    padded = np.concatenate([order, np.repeat(order[-1:], -n % size)])
-    groups = padded.reshape(-1, size)
+    begin, advance = _compiled(losers)
+    # the scenario is the last axis here: it is the one that vector instructions run along
+    flat: Batch = jax.tree.map(lambda a: np.ascontiguousarray(a.T), cases)
+    state: Any = None
 
-    def one(group: np.ndarray) -> list[np.ndarray]:
-        # the scenario is the last axis here: it is the one that vector instructions run along
-        part: Batch = jax.tree.map(lambda a: np.ascontiguousarray(a[group].T), cases)
+    def onward(group: np.ndarray) -> Any:
+        lanes = np.resize(group, size)
+
+        def part(tree: Any) -> Any:
+            return jax.tree.map(lambda a: a[..., lanes], tree)
+
         with jax.enable_x64(True):
-            return [np.asarray(a) for a in _compiled(losers)(part, step)]
+            y = begin(part(flat)) if state is None else part(state)
+            y = advance(part(flat), step, y, PASSES if on_cpu else FOREVER)
+            return jax.tree.map(lambda a: np.array(a)[..., : group.size], y)
 
+    left = np.arange(n)
     with ThreadPoolExecutor(max_workers=os.cpu_count() if on_cpu else 1) as pool:
-        parts = list(pool.map(one, groups[::-1]))[::-1]  # the longest first
-    back = np.empty(n, dtype=np.int64)
-    back[order] = np.arange(n)
-    return tuple(
-        np.concatenate(column, axis=-1)[..., back].T for column in zip(*parts, strict=True)
-    )
+        while left.size:
+            parts = list(pool.map(onward, np.split(left, range(size, left.size, size))))
+            moved = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *parts)
+            state = moved if state is None else jax.tree.map(_put(left), state, moved)
+            left = left[_runs(flat, state)[left]]
+    return _columns(flat, state)
+
+
+def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """What writes values to these places of an array's last axis."""
+
+    def put(whole: np.ndarray, some: np.ndarray) -> np.ndarray:
+        whole[..., places] = some
+        return whole
+
+    return put
 
 
 @functools.cache
-def _compiled(losers: int) -> Callable[[Batch, float], tuple[Array, ...]]:
-    mapped = jax.vmap(functools.partial(_simulate, losers), in_axes=(-1, None), out_axes=-1)
-    compiled: Callable[[Batch, float], tuple[Array, ...]] = jax.jit(mapped)
-    return compiled
+def _compiled(
+    losers: int,
+) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
+    """The state before the first pass, and what moves it on by so many passes."""
+
+    def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:
+        moved: _Moving = jax.lax.while_loop(
+            lambda a: _runs(case, a[0]) & (a[1] < passes),
+            lambda a: (_pass(losers, case, fraction, a[0]), a[1] + 1),
+            (y, 0),
+        )[0]
+        return moved
+
+    each = {"in_axes": -1, "out_axes": -1}
+    alike = {"in_axes": (-1, None, -1, None), "out_axes": -1}
+    return jax.jit(jax.vmap(_begin, **each)), jax.jit(jax.vmap(advance, **alike))
+
+
+class _Totals(NamedTuple):
+    """Integrals since warmup; arrays [flow], else scalars."""
+
+    delivered: Array
+    window: Array
+    active: Array
+    lost: Array
+    queue: Array  # of c s
+    time: Array
+
+
+class _Mark(NamedTuple):
+    """How things stood just after the last overflow."""
+
+    t: Array
+    window: Array
+    over: Array
+    totals: _Totals
 
 
 class _Moving(NamedTuple):
@@ -82,12 +135,9 @@ class _Moving(NamedTuple):
     begun: Array  # the last step ended where the queue begins
     jumped: Array  # the delay is to be solved for the windows as they are
     stuck: Array
-    delivered: Array
-    integral: Array  # of the windows
-    active: Array
-    lost: Array
-    queue: Array  # integral of c s
-    time: Array  # since warmup
+    slowly: Array  # how long a step may be since the delay changes slowly; 0: not known to
+    totals: _Totals
+    mark: _Mark
 
 
 def _threshold(e: Array, rtt: Array, over: Array, s: Array, linux: Array) -> tuple[Array, Array]:
@@ -100,8 +150,17 @@ def _threshold(e: Array, rtt: Array, over: Array, s: Array, linux: Array) -> tup
     return window, jnp.where(reached, -e * base / (gap * gap), 0.0)
 
 
-def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, Array]:
-    """``windows.ahead`` for all flows: window, its slopes in s1 and h, and whether it grows."""
+class _Motion(NamedTuple):
+    """How windows move, and what they move to; arrays [flow]."""
+
+    moves: Array  # 1: grows, -1: shrinks
+    slides: Array  # bool
+    goal: Array  # the threshold that it slides on, or that is to change its motion,
+    goal_by_s: Array
+
+
+def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
+    """``windows.ahead`` for all flows: window, its slopes in s1 and h, its motion."""
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
     bend = -0.5 * h / ((p.rtt + s1) * (p.rtt + s1))
@@ -145,7 +204,10 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     new = choose(up, met, p.cap, high, down, p.floor, W)
     by_s = choose(rate * bend, met_by_s, 0.0, high_by_s, -bend, 0.0, 0.0)
     by_h = choose(rate * pace, met_by_h, 0.0, 0.0, -pace, 0.0, 0.0)
-    return new, by_s, by_h, grows & free
+    moves = jnp.where(free, 1.0 * grows - falls, 0.0)
+    upward = jnp.where(moves == 0, on_low | (~on_high & (s1 < y.s)), moves > 0)
+    goal, goal_by_s = jnp.where(upward, low, high), jnp.where(upward, low_by_s, high_by_s)
+    return new, by_s, by_h, _Motion(moves, free & (on_low | on_high), goal, goal_by_s)
 
 
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
@@ -189,56 +251,106 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
         over=jnp.where(fresh, jnp.where(p.measured, y.s, p.over), y.over),
         slow=jnp.where(fresh, p.surge > 0, y.slow),
         jumped=y.jumped | jnp.any(fresh | gone),
+        slowly=jnp.where(jnp.any(fresh | gone), 0.0, y.slowly),
     )
 
 
-def _lose(losers: int, p: Flows, y: _Moving, grows: Array) -> _Moving:
-    """``windows_march.lose``, where the step has ended in an overflow."""
+def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
+    """``windows_march.lose``, where the step has ended in an overflow; whole cycles are skipped."""
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.vegas)
     spilt = y.full & (y.level > 0)
     hit = hit & y.on & spilt
     cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.floor), y.window)
-    return y._replace(
+    lost = y._replace(
         stuck=y.stuck | (spilt & ~jnp.any(cut < y.window)),
         window=cut,
         slow=y.slow & ~hit,
         held=jnp.where(hit, y.t + p.recovery * p.rtt, y.held),
-        lost=y.lost + hit,
+        totals=y.totals._replace(lost=y.totals.lost + (hit & (y.t > warmup))),
+        slowly=jnp.where(spilt, 0.0, y.slowly),
         jumped=y.jumped | spilt,
         begun=y.full & ~spilt,
         full=jnp.zeros_like(y.full),
     )
+    return _skip(warmup, due, lost, spilt)
+
+
+def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
+    """``windows_tally.skip_cycles``, where the step has ended in an overflow."""
+    now, then = _Mark(y.t, y.window, y.over, y.totals), y.mark
+    near = jnp.abs(now.window - then.window) <= REPEATS * now.window
+    near = ~y.on | (near & (now.over == then.over) & ~y.slow)
+    same = spilt & jnp.all(near) & ((then.t < warmup) == (now.t < warmup))
+    period = now.t - then.t
+    cycles = jnp.where(same, jnp.floor((due - now.t) / jnp.where(same, period, 1.0)), 0.0)
+    totals = jax.tree.map(lambda a, b: a + cycles * (a - b), now.totals, then.totals)
+    now = now._replace(t=now.t + cycles * period, totals=totals)
+    return y._replace(
+        t=now.t,
+        held=y.held + cycles * period,
+        totals=totals,
+        mark=jax.tree.map(lambda a, b: jnp.where(spilt, a, b), now, then),
+    )
+
+
+def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
+    """How long the next step may be: ``windows_march.horizon``, but up to the next threshold."""
+    per = 1.0 / (p.rtt + y.s)
+    speed = jnp.where(motion.moves > 0, p.climb, motion.moves) * per
+    slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
+    drift = jnp.sum(speed * per) / jnp.sum(jnp.where(y.on, (y.window * per - slope) * per, 0.0))
+    drift = jnp.where(y.s > 0, drift, 0.0)
+    scale = jnp.where(motion.slides, GAP * (y.s - y.over), TRIP * (p.rtt + y.s))
+    longest = fraction * jnp.min(jnp.where(y.on, scale, jnp.inf)) / jnp.abs(drift)
+    meets = (motion.goal - y.window) / (speed - motion.goal_by_s * drift)
+    meets = jnp.where(y.on & ~motion.slides & (meets > 0), meets, jnp.inf)
+    longest = jnp.fmin(jnp.where(drift == 0, jnp.inf, longest), jnp.min(meets))
+    return jnp.where(jnp.any(y.on & y.slow), 0.0, longest)
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
     """One pass: a step; or the same step cut at the overflow; or the delay after a jump."""
     p, c = case.flows, case.capacity
-    later = [jnp.where(times > y.t, times, jnp.inf) for times in (p.start, p.stop, y.held)]
-    until = functools.reduce(jnp.minimum, [jnp.min(times) for times in later], case.duration)
-    until = jnp.where(case.warmup > y.t, jnp.minimum(until, case.warmup), until)
+
+    def next_of(*times: Array) -> Array:
+        later = [jnp.min(jnp.where(a > y.t, a, jnp.inf)) for a in times]
+        return functools.reduce(jnp.minimum, later)
+
+    due = next_of(p.start, p.stop, case.warmup, case.duration)
+    until = jnp.minimum(due, next_of(y.held))
     shortest = jnp.min(jnp.where(y.on, (p.rtt + y.s) * jnp.where(y.slow, 0.25, 1.0), jnp.inf))
     left = until - y.t
-    h = jnp.where(y.jumped, 0.0, jnp.minimum(fraction * shortest, left))
+    whole = jnp.maximum(fraction * shortest, y.slowly)
+    h = jnp.where(y.jumped, 0.0, jnp.minimum(whole, left))
     s1, length = _solve(p, case, y, h)
     begins = (y.s == 0) & (s1 > 0) & ~y.begun
     cut = ~y.full & ~y.jumped & ((s1 > case.s_max) | begins)
-    new, _, _, grows = _ahead(p, y, s1, length)
+    new, _, _, motion = _ahead(p, y, s1, length)
     t = jnp.where(~y.jumped & (length == left), until, y.t + length)
-    counts = jnp.where(y.on & (y.t >= case.warmup), 0.5 * length, 0.0)
+    warm = jnp.where(y.t >= case.warmup, 1.0, 0.0)
+    counts = jnp.where(y.on, 0.5 * length * warm, 0.0)
     rate = y.window / (p.rtt + y.s) + new / (p.rtt + s1)
+    totals = _Totals(
+        delivered=y.totals.delivered + counts * rate,
+        window=y.totals.window + counts * (y.window + new),
+        active=y.totals.active + 2 * counts,
+        lost=y.totals.lost,
+        queue=y.totals.queue + 0.5 * length * warm * c * (y.s + s1),
+        time=y.totals.time + length * warm,
+    )
     moved = y._replace(
         t=t,
         s=s1,
         window=new,
-        slow=y.slow & grows,
+        slow=y.slow & (motion.moves > 0),
         over=jnp.where(p.measured & y.on, jnp.minimum(y.over, s1), y.over),
-        delivered=y.delivered + counts * rate,
-        integral=y.integral + counts * (y.window + new),
-        active=y.active + 2 * counts,
-        queue=y.queue + jnp.where(y.t >= case.warmup, 0.5 * length * c * (y.s + s1), 0.0),
-        time=y.time + jnp.where(y.t >= case.warmup, length, 0.0),
+        totals=totals,
     )
-    moved = _admit(p, _lose(losers, p, moved, grows))
+    # after an event a short step shows how all moves on
+    event = y.full | (length == left) | jnp.any(y.slow & ~moved.slow)
+    slowly = _slowly(p, moved, fraction, motion)
+    moved = moved._replace(slowly=jnp.where(event, 0.0, slowly))
+    moved = _admit(p, _lose(losers, p, case.warmup, due, moved, motion.moves > 0))
     settled = y._replace(s=s1, jumped=jnp.zeros_like(y.jumped), stuck=y.stuck | (s1 >= case.s_max))
     again = y._replace(full=cut, level=jnp.where(begins, 0.0, case.s_max))
     after: _Moving = jax.tree.map(
@@ -247,31 +359,39 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
     return after
 
 
-def _simulate(losers: int, case: Batch, fraction: Array) -> tuple[Array, ...]:
-    """One scenario from 0 to its duration: the columns of ``BatchRun``."""
+def _begin(case: Batch) -> _Moving:
+    """The state of one scenario before its first pass."""
     p = case.flows
     none, no = jnp.zeros_like(p.rtt), jnp.zeros(p.rtt.shape, bool)
     zero, false = jnp.zeros_like(case.capacity), jnp.zeros((), bool)
-    y = _Moving(
-        zero, zero, no, none, jnp.full_like(none, jnp.inf), no, none, false, zero, false, false,
-        false,
-        none, none, none, none, zero, zero,
+    totals = _Totals(none, none, none, none, zero, zero)
+    mark = _Mark(zero - 1.0, none, none, totals)
+    return _admit(
+        p,
+        _Moving(
+            zero, zero, no, none, jnp.full_like(none, jnp.inf), no, none, false, zero, false, false,
+            false, zero, totals, mark,
+        ),
     )  # fmt: skip
-    y = jax.lax.while_loop(
-        lambda y: (y.t < case.duration) & ~y.stuck,
-        functools.partial(_pass, losers, case, fraction),
-        _admit(p, y),
-    )
-    failed = y.stuck | ~jnp.isfinite(jnp.sum(y.delivered))
 
-    def known(values: Array) -> Array:
-        return jnp.where(failed, jnp.nan, values)
 
-    return (
-        known(y.delivered / y.active),
-        known(y.integral / y.delivered),
-        known(jnp.where(p.vegas & jnp.isfinite(p.start), p.rtt + y.over, jnp.nan)),
-        known(jnp.where(jnp.isfinite(p.start), y.lost, jnp.nan)),
-        known(y.queue / y.time),
-        ~failed,
-    )
+def _runs(case: Batch, y: _Moving) -> Array:
+    """Whether there is more to do."""
+    return (y.t < case.duration) & ~y.stuck
+
+
+def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
+    """The columns of ``BatchRun`` from states at the end, [flow, scenario] or [scenario]."""
+    p, of = case.flows, y.totals
+    failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
+    there = np.isfinite(p.start)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wide = (
+            of.delivered / of.active,
+            of.window / of.delivered,
+            np.where(p.vegas & there, p.rtt + y.over, np.nan),
+            np.where(there, of.lost, np.nan),
+        )
+        queue = of.queue / of.time
+    known = (np.where(failed, np.nan, values).T for values in (*wide, queue))
+    return (*known, ~failed)
