@@ -113,6 +113,15 @@ def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
     assert out.events < 2 * 8 * rounds
 
 
+def test_the_first_overflow_of_a_very_large_window_fits() -> None:
+    """At 100 Gbit/s a million packets are lost at once, between others that are delivered."""
+    link = Link(2.5e7, buffer=7.5e5)
+    pair = (Flow("vegas", 0.1, alpha=3.0, beta=3.0, variant="ns2"), Flow("reno", 0.1))
+    out = run(Scenario((link,), pair, run=Run(20.0, 5.0)))
+    assert out.status == 0
+    assert out.flows["lost"].sum() > 1e6
+
+
 def test_features_it_lacks_are_named() -> None:
     short = Flow("reno", 0.1, arrivals=Poisson(5000.0), size=30.0)
     many = Scenario((Link(100.0),), (short,))

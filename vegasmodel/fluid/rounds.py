@@ -131,9 +131,11 @@ def run(
         raise ValueError("synchronised: losses are shared at one queue, not at several")
     flows["longest"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-    # a parcel has a packet or more, but for silences between them; short stretches make many
+    # a parcel has a packet or more, but for silences between them; short stretches make many, and
+    # so does the first overflow of a large window, whose losses lie between what is delivered
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
-    most = min(max(16 * parts + 8192, spare), _RING)
+    pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
+    most = min(max(16 * parts + 8192, spare, int(pipe)), _RING)
     way.hops["room"] = np.minimum(most, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
     rings = np.zeros(int(way.hops["room"].sum()), PARCEL)

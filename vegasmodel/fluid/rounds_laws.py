@@ -32,6 +32,7 @@ from vegasmodel.fluid.rounds_timer import arm, back_off, forget, settling
 NEVER = 1e300
 SLACK = 1e-9  # rounding of a window that stands on a whole packet
 MANY = 256.0  # additions one by one in a stretch, at most
+DIVISIONS = 32.0  # likewise; each waits for the one before it, and rounding is lost in the window
 
 
 @jit
@@ -104,7 +105,7 @@ def grow(f: Record, acks: float) -> None:
                 f.cwnd = max(f.cwnd, 2.0)
     elif f.variant == LINUX:  # counts W ACKs for one packet more
         f.cwnd += acks / whole(f)
-    elif acks > MANY:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
+    elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
     else:
         for _ in range(int(acks)):
