@@ -115,23 +115,56 @@ def batches(n: int) -> float:
     row(f"{n} two-flow scenarios, threads, flow-s/s by CPU time", f"{rate:,.0f}",
         f"bar 1,000,000 on 2 cores (here {cores})")  # fmt: skip
     row("  by wall time", f"{work / wall:,.0f}", f"failed: {int((~run.ok).sum())}")
-    few = batch.pack(drawn(256))
-    few = few._replace(warmup=few.warmup * 0 + 10.0, duration=few.duration * 0 + 30.0)
-    spent = cpu(lambda: batch.run(few, engine="jax", step=1.0), 1)
-    row("256 of them for 30 s, jax on this machine, flow-s/s", f"{256 * 60 * cores / spent:,.0f}")
+    jax_rate(cases, run.throughput)
     return rate
 
 
-def sizes() -> None:
+def jax_rate(cases: batch.Batch, expected: np.ndarray) -> None:
+    """The same batch by the other engine, on whatever JAX finds here."""
+    import jax
+
+    n, cores = cases.duration.size, os.cpu_count() or 1
+    batch.run(batch.pack(drawn(64)), engine="jax")
+    begun, wall = time.process_time(), time.perf_counter()
+    found = batch.run(cases, engine="jax")
+    spent, wall = time.process_time() - begun, time.perf_counter() - wall
+    work = 2.0 * float(cases.duration.sum())
+    row(f"{n} of them, jax on {jax.default_backend()}, flow-s/s by CPU time",
+        f"{work * cores / spent:,.0f}", f"bar 1,000,000 on 2 cores (here {cores})")  # fmt: skip
+    row("  by wall time", f"{work / wall:,.0f}", f"failed: {int((~found.ok).sum())}")
+    off = np.abs(found.throughput / expected - 1.0).max(axis=1)
+    row("  throughput beside the threads', median, 99th percentile",
+        f"{np.median(off):.1e}, {np.quantile(off, 0.99):.1e}")  # fmt: skip
+
+
+def sizes(quick: bool) -> None:
     """Cost at 5,000 round trips of 100 ms, buffer 0.3 of the bandwidth-delay product."""
-    costs = []
-    for megabits in (1, 10, 100, 1_000, 10_000, 100_000):
+    costs: dict[str, list[float]] = {"continuous": [], "by rounds": [], "ns-2": []}
+    for k, megabits in enumerate((1, 10, 100, 1_000, 10_000, 100_000)):
         capacity = megabits * 1e6 / 8 / 500
         scenario = pair(capacity, 0.1, 0.3 * capacity * 0.1, duration=500.0)
-        costs.append(cpu(lambda s=scenario: continuous.run(s), 3))
-        row(f"5,000 round trips at {megabits:>7,} Mbit/s, CPU s", f"{costs[-1]:.4f}")
-    row("  largest over smallest", f"{max(costs) / min(costs):.2f}", "bar 2")
-    row("  largest over that at 1 Mbit/s", f"{max(costs) / costs[0]:.2f}", "growth with capacity")
+        costs["continuous"].append(cpu(lambda s=scenario: continuous.run(s), 9))
+        costs["by rounds"].append(cpu(lambda s=scenario: rounds.run(s), 3))
+        if shutil.which("ns") and megabits <= (1 if quick else 100):
+            costs["ns-2"].append(by_ns2([scenario]))
+        of = [f"{name} {spent[k]:.4g}" for name, spent in costs.items() if k < len(spent)]
+        row(f"5,000 round trips at {megabits:>7,} Mbit/s, CPU s", ", ".join(of))
+    for name, spent in costs.items():
+        if spent:
+            most = max(spent) / min(spent)
+            row(
+                f"  largest over smallest, {name}", f"{most:.2f}", "" if name == "ns-2" else "bar 2"
+            )
+
+
+def by_ns2(scenarios: list[Scenario]) -> float:
+    """CPU seconds of ns-2, its own and those of reading its output."""
+    from vegasmodel.packets import ns2 as engine
+
+    begun = os.times()
+    for scenario in scenarios:
+        engine.run(scenario, rtts=False)
+    return sum(os.times()[:4]) - sum(begun[:4])
 
 
 def ns2(rate: float, n: int) -> None:
@@ -139,12 +172,7 @@ def ns2(rate: float, n: int) -> None:
     if shutil.which("ns") is None:
         row("ns-2", "not installed", "apt-get install ns2")
         return
-    from vegasmodel.packets import ns2 as engine
-
-    begun = os.times()
-    for scenario in drawn(n):
-        engine.run(scenario, rtts=False)
-    spent = sum(os.times()[:4]) - sum(begun[:4])
+    spent = by_ns2(drawn(n))
     other = 1200.0 * n * (os.cpu_count() or 1) / spent
     row(f"ns-2 on {n} of the batch's scenarios, flow-s/s by CPU time", f"{other:,.0f}")
     row("  the batch over ns-2", f"{rate / other:.0f}", "bar 100")
@@ -156,7 +184,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     single()
     rate = batches(500 if quick else 10_000)
-    sizes()
+    sizes(quick)
     ns2(rate, 2)
 
 
