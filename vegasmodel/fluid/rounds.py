@@ -147,7 +147,7 @@ def run(
     per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))
     status, events = march(
         net,
-        np.zeros((len(flows), _HOLES, 5)),
+        np.zeros((len(flows), _HOLES, 6)),
         times,
         per_flow,
         queues,

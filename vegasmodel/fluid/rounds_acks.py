@@ -37,7 +37,7 @@ def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: floa
 
     ns-2's Vegas remembers when each packet was sent, so there each is a hole of its own.  A hole's
     row: its first packet, behind its last, when it was sent, when the packet before it was sent,
-    and whether Linux knows that it is lost.
+    whether Linux knows that it is lost, and the first of it that is not yet sent again.
     """
     if first < f.received:
         return
@@ -51,7 +51,7 @@ def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: floa
         else:
             holes[f.holes, 0], holes[f.holes, 1] = first, first + each
             holes[f.holes, 2], holes[f.holes, 3] = sent_at, f.received_at
-            holes[f.holes, 4] = 0.0
+            holes[f.holes, 4], holes[f.holes, 5] = 0.0, first
             f.holes += 1
         first, count = first + each, count - each
 

@@ -213,7 +213,9 @@ def threshold(f: Record, later: float) -> float:
 @jit
 def cut(f: Record) -> bool:
     """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
-    if f.acked <= f.recover and not f.echoed:
+    # with SACK, Linux asks no packet beyond the last recovery (tcp_try_undo_recovery)
+    again = f.acked < f.recover or (f.acked == f.recover and f.variant != LINUX)
+    if again and not f.echoed:
         if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f):
             f.inflated = 3.0
         return False
@@ -230,7 +232,6 @@ def cut(f: Record) -> bool:
     f.inflated = 0.0 if scoreboard(f) else 3.0
     f.pipe = f.high - f.acked - f.dups
     f.probed = 0.0
-    f.mend = f.acked + 1.0
     f.flight, f.reported, f.released = before, 1.0, 1.0
     return True
 

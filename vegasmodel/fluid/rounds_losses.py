@@ -63,22 +63,14 @@ def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
     At once at most two stretches of packets.
     """
     free = np.floor(free + 1e-9)
-    f.mend = max(f.mend, f.acked)
     if free > 0.0 and f.pipe <= 0.0:
         anew(f)
-    f.twice = max(f.twice, f.acked)
-    if f.twice < f.twice_end and free > 0.0:
-        f.again = f.twice
-        f.twice += 1.0
-        f.pipe += 1.0
-        f.released += 1.0
-        free -= 1.0
     for k in range(f.holes):
-        low, high = max(holes[k, 0], f.mend), holes[k, 1]
+        low, high = max(holes[k, 0], holes[k, 5]), holes[k, 1]
         known = holes[k, 4] > 0.0 if f.variant == LINUX else high < f.received
         if low < high and known and free > 0.0:
             packets = min(free, high - low)
-            f.mend = low + packets
+            holes[k, 5] = low + packets
             f.pipe += packets
             f.released += packets
             free -= packets
@@ -112,15 +104,29 @@ def _again(f: Record, end: float) -> None:
 
 
 @jit
-def missed(f: Record, first: float, lost: float) -> None:
-    """Linux in recovery: a retransmission that is lost is in flight no more."""
-    if first >= f.received:
-        return
-    f.pipe -= lost
-    if f.twice_end <= max(f.twice, f.acked):  # one stretch of these is kept
-        f.twice, f.twice_end = first, first
-    if first == f.twice_end:
-        f.twice_end += lost
+def _split(f: Record, holes: Floats, k: int, at: float) -> int:
+    """Part hole ``k`` before packet ``at``; the number of the part that begins there."""
+    if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
+        return k
+    for row in range(f.holes, k, -1):
+        for column in range(holes.shape[1]):
+            holes[row, column] = holes[row - 1, column]
+    f.holes += 1
+    holes[k, 1], holes[k + 1, 0] = at, at
+    holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
+    return k + 1
+
+
+@jit
+def missed(f: Record, holes: Floats, first: float, lost: float) -> None:
+    """Linux in recovery: a retransmission that is lost is in flight no more, and goes once more."""
+    for k in range(f.holes):
+        if holes[k, 0] <= first < holes[k, 1]:
+            f.pipe -= lost
+            own = _split(f, holes, k, first)
+            _split(f, holes, own, first + lost)
+            holes[own, 5] = min(holes[own, 5], first)
+            return
 
 
 @jit
@@ -149,10 +155,11 @@ def _allowed(f: Record, holes: Floats, acks: float, now: float, advanced: float)
 
 @jit
 def _missed(f: Record, holes: Floats) -> None:
-    """Linux: what is known to be lost is in flight no more; one packet goes again at once."""
+    """One packet goes again at once; for Linux what is known to be lost is in flight no more."""
+    for k in range(f.holes):
+        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+    holes[0, 5] += 1.0
     if f.variant == LINUX:
-        for k in range(f.holes):
-            holes[k, 4] = 0.0
         _lost(f, holes)
         if f.pipe <= 0.0:
             anew(f)
@@ -286,7 +293,11 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
         f.rtt_count, f.rtt_min = 0.0, NEVER
     if f.phase == RECOVERY and f.law == SACK and f.variant != LINUX:
         f.recover = -1.0
+    worse = f.phase == RECOVERY and _relapses(f, holes)
     f.phase, f.inflated, f.dups = OPEN, 0.0, 0.0
+    if worse:
+        _relapse(f, holes, acks)
+        return end
     swell = doubling(f)
     if counts:
         grow(f, acks)
@@ -295,6 +306,25 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     free = room(f, now)
     leave(f, free, free if swell and acks > 1.0 else acks)
     return end
+
+
+@jit
+def _relapses(f: Record, holes: Floats) -> bool:
+    """Linux at the end of a recovery: more is known to be lost (tcp_time_to_recover)."""
+    for k in range(f.holes):
+        if f.variant == LINUX and holes[k, 4] > 0.0:
+            return True
+    return False
+
+
+@jit
+def _relapse(f: Record, holes: Floats, acks: float) -> None:
+    """The next recovery begins with the ACK that ends this one, and the window is cut again."""
+    pipe = f.pipe - acks
+    cut(f)
+    f.pipe, f.reported, f.released = pipe, 0.0, 0.0
+    _lost(f, holes)
+    _mend(f, holes, max(reduction(f, acks, 0.0), 1.0), acks)
 
 
 @jit

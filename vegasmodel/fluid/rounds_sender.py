@@ -159,7 +159,7 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
             break
         if p.lost > 0.0:
             if f.phase == RECOVERY and f.variant == LINUX:
-                missed(f, p.first, p.lost)
+                missed(f, holes, p.first, p.lost)
             add_hole(f, holes, p.first, p.lost, p.sent_at)
             p.first += p.lost
             p.lost = 0.0

@@ -74,9 +74,6 @@ FLOW = np.dtype(
         ("dups", "f8"),  # duplicate ACKs in a row
         ("inflated", "f8"),  # what fast recovery adds to the window
         ("pipe", "f8"),  # SACK: packets thought to be in the network
-        ("mend", "f8"),  # SACK: next hole to retransmit
-        ("twice", "f8"),  # Linux: the first retransmission that was lost again,
-        ("twice_end", "f8"),  # ... and behind the last one of these
         ("flight", "f8"),  # Linux's proportional rate reduction: in flight when it began,
         ("reported", "f8"),  # ... delivered since
         ("released", "f8"),  # ... and sent since
