@@ -12,7 +12,7 @@ from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 
 def test_shares_of_vegas_against_reno_that_came_long_before_or_after() -> None:
-    """Buffers of 5 to 60; the one beyond the bar is 4 Mbit/s with 5 packets."""
+    """Buffers of 5 to 60; the one beyond the bar is 2 Mbit/s with 5 packets."""
     errors = []
     for scenario in reference.stored(reference.FOLDER / "linux"):
         if scenario.run.start_jitter > 0 or "_then_" not in scenario.name:

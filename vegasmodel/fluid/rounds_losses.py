@@ -50,6 +50,7 @@ from vegasmodel.fluid.rounds_timer import (
     forget,
     heard,
     overdue,
+    ringing,
     settling,
     smooth,
 )
@@ -240,7 +241,7 @@ def waited(f: Record, holes: Floats, now: float) -> bool:
         _missed(f, holes)
         _again(f, now)
     elif f.alarm == PROBE:  # beyond the window; the last packet again if there is no other
-        f.deadline, f.alarm = now + f.rto, EXPIRY
+        f.deadline, f.alarm = ringing(now, f.rto), EXPIRY
         if f.next < f.size:
             f.burst = 1.0
         else:
@@ -248,7 +249,7 @@ def waited(f: Record, holes: Floats, now: float) -> bool:
         f.next += f.burst
         f.probed = f.next
     else:
-        f.deadline, f.alarm = now + f.rto, EXPIRY
+        f.deadline, f.alarm = ringing(now, f.rto), EXPIRY
     return True
 
 
@@ -311,10 +312,10 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
 @jit
 def _relapses(f: Record, holes: Floats) -> bool:
     """Linux at the end of a recovery: more is known to be lost (tcp_time_to_recover)."""
+    known = 0.0
     for k in range(f.holes):
-        if f.variant == LINUX and holes[k, 4] > 0.0:
-            return True
-    return False
+        known += holes[k, 4]
+    return f.variant == LINUX and known > 0.0
 
 
 @jit

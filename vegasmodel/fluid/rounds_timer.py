@@ -8,6 +8,8 @@ timer besides, which it asks when an ACK comes.
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
+import numpy as np
+
 from vegasmodel.fluid.rounds_state import (
     EXPIRY,
     LINUX,
@@ -22,20 +24,37 @@ from vegasmodel.fluid.rounds_state import (
 
 TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
 LEAST, MOST = 0.2, 64.0  # seconds: two ticks, and Linux's least variance; ns-2's longest timeout
-PAUSE = 0.008  # seconds; TCP_TIMEOUT_MIN_US, two ticks of Debian's kernel
+PAUSE = 0.002  # seconds; TCP_TIMEOUT_MIN_US
+JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
+
+
+@jit
+def ringing(now: float, pause: float) -> float:
+    """When Linux's timer wheel ends a pause of whole ticks: never early, so at the tick after.
+
+    On average, since nobody knows how the ticks lie: half a tick late.  From 64 ticks on only
+    every 8th is looked at, from 512 on every 64th (calc_index).
+    """
+    ticks = np.ceil(pause / JIFFY - 1e-9)
+    grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else 64.0)
+    return now + (ticks + 0.5 * grain) * JIFFY
 
 
 @jit
 def arm(f: Record, now: float) -> None:
     """Start the timer again."""
-    f.deadline, f.alarm = now + min(max(f.backoff * f.rto, LEAST), MOST), EXPIRY
-    if f.variant != LINUX or f.phase != OPEN or f.holes > 0 or f.smooth == 0.0:
+    pause = min(max(f.backoff * f.rto, LEAST), MOST)
+    f.deadline, f.alarm = now + pause, EXPIRY
+    if f.variant != LINUX:
         return
-    due = now + 2.0 * f.smooth + (LEAST if f.cwnd < 2.0 else PAUSE)
+    f.deadline = ringing(now, pause)
+    if f.phase != OPEN or f.holes > 0 or f.smooth == 0.0:
+        return
+    due = 2.0 * f.smooth + (LEAST if f.cwnd < 2.0 else PAUSE)
     lost = f.timed_out and f.acked < f.recover
-    if due < f.deadline and f.acked >= f.probed and not lost:
-        f.deadline, f.alarm = due, PROBE
+    if due < pause and f.acked >= f.probed and not lost:
+        f.deadline, f.alarm = ringing(now, due), PROBE
 
 
 @jit
@@ -54,7 +73,7 @@ def settling(f: Record) -> float:
 @jit
 def await_order(f: Record, now: float, left: float) -> None:
     """Linux: a hole is not yet old enough to be a loss (tcp_rack_mark_lost)."""
-    f.deadline, f.alarm = now + left + PAUSE, REORDERED
+    f.deadline, f.alarm = ringing(now, left + PAUSE), REORDERED
 
 
 @jit
