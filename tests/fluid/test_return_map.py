@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
 from vegasmodel.fluid import continuous
 from vegasmodel.fluid.return_map import limit_cycle
+from vegasmodel.scenario import Flow
 
 
 @pytest.mark.parametrize(("c", "T", "B"), [(1000.0, 0.1, 30.0), (1000.0, 0.02, 50.0)])
@@ -94,6 +95,55 @@ def test_only_flows_that_stay_count():
     alone = limit_cycle(scenario([vegas(), reno()]))
     np.testing.assert_allclose(answer.throughput[:2], alone.throughput, rtol=1e-6)
     assert answer.throughput[2] == 0
+
+
+def test_a_transient_of_more_overflows_than_are_averaged():
+    # Reno's overflows are a sixth of Vegas's round trip apart, until Vegas alone fills the buffer
+    s = scenario([reno(0.0139, start=3.66), vegas(2.0, 3.0, rtt=0.2481, start=3.16)], 204.0, 1.0)
+    assert "no window can yield" in limit_cycle(s, losers="loss-based").status
+
+
+def test_a_buffer_that_vegas_alone_keeps_full_has_no_cycle():
+    rows = ((0.1733, 1.0, 3.0, 0.0), (0.0433, 5.0, 7.0, 6.01), (0.1174, 4.0, 6.0, 9.08))
+    sources = [vegas(a, b, rtt=T, name=f"v{a:g}", start=t) for T, a, b, t in rows]
+    s = scenario([reno(0.1787, start=1.5), *sources], 268.0, 13.0)
+    answer = limit_cycle(s, losers="loss-based")
+    assert "no window can yield" in answer.status
+    assert continuous.run(s, losers="loss-based").status == answer.status
+
+
+LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
+
+
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(
+    c=st.floats(200, 3000),
+    B=st.floats(12, 80),
+    flows=st.lists(
+        st.tuples(
+            st.sampled_from(LAWS), st.floats(0.03, 0.2), st.integers(1, 5), st.integers(0, 2)
+        ),
+        min_size=2,
+        max_size=4,
+    ),
+    losers=st.sampled_from(("growing", "all")),
+)
+def test_any_sources_have_the_averages_of_a_long_run(c, B, flows, losers):
+    groups = [
+        vegas(float(a), float(a + band), rtt=rtt, name=f"v{i}", start=2.0 * i)
+        if law == "vegas"
+        else Flow(law=law, rtt=rtt, name=f"f{i}", start=2.0 * i)
+        for i, (law, rtt, a, band) in enumerate(flows)
+    ]
+    s = scenario(groups, c, B, 4000.0, 2000.0)
+    answer, run = limit_cycle(s, losers=losers), continuous.run(s, losers=losers)
+    assert (answer.status, run.status) == ("done", "done")
+    # the run ends inside a cycle; where nothing repeats both are means of finite stretches
+    cut = 2.0 * (0.0 if math.isnan(answer.period) else answer.period) / 2000.0
+    allowed = cut * run.throughput + 4.0 * answer.spread + 1e-4 * c
+    assert np.all(np.abs(answer.throughput - run.throughput) <= allowed)
+    if answer.kind != "neither found":
+        assert np.all(np.abs(answer.multipliers) <= 1.0 + 1e-6)
 
 
 def test_no_answer_is_said():

@@ -4,7 +4,8 @@ Sources that only a loss turns back run in cycles from one overflow of the buffe
 (``devendictis`` figure 2).  The state just after an overflow is the vector of windows; the map
 that carries it to the state after the next overflow is the return map P on that section.  Its
 fixed point is the limit cycle, the eigenvalues of DP there are the Floquet multipliers (one of
-them is zero for the direction across the section, and is left out).  Where no buffer overflows
+them is zero for the direction across the section, and is left out; 1 where a dead band,
+alpha < beta, remembers where it was entered).  Where no buffer overflows
 the motion ends in a fixed point; its multipliers are those of the map over one round trip.
 """
 
@@ -40,6 +41,8 @@ CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
 LONGEST = 8  # overflows in a cycle
 PATIENCE = 64  # overflows before Newton's method, and cycles averaged where nothing repeats
+LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
+INSTANT = 1e-6  # of a round trip: overflows this near to each other are one without end
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,28 +174,39 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     """Iterate the return map until it repeats, help it by Newton's method, or average."""
     seen: list[Floats] = [state.window.copy()]
+    begin, count, attempt = state.clock[0], 0, PATIENCE
 
     def onward(state: State, tally: Tally) -> int:
         end = state.clock[0] + longest * motion.slowest(state)
         return motion.go(state, end, until_loss=True, tally=tally)
 
-    for count in range(1, 2 * PATIENCE):
+    while count < 2 * PATIENCE or state.clock[0] - begin < LASTING * motion.slowest(state):
+        before = state.clock[0]
         code = onward(state, motion.tally)
-        if code == 0:
-            code = _rest_or_loss(motion, state, longest)
-            return _fixed_point(motion, state) if code == 0 else _failure(motion, STATUS[3])
         if code != 1:
-            return _failure(motion, STATUS[code])
-        seen.append(state.window.copy())
-        for k in range(1, min(LONGEST, count) + 1):
+            return _end(motion, state, code, longest)
+        count += 1
+        seen = [*seen[-LONGEST:], state.window.copy()]
+        for k in range(1, len(seen)):
             if np.abs(seen[-1] - seen[-1 - k]).max() <= CLOSE * max(1.0, seen[-1].max()):
+                if state.clock[0] - before < INSTANT * motion.slowest(state):
+                    return _failure(motion, STATUS[2])
                 return _periodic(motion, state, k, onward)
-        if count == PATIENCE:
+        if count == attempt:
+            attempt *= 4
             for k in range(1, LONGEST + 1):
                 found = _newton(motion, state, k, onward)
                 if found is not None:
                     return _periodic(motion, found, k, onward)
-    return _average(motion, state, onward)
+    return _average(motion, state, onward, longest)
+
+
+def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
+    """No overflow followed: the windows rest, or the march has failed."""
+    if code == 0:
+        code = _rest_or_loss(motion, state, longest)
+        return _fixed_point(motion, state) if code == 0 else _failure(motion, STATUS[3])
+    return _failure(motion, STATUS[code])
 
 
 def _map(
@@ -246,13 +260,17 @@ def _newton(
     return None
 
 
-def _average(motion: _Motion, state: State, onward: Callable[[State, Tally], int]) -> LimitCycle:
+def _average(
+    motion: _Motion, state: State, onward: Callable[[State, Tally], int], longest: float
+) -> LimitCycle:
     """Nothing repeats: the mean over many overflows, and its standard error over blocks."""
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
         block = empty_tally(motion.n)
-        if any(onward(state, block) != 1 for _ in range(PATIENCE)):
-            return _failure(motion, "the overflows end after many of them")
+        for _ in range(PATIENCE):
+            code = onward(state, block)
+            if code != 1:
+                return _end(motion, state, code, longest)
         means.append(block.delivered / block.active)
         for sum_, part in zip(total, block, strict=True):
             sum_ += part
