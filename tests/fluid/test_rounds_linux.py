@@ -11,19 +11,20 @@ from vegasmodel.packets import reference
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 
-def test_shares_of_vegas_against_reno_that_came_long_before_or_after() -> None:
-    """Buffers of 5 to 60; the one beyond the bar is 2 Mbit/s with 5 packets."""
+def test_shares_of_vegas_against_reno_with_known_starts() -> None:
+    """Buffers of 5 to 60.  The five beyond the bar: buffers of 5 to 20 at 2 and 4 Mbit/s."""
     errors = []
     for scenario in reference.stored(reference.FOLDER / "linux"):
-        if scenario.run.start_jitter > 0 or "_then_" not in scenario.name:
+        if scenario.run.start_jitter > 0:
             continue
         found, model = reference.lookup(scenario), answer(scenario)
         assert found is not None
         measured, modelled = (np.asarray(one.throughput) for one in (found, model))
         errors.append(abs(modelled[0] / modelled.sum() - measured[0] / measured.sum()))
-    assert len(errors) == 32
+    assert len(errors) == 122
+    assert np.median(errors) < 0.001
     assert np.mean(errors) < 0.01
-    assert np.sum(np.array(errors) > 0.05) <= 1
+    assert np.sum(np.array(errors) > 0.05) <= 5
 
 
 def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
