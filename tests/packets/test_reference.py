@@ -103,7 +103,8 @@ def test_every_stored_run_of_the_kernel_is_found_and_fits_its_scenario() -> None
         assert found.throughput is not None
         assert found.throughput.shape == (len(scenario.members),)
         load = found.throughput.sum() / scenario.links[0].capacity
-        assert 0.8 < load < 1.01
+        # halving with next to no buffer still fills three quarters of a long pipe
+        assert 0.75 < load < 1.01
         known = [member.flow.law == "vegas" for member in scenario.members]
         if any(known):
             assert found.base_rtt is not None
