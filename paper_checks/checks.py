@@ -53,7 +53,8 @@ class Record:
     """One item of a paper: what is printed and what computes it.
 
     ``note`` says what computes the value and where ``tolerance`` comes from; ``erratum`` holds the
-    corrected form and its derivation; ``blocked`` the reason why nothing can be computed.
+    corrected form and its derivation; ``blocked`` the reason why nothing can be computed;
+    ``replayed``: the value comes packet by packet from a simulation of our own, not from ns-2.
     """
 
     item: str
@@ -64,6 +65,7 @@ class Record:
     note: str = ""
     erratum: str = ""
     blocked: str = ""
+    replayed: bool = False
 
     def __post_init__(self) -> None:
         if (self.compute is None) != bool(self.blocked):

@@ -27,6 +27,8 @@ from vegasmodel.scenario import LAWS, Run, Scenario
 
 __all__ = ["Row", "asked", "error", "families", "family", "markdown", "remarks", "rows"]
 
+LEAST = 10.0  # round trips
+
 
 @dataclass(frozen=True)
 class Row:
@@ -53,16 +55,25 @@ def families(papers: Iterable[str] = PAPERS, runs: Runs | None = None) -> dict[s
     """The scenarios that the records of ``papers`` ask for, by what they are about.
 
     Of scenarios that differ only in how they are run (seeds, jitter, span) the one with the most
-    runs stands for all.
+    runs stands for all.  Runs that are read over less than ``LEAST`` round trips (slow start, round
+    trip by round trip) have no mean rate that a model could give, and are left out.
     """
     found: dict[str, dict[str, Scenario]] = {}
     for paper in papers:
         for scenario in asked(paper, runs or Runs()):
+            if _round_trips(scenario) < LEAST:
+                continue
             group = found.setdefault(f"{paper}: {family(scenario)}", {})
             key = dataclasses.replace(scenario, run=Run()).fingerprint()
             if key not in group or scenario.run.runs > group[key].run.runs:
                 group[key] = scenario
     return {name: list(group.values()) for name, group in found.items()}
+
+
+def _round_trips(scenario: Scenario) -> float:
+    """For how many round trips the source with the longest is counted."""
+    span = scenario.run.duration - scenario.run.warmup
+    return span / max(member.rtt for member in scenario.members)
 
 
 def asked(paper: str, runs: Runs) -> list[Scenario]:

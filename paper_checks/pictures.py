@@ -14,7 +14,10 @@ from paper_checks.evaluation.figures import AXIS
 from paper_checks.evaluation.scenes import pair
 from paper_checks.podlesny.router import dumbbell
 from paper_checks.runs import NoRun, Runs
+from paper_checks.tsang.replay import replay
 from paper_checks.tsang.scenes import DELAYS, two
+from paper_checks.tsang.table3 import TABLE_3
+from paper_checks.tsang.table4 import LATE
 from vegasmodel import fluid, plots
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -61,20 +64,25 @@ def _measured(scenarios: Iterable[Scenario], runs: Runs) -> list[Prediction]:
 
 def _tsang(runs: Runs) -> list[Picture]:
     found = []
-    for alpha, beta in ((1, 3), (3, 3)):
+    for name, alpha, beta in (("table 3", 1, 3), ("table 4", 3, 3)):
         delays = sorted(DELAYS)
         scenes = [two(x2, alpha, beta) for x2 in delays]
         models = {
             model: _ratios(zip(delays, (_answers([s], [model]) for s in scenes), strict=True))
             for model in ("network", "fluid")
         }
-        marks = _ratios(zip(delays, (_measured([s], runs) for s in scenes), strict=True))
+        marks = {
+            "ns-2 2.35": _ratios(zip(delays, (_measured([s], runs) for s in scenes), strict=True)),
+            "packets, rule as printed": (delays, [_replayed(x2, alpha, beta) for x2 in delays]),
+        }
+        if name == "table 3":
+            marks["print"] = (delays, [1 / TABLE_3[x2][4] for x2 in delays])
         figure = plots.curves(
             models,
-            {"ns-2": marks},
+            marks,
             x="x2, delay of the second source's last link (ms)",
             y="throughput of source 2 / source 1",
-            title=f"tsang, table 3: alpha = {alpha}, beta = {beta}",
+            title=f"tsang, {name}: alpha = {alpha}, beta = {beta}",
         )
         text = (
             f"Two Vegas sources of different delays, thresholds {alpha} and {beta}: the ratio of "
@@ -82,6 +90,11 @@ def _tsang(runs: Runs) -> list[Picture]:
         )
         found.append(Picture(figure, text))
     return found
+
+
+def _replayed(x2: int, alpha: int, beta: int) -> float:
+    first, second = replay(x2, alpha, beta, longer_first=alpha == beta)
+    return second.rate(LATE) / first.rate(LATE)
 
 
 def _ratios(

@@ -100,7 +100,7 @@ def _line(paper: str, record: Record, runs: Runs, rounds: Answers, forms: Answer
         closed_value, model = value(record, forms)
         closed, flowing = show(closed_value), show(value(record, rounds)[0])
         model = "" if closed_value is None else model
-    else:
+    elif not record.replayed:
         closed, computed = computed, ""
     exact = check.tolerance is None or isinstance(check.printed, bool)
     tolerance = "" if exact else f"{check.tolerance:.2g}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from functools import cache
 
 from paper_checks.checks import Found
@@ -20,10 +21,10 @@ HELD = 20  # packets on their way, all of which are lost
 FIRST = 1000  # of them
 
 
-def _alone(base: Scenario, law: str, **changes: float) -> Scenario:
-    """The source of ``law`` alone, where it finds room."""
+def _alone(base: Scenario, law: str, rtt: float, held: float = math.inf) -> Scenario:
+    """The source of ``law`` alone, where it finds room; ``held``: its largest window."""
     flow = next(flow for flow in base.flows if flow.law == law)
-    flow = dataclasses.replace(flow, name=law, **changes)
+    flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=held)
     link = dataclasses.replace(base.links[0], buffer=1000.0)
     run = dataclasses.replace(base.run, runs=1, start_jitter=0.0)
     return dataclasses.replace(base, links=(link,), flows=(flow,), run=run)
@@ -32,7 +33,7 @@ def _alone(base: Scenario, law: str, **changes: float) -> Scenario:
 @cache
 def slow_start(base: Scenario, law: str, number: int) -> Scenario:
     """A source alone, read late in round trip ``number`` (from 0), when all its ACKs have come."""
-    scenario = _alone(base, law, rtt=RTT)
+    scenario = _alone(base, law, RTT)
     run = dataclasses.replace(
         scenario.run, duration=RTT * (number + 0.95), warmup=RTT * (number + 0.5)
     )
@@ -42,7 +43,7 @@ def slow_start(base: Scenario, law: str, number: int) -> Scenario:
 @cache
 def timeout(base: Scenario, law: str) -> Scenario:
     """A source held at 20 packets that loses them all, so that no ACK tells of it."""
-    scenario = _alone(base, law, rtt=0.2, max_window=float(HELD))
+    scenario = _alone(base, law, 0.2, float(HELD))
     lost = Drop(flow=law, packets=tuple(range(FIRST, FIRST + HELD)))
     link = dataclasses.replace(scenario.links[0], drops=(lost,))
     run = dataclasses.replace(scenario.run, duration=25.0, warmup=5.0)

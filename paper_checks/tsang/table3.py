@@ -68,6 +68,7 @@ def cells() -> list[Record]:
             "rounded (paper_checks/tsang/replay.py). Mean of the decisions from 30 s on. "
             "Tolerance: the print cuts off less than 1 bit/s, and two standard deviations of a "
             "mean of four decisions (four give the print exactly at 30, 100 and 110 ms).",
+            replayed=True,
         )
         for x2 in DELAYS
         for i, name in enumerate(COLUMNS)
@@ -204,6 +205,7 @@ def implied() -> list[Record]:
                 tolerance=1e3 * base2 * CUT / TABLE_3[x2][2],
                 note=f"ms. printed: window over the printed expected rate, {W2} packets; computed: "
                 "packet by packet, as the rates. Tolerance: 1 bit/s of the expected rate.",
+                replayed=True,
             ),
             Record(
                 f"section 3.2, alpha <= alpha_i <= beta at x2 = {x2} ms",
@@ -272,6 +274,7 @@ def conclusions() -> list[Record]:
                 partial(_losing_by_rule, later),
                 note="Of the 11 cases with x2 of 10 ms and more, packet by packet with the printed "
                 f"rule; {order} at R1, as in {which}.",
+                replayed=True,
             )
             for later, order, which in (
                 (False, "the shorter's packet first", "table 3"),

@@ -60,6 +60,7 @@ def cells() -> list[Record]:
             note="ACKs from 10 to 60 s, packet by packet with the rules of sections 2.1 and 2.2 as "
             "printed: the backlog is not rounded; the longer connection's packet is the first at "
             "R1 (paper_checks/tsang/replay.py). Tolerance: rounding of the print.",
+            replayed=True,
         )
         for x2 in DELAYS
         for i, name in enumerate(VEGAS)
@@ -90,6 +91,7 @@ def begin() -> list[Record]:
             0.01,
             _begin,
             note="s. Table 4 packet by packet, averages from 10 ms or from 10 s on.",
+            replayed=True,
             erratum="10 s are meant: only then table 4 comes out.",
         )
     ]
@@ -192,6 +194,7 @@ def section_33() -> list[Record]:
             note="pkt/s, actual rates of the decisions from 30 s on, packet by packet with the "
             "printed rule. The paper does not say for which delay: the one of 13 that is nearest "
             "to all six figures. Tolerance: 10 %, as the figures are read off curves.",
+            replayed=True,
         )
         for name, printed in RANGES.items()
         for i, end in enumerate(("least", "largest"))
@@ -205,6 +208,7 @@ def section_33() -> list[Record]:
             _expected,
             tolerance=6.0,
             note="pkt/s, mean from 30 s on at the same delay. Tolerance: 10 %, 'around'.",
+            replayed=True,
         ),
         Record(
             "section 3.3, Vegas-1, the longer stays in a narrow range at the shorter's lowest edge",
@@ -213,6 +217,7 @@ def section_33() -> list[Record]:
             _at_the_edge,
             note="Read as a range of less than a fifth of the shorter's, within a fifth of its "
             "lower end; the same delay, packet by packet with the printed rule.",
+            replayed=True,
         ),
         Record(
             "section 3.3, Vegas-1, the shorter connection gets more on average",
@@ -220,6 +225,7 @@ def section_33() -> list[Record]:
             True,
             _shorter_gets_more,
             note="From 10 s on at the same delay, packet by packet with the printed rule.",
+            replayed=True,
         ),
         Record(
             "section 3.3, 60 packets per second in bit/s",
@@ -246,6 +252,7 @@ def section_33() -> list[Record]:
             True,
             _column_means,
             note="Mean over the 13 delays, packet by packet with the printed rules.",
+            replayed=True,
         ),
         Record(
             "abstract, alpha = beta = 1 can be worse than 1 and 3",
@@ -253,6 +260,7 @@ def section_33() -> list[Record]:
             True,
             _worse_with_one,
             note="Some delay with a lower index, packet by packet with the printed rules.",
+            replayed=True,
         ),
         Record(
             "tables 3 and 4, Vegas1_3: the same runs",
