@@ -4,11 +4,13 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import paper_checks
+from paper_checks import causes
 from paper_checks.checks import Check, Found, Record, distance, judge
 from paper_checks.runs import NoRun, Runs
 from paper_checks.summary import VERDICTS, markdown, summary
@@ -182,6 +184,28 @@ def test_errata_say_what_is_right() -> None:
         for record in paper_checks.records(paper):
             assert record.blocked == "" or len(record.blocked) > 20, record.item
             assert record.erratum == "" or len(record.erratum) > 20, record.item
+
+
+def test_every_discrepancy_has_a_cause(checks: list[Check]) -> None:
+    """And the table in docs/paper-checks.md is that of the command."""
+    text = (Path(__file__).parents[1] / "docs" / "paper-checks.md").read_text(encoding="utf-8")
+    assert causes.markdown(checks) in text
+
+
+def test_what_is_put_down_to_the_noise_comes_out_without(checks: list[Check]) -> None:
+    verdicts = {check.item: check.verdict for check in checks if check.paper == "boutremans"}
+    found = [c for c in checks if c.verdict == "discrepant" and causes.cause(c) == causes.NOISE]
+    assert found
+    assert {verdicts[check.item.replace(" with noise", "")] for check in found} == {"reproduced"}
+
+
+def test_what_is_put_down_to_phase_lies_among_the_seeds(checks: list[Check]) -> None:
+    found = [c for c in checks if c.verdict == "discrepant" and causes.cause(c) == causes.PHASE]
+    assert found
+    for check in found:
+        span = re.search(r"Over the seeds (\S+) to (\S+)\.$", check.note)
+        assert span is not None
+        assert float(span[1]) <= check.printed <= float(span[2]), check.item
 
 
 def test_unknown_paper() -> None:

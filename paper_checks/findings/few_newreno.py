@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from paper_checks.findings.page import Page, table
-from paper_checks.podlesny.experiments import BY_NS3, RATIOS, exact_index, index, loss
+from paper_checks.podlesny.experiments import BY_NS3, RATIOS, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
 from paper_checks.podlesny.router import Discipline, N, dumbbell
 from paper_checks.runs import Runs
@@ -79,8 +79,8 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
     )
     both = [dumbbell(round(N * ratio), N) for ratio in BY_NS3["NewReno"]]
     two_way, by_cbq = (
-        ", ".join(f"{f(runs, scenario).mean():.2f}" for scenario in both)
-        for f in (exact_index, index)
+        ", ".join(f"{index(runs, scenario, exact).mean():.2f}" for scenario in both)
+        for exact in (True, False)
     )
     mixes = ", ".join(f"{ratio:g}" for ratio in BY_NS3["NewReno"])
     part = 2 * honest[0] / dumbbell().links[0].capacity

@@ -5,7 +5,6 @@ The pictures are missing from our text; what it says of them is checked.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from functools import partial
 
@@ -62,22 +61,15 @@ FIGURE_1 = Record(
 # --- what the records have in common ---------------------------------------------------------
 
 
-def index(runs: Runs, scenario: Scenario) -> Floats:
+def index(runs: Runs, scenario: Scenario, exact: bool = False) -> Floats:
     """Relative fairness of each run: utilisation by a Vegas flow over that by a NewReno flow.
 
-    Of the lasting flows on the forward way.
+    Of the lasting flows on the forward way.  ``exact``: by ns-3 and figure 2's own router, where
+    packets of both laws have the same size.
     """
+    if exact:
+        return _index(runs.exact(scenario), scenario)
     return _index(runs.groups(scenario), scenario) / WIRE
-
-
-def exact_index(runs: Runs, scenario: Scenario) -> Floats:
-    """The same by ns-3, where packets of both laws have the same size."""
-    return _index(runs.exact(thrice(scenario)), scenario)
-
-
-def thrice(scenario: Scenario) -> Scenario:
-    """Three runs."""
-    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=3))
 
 
 def _index(found: Groups, scenario: Scenario) -> Floats:
@@ -91,17 +83,20 @@ def _index(found: Groups, scenario: Scenario) -> Floats:
     return np.asarray(ratio)
 
 
-def loss(runs: Runs, scenario: Scenario, law: str) -> float:
+def loss(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> float:
     """Loss rate of the lasting flows of a law on the forward way, percent."""
     names = [group.name for group in scenario.flows]
-    return 100 * float(runs.groups(scenario).loss_rate[names.index(law)])
+    found = runs.exact(scenario) if exact else runs.groups(scenario)
+    return 100 * float(found.loss_rate[names.index(law)])
 
 
-def curve(runs: Runs, axis: Iterable[float], scenarios: Iterable[Scenario]) -> str:
+def curve(
+    runs: Runs, axis: Iterable[float], scenarios: Iterable[Scenario], exact: bool = False
+) -> str:
     """Index and loss rates over the varied quantity, as text."""
     rows = [
-        f"{x:g}: {index(runs, s).mean():.2f}, {loss(runs, s, 'vegas'):.2f} %, "
-        f"{loss(runs, s, 'newreno'):.2f} %"
+        f"{x:g}: {index(runs, s, exact).mean():.2f}, {loss(runs, s, 'vegas', exact):.2f} %, "
+        f"{loss(runs, s, 'newreno', exact):.2f} %"
         for x, s in zip(axis, scenarios, strict=True)
     ]
     return f"Index, Vegas's and NewReno's loss: {'; '.join(rows)}."
@@ -112,7 +107,7 @@ def _mean(scenario: Scenario, runs: Runs) -> float:
 
 
 def _exact_mean(scenario: Scenario, runs: Runs) -> Found:
-    found, by_cbq = exact_index(runs, scenario), index(runs, scenario)
+    found, by_cbq = index(runs, scenario, exact=True), index(runs, scenario)
     each = ", ".join(f"{value:.3f}" for value in found)
     return Found(float(found.mean()), detail=f"Runs: {each}; by CBQ in ns-2 {by_cbq.mean():.2f}.")
 
@@ -136,7 +131,7 @@ def _use(runs: Runs) -> Found:
     capacity = scenario.links[0].capacity
     found, by_cbq = (
         100 * np.array([3 * N, N]) * rates[:, :2] / capacity
-        for rates in (runs.exact(thrice(scenario)).throughput, runs.groups(scenario).throughput)
+        for rates in (runs.exact(scenario).throughput, runs.groups(scenario).throughput)
     )
     other = by_cbq.mean(axis=0) * [WIRE, 1.0]
     return averaged(found, [74.0, 24.0], 1.0, f"By CBQ in ns-2 {other[0]:.1f} and {other[1]:.1f}.")

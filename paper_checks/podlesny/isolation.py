@@ -213,7 +213,7 @@ def _row(found: Stored) -> list[str]:
 
 def _two_way() -> Any:
     """The same with as many flows back, as in the paper: what the records are judged by."""
-    from paper_checks.podlesny.experiments import BY_NS3, exact_index, index, thrice
+    from paper_checks.podlesny.experiments import BY_NS3, index
     from paper_checks.podlesny.router import dumbbell as both_ways
     from vegasmodel import console
 
@@ -222,9 +222,9 @@ def _two_way() -> Any:
         scenario = both_ways(round(ratio * N_VEGAS), N_VEGAS)
         cells = [
             f"{found.mean():.3f} ± {found.std(ddof=1) / np.sqrt(found.size):.3f}"
-            for found in (exact_index(runs, scenario), index(runs, scenario))
+            for found in (index(runs, scenario, exact=True), index(runs, scenario))
         ]
-        losses = (f"{100 * rate:.2f}" for rate in runs.exact(thrice(scenario)).loss_rate[:2])
+        losses = (f"{100 * rate:.2f}" for rate in runs.exact(scenario).loss_rate[:2])
         rows.append([f"{ratio:g}", cells[0], *losses, cells[1]])
     heads = ["index, ns-3", "NewReno loss, %", "Vegas loss, %", "index, CBQ in ns-2"]
     return console.table(["NewReno : Vegas", *heads], rows, "RD with as many flows back")
