@@ -65,7 +65,7 @@ def _measured(scenarios: Iterable[Scenario], runs: Runs) -> list[Prediction]:
 def _tsang(runs: Runs) -> list[Picture]:
     found = []
     for name, alpha, beta in (("table 3", 1, 3), ("table 4", 3, 3)):
-        delays = sorted(DELAYS)
+        delays = [float(x2) for x2 in sorted(DELAYS)]
         scenes = [two(x2, alpha, beta) for x2 in delays]
         models = {
             model: _ratios(zip(delays, (_answers([s], [model]) for s in scenes), strict=True))
@@ -76,7 +76,7 @@ def _tsang(runs: Runs) -> list[Picture]:
             "packets, rule as printed": (delays, [_replayed(x2, alpha, beta) for x2 in delays]),
         }
         if name == "table 3":
-            marks["print"] = (delays, [1 / TABLE_3[x2][4] for x2 in delays])
+            marks["print"] = (delays, [1 / TABLE_3[int(x2)][4] for x2 in delays])
         figure = plots.curves(
             models,
             marks,
@@ -92,7 +92,7 @@ def _tsang(runs: Runs) -> list[Picture]:
     return found
 
 
-def _replayed(x2: int, alpha: int, beta: int) -> float:
+def _replayed(x2: float, alpha: int, beta: int) -> float:
     first, second = replay(x2, alpha, beta, longer_first=alpha == beta)
     return second.rate(LATE) / first.rate(LATE)
 
