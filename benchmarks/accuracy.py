@@ -5,6 +5,7 @@
     python -m benchmarks.accuracy --refine        # more seeds where five spread by over 2 %
     python -m benchmarks.accuracy --ablations     # which mechanism buys how much
     python -m benchmarks.accuracy --fresh 31415   # the same for another seed's cases
+    python -m benchmarks.accuracy --again 40 red/6 red/10   # so many runs of both, side by side
 
 Cases are drawn by ``default_rng([seed, family, index])``.  Those of ``SEED`` were looked at while
 the model was built, the even half more than the odd; those of ``--fresh`` were not.  A measurement
@@ -333,6 +334,30 @@ def ablations(processes: int = 2, seed: int = SEED) -> None:
         print(f"{name:28s}{cells}", flush=True)
 
 
+def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
+    """Cases run so many times with new starts: shares of the capacity, and how they spread.
+
+    Where runs end in one of two ways, as Vegas does that may lose its baseRTT, five say little.
+    """
+    from vegasmodel.packets import ns2
+
+    for key in keys:
+        family, index = key.split("/")
+        scenario = _draws(case(family, int(index), seed), OTHER_DRAWS)
+        many = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=runs))
+        measured = np.array(ns2.run(many, rtts=False).extra["throughput_runs"])
+        model = answer(many, runs=runs)
+        capacity = scenario.links[0].capacity
+        for name, mean, se in (
+            ("ns-2", measured.mean(axis=0), measured.std(axis=0, ddof=1) / np.sqrt(runs)),
+            ("fluid", np.asarray(model.throughput), np.asarray(model.throughput_se)),
+        ):
+            cells = "  ".join(
+                f"{m:.3f} +- {s:.3f}" for m, s in zip(mean / capacity, se / capacity, strict=True)
+            )
+            print(f"{key:10s} {name:6s}{cells}", flush=True)
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -343,9 +368,13 @@ def main() -> None:
     parser.add_argument(
         "--fresh", type=int, default=SEED, metavar="SEED", help="another seed's cases"
     )
+    parser.add_argument("--again", nargs="+", metavar=("RUNS", "CASE"), help="runs, then cases")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
+    if options.again:
+        again(int(options.again[0]), options.again[1:], options.fresh)
+        return
     if options.measure or options.refine:
         for refine in (False, True)[: 1 + options.refine]:
             measure(
