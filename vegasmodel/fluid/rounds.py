@@ -117,9 +117,6 @@ def run(
     members = scenario.members
     n = len(members)
     flows = records(scenario, starts, seed)
-    # events at one instant are taken in an order that does not depend on the scenario's
-    order = np.argsort(flows, order=("start", "rtt", "law", "alpha", "beta", "stop"))
-    flows = flows[order]
     who = flows["member"]
     if first_window is not None:
         flows["first_window"] = first_window

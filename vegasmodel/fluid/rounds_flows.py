@@ -115,6 +115,8 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         some["size"] = _sizes(member.flow, len(some), rng)
         found.append(some)
     flows = np.concatenate(found)
+    # events at one instant are taken in an order that does not depend on the scenario's
+    flows = flows[np.argsort(flows, order=("start", "rtt", "law", "alpha", "beta", "stop"))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     flows["boot"] = ticks.uniform(0.0, TICK, len(flows))
