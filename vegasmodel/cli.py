@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vegasmodel import cli_forms
+from vegasmodel import cli_forms, progress
 
 if TYPE_CHECKING:
     from paper_checks import Check
@@ -107,7 +107,8 @@ def predict(
     _check_picture(plot)
     names = choose(model)
     case = load(scenario)
-    results = predict_all(case, names)
+    with progress.shown():
+        results = predict_all(case, names)
     if len(names) > 1 and not json:
         results = [p for p in results if p.applicable] or results  # all reasons, or none
     _show(case, results, json=json, plot=plot, flows=flows)
@@ -141,7 +142,8 @@ def simulate(
         console.output_path(out, "--out", (".parquet",))
     case = load(scenario)
     try:
-        data = fluid.simulate(case, samples=samples, delayed=delayed)
+        with progress.shown():
+            data = fluid.simulate(case, samples=samples, delayed=delayed)
     except ValueError as error:
         raise FieldError(str(scenario), case.name, str(error)) from None
     if out is not None:
@@ -207,7 +209,8 @@ def compare(
     if max_error is not None and not max_error >= 0:
         raise FieldError("--max-error", max_error, "a number, at least 0")
     _check_picture(plot)
-    result = comparison.compare(toml_file.read(scenario), trace=trace)
+    with progress.shown():
+        result = comparison.compare(toml_file.read(scenario), trace=trace)
     if json:
         console.print_json(result.to_json())
     else:

@@ -20,6 +20,7 @@ from vegasmodel.fluid.rounds_flows import LAWS, fold, records
 from vegasmodel.fluid.rounds_route import Routes, routes
 from vegasmodel.fluid.rounds_state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
 from vegasmodel.metrics import Floats
+from vegasmodel.progress import running
 from vegasmodel.scenario import Red, Scenario
 
 FINE, COARSE = 256, 64  # events per flow and round trip, at most about
@@ -142,15 +143,17 @@ def run(
     duration = scenario.run.duration
     times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)
     per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))
-    status, events = march(
-        net,
-        np.zeros((len(flows), _HOLES, 6)),
-        times,
-        per_flow,
-        queues,
-        scenario.run.warmup,
-        duration,
-        seed,
-        synchronised,
-    )
+    holes = np.zeros((len(flows), _HOLES, 6))
+    with running(lambda: min(float(way.links["now"].max()) / duration, 1.0)):
+        status, events = march(
+            net,
+            holes,
+            times,
+            per_flow,
+            queues,
+            scenario.run.warmup,
+            duration,
+            seed,
+            synchronised,
+        )
     return Totals(int(status), int(events), fold(flows, n), way, times, per_flow, queues)
