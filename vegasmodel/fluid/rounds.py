@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fluid.rounds_flows import LAWS, fold, records
-from vegasmodel.fluid.rounds_route import Routes, routes
+from vegasmodel.fluid.rounds_route import Routes, roundings, routes
 from vegasmodel.fluid.rounds_state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
 from vegasmodel.metrics import Floats
 from vegasmodel.progress import running
@@ -144,6 +144,7 @@ def run(
     times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)
     per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))
     holes = np.zeros((len(flows), _HOLES, 6))
+    grid = roundings(scenario, [members[i] for i in who], way)
     with running(lambda: min(float(way.links["now"].max()) / duration, 1.0)):
         status, events = march(
             net,
@@ -155,5 +156,6 @@ def run(
             duration,
             seed,
             synchronised,
+            grid,
         )
     return Totals(int(status), int(events), fold(flows, n), way, times, per_flow, queues)

@@ -115,8 +115,10 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         some["size"] = _sizes(member.flow, len(some), rng)
         found.append(some)
     flows = np.concatenate(found)
-    # events at one instant are taken in an order that does not depend on the scenario's
-    flows = flows[np.argsort(flows, order=("start", "rtt", "law", "alpha", "beta", "stop"))]
+    # packets of one instant, however the scenario orders its flows: ns-2 takes first what was
+    # scheduled first, which is what comes over the longer last wire
+    keys = ("stop", "beta", "alpha", "law", "start")
+    flows = flows[np.lexsort((*(flows[key] for key in keys), -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     flows["boot"] = ticks.uniform(0.0, TICK, len(flows))

@@ -274,8 +274,12 @@ def march(
     end: float,
     seed: int,
     synchronised: bool,
+    grid: Floats,
 ) -> tuple[int, int]:
-    """Run to ``end``; sample at ``times``.  Returns a status and the number of events."""
+    """Run to ``end``; sample at ``times``.  Returns a status and the number of events.
+
+    ``grid`` are the ``rounds_route.roundings``.
+    """
     np.random.seed(seed)
     for k in range(net.links.shape[0]):
         net.links[k].next_hazard = np.random.exponential()
@@ -285,6 +289,7 @@ def march(
         net.flows[i].time = net.flows[i].start
         schedule(net, net.flows[i].hop, net.flows[i].start)
     events, due, fine = 0, 0.0, True
+    binade, limit = -1, 0.0
     while net.keys[net.tree[1]] < NEVER:
         e = net.tree[1]
         if net.keys[e] >= due:
@@ -296,6 +301,12 @@ def march(
         if now > end:
             schedule(net, e, NEVER)
             continue
+        while now >= limit and binade + 1 < grid.shape[0]:
+            binade += 1
+            limit = 2.0**binade
+            net.links[0].capacity = grid[binade, 0]
+            for i in range(net.hops.shape[0]):
+                net.hops[i].ahead = grid[binade, 1 + i]
         fine = _flow(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
         events += 1
         if not fine:

@@ -21,6 +21,7 @@ from vegasmodel.fluid.rounds_stock import count, give_back, store, take
 
 ROUNDING = 1e-6  # packets
 EMPTY = 1e-9  # packets
+INSTANT = 1e-8  # packets; ``rounds_route.roundings`` are larger
 
 
 @jit
@@ -272,8 +273,8 @@ def burst(link: Record, packets: float, precedes: int) -> float:
     found = link.queue * link.crowd
     if link.now < link.slim_until:
         found += link.slim
-    room = np.floor(link.buffer + 1.0 - found + ROUNDING)
-    if precedes and found > 0.5 and np.abs(found - np.round(found)) < ROUNDING:
+    room = np.floor(link.buffer + 1.0 - found + INSTANT)
+    if precedes and found > 0.5 and np.abs(found - np.round(found)) < INSTANT:
         room -= 1.0
     if room < packets:
         link.passed = 0.0  # RED counts from the last drop of any kind

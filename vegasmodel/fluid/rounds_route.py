@@ -18,6 +18,8 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
+BINADES = 20  # of the clock, up to 2^19 s
+UNIT = 1e-5  # packets: what a unit of the clock between 256 and 512 s is magnified to
 Key = tuple[str, str, str]  # link, direction, class
 
 
@@ -261,3 +263,34 @@ def _shifts(
         if np.array_equal(before, shift):
             return shift
     return None
+
+
+def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
+    """[binade, 1 + flow]: capacity and ``ahead`` while times lie between 2^(k-1) and 2^k seconds.
+
+    ns-2's times are doubles, so each service time and each wire's delay is rounded to units that
+    double at 1, 2, 4 ... seconds.  Where a round trip is a whole number of service times, packets
+    come back at the very instants of departures, and the sum of these roundings decides for
+    minutes on end which of the two is first, hence who meets the full buffer.  Here they are
+    magnified: above our own rounding, and still far below a packet.  Empty where links are several.
+    """
+    if len(way.links) > 1 or not _as_ns2(scenario):
+        return np.zeros((0, 1))
+    link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
+    units = 2.0 ** (np.arange(BINADES)[:, None] - 53)
+    scale = UNIT / link.capacity / 2.0**-44
+
+    def error(delays: Floats) -> Floats:
+        found: Floats = scale * (np.rint(delays / units) * units - delays).sum(axis=1)
+        return found
+
+    service = np.array([1.0 / link.capacity])
+    columns = [1.0 / (service + error(service))]
+    for hop, member in zip(way.hops, members, strict=True):
+        group = member.flow
+        work, access = scenario.size_of(group) / scenario.packet_size, scenario.access_rate(group)
+        leg = (member.rtt - scenario.transmission(group) - 2.0 * link.delay) / 4.0
+        out, back = work / access + leg, ack / access + leg
+        shared = [size / link.capacity + link.delay for size in (work, ack)]
+        columns.append(hop["ahead"] + error(np.array([*shared, out, out, back, back])))
+    return np.column_stack(columns)
