@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 from vegasmodel.fluid import answer
 from vegasmodel.fluid.rounds import run
+from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
@@ -37,10 +38,13 @@ def test_linux_shares_and_base_rtts(name: str) -> None:
     assert out.base[1] == pytest.approx(base, abs=1e-3)
 
 
-@pytest.mark.parametrize("variant", ["paper", "ns2"])
+@pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
 @pytest.mark.parametrize("over", [(0.0, 0.0), (0.0, 0.006), (0.004, 0.012)])
 def test_the_laws_rest_at_the_secular_equilibrium(over: tuple[float, float], variant: str) -> None:
-    """sum alpha/(Delta - x) = c; steps of one packet a round leave it by half a packet or so."""
+    """sum alpha/(Delta - x) = c; steps of one packet a round leave it by half a packet or so.
+
+    Linux holds W (RTT - base)/base: a rate of alpha/(Delta - x) times base/RTT.
+    """
     alpha, capacity, rtt = 6.0, 1000.0, 0.1
     groups = tuple(
         Flow("vegas", rtt, name=f"v{i}", alpha=alpha, beta=alpha, over_estimate=x, variant=variant)
@@ -49,11 +53,11 @@ def test_the_laws_rest_at_the_secular_equilibrium(over: tuple[float, float], var
     scenario = Scenario((Link(capacity),), groups, run=Run(600.0, 300.0))
     x = np.array(over)
 
-    def excess(delta: float) -> float:
-        return float((alpha / (delta - x)).sum() - capacity)
+    def rates(delta: float) -> Floats:
+        found: Floats = alpha / (delta - x)
+        return found * (rtt + x) / (rtt + delta) if variant == "linux" else found
 
-    delta = brentq(excess, x.max() + 1e-9, 1.0)
-    expected = alpha / (delta - x)
+    expected = rates(brentq(lambda delta: rates(delta).sum() - capacity, x.max() + 1e-9, 1.0))
     # a packet of backlog more or less changes alpha/(Delta - x) by one part in alpha
     assert answer(scenario).throughput == pytest.approx(expected, rel=1.0 / alpha)
 

@@ -57,7 +57,9 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["again"], record["timed_at"] = -1.0, -1.0, -1.0
     record["patience"] = 1.0
-    record["base"], record["rtt_min"], record["least"] = 1e300, 1e300, 1e300
+    # the others put in what is given at the end of a round
+    record["base"] = record["known_base"] if linux and not measured else 1e300
+    record["rtt_min"], record["least"] = 1e300, 1e300
     record["rtt_last"] = member.rtt
     record["rto"] = _FIRST_RTO
     record["backoff"], record["deadline"] = 1.0, 1e300
