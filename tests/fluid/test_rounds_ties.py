@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from vegasmodel.fluid import answer
-from vegasmodel.fluid.rounds_queue import burst
+from vegasmodel.fluid.rounds_queue import burst, join
 from vegasmodel.fluid.rounds_route import routes
 from vegasmodel.fluid.rounds_state import LINK
+from vegasmodel.fluid.rounds_stock import count, take
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 
@@ -22,6 +23,23 @@ def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
     assert burst(link[0], 1.0, precedes) == 1.0
     link["queue"] = 3.1  # it stays for a while
     assert burst(link[0], 1.0, precedes) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("served", "stay"),
+    [(0.5, 0.0), (1.0, 0.0), (1.2, 1.0)],
+)
+def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: float) -> None:
+    """One of size 1, then two of 1.5, at a buffer of 2: the first one's last bit leaves at 1."""
+    link = np.zeros(1, LINK)[0]
+    link["buffer"], link["crowd"], link["mixed"] = 2.0, 1.0, 1
+    join(link, 1.0, 1.0)
+    join(link, 2.0, 1.5)
+    take(link, served)
+    link["queue"] -= served
+    count(link, link["queue"])
+    assert burst(link, 1.0, 1) == stay
+    assert burst(link, 1.0, 0) == (0.0 if served < 1.0 else 1.0)
 
 
 def _precedes(variant: str, *rtts: float) -> list[bool]:

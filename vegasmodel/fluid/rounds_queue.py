@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from vegasmodel.fluid.rounds_state import RED, Record, Records, jit
-from vegasmodel.fluid.rounds_stock import count, give_back, store, take
+from vegasmodel.fluid.rounds_stock import count, give_back, store, take, whole
 
 ROUNDING = 1e-6  # packets
 EMPTY = 1e-9  # packets
@@ -115,6 +115,13 @@ def share(links: Records, k: int) -> None:
 
 
 @jit
+def _in_step(link: Record, found: float, tolerance: float) -> bool:
+    """A transmission ends at this very instant: of the packets found all are whole."""
+    left = whole(link) if link.mixed else found
+    return left > 0.5 and np.abs(left - np.round(left)) < tolerance
+
+
+@jit
 def _early(link: Record) -> float:
     """RED's drop probability p_b of the average queue."""
     low, high, top = link.min_threshold, link.max_threshold, link.max_probability
@@ -165,7 +172,7 @@ def _red(link: Record, packets: float, before: float, precedes: int) -> tuple[fl
     # it looks at the packets that wait, without the one in transmission
     found = before * link.crowd
     single = np.ceil(found - ROUNDING) - 1.0
-    if precedes and found > 0.5 and np.abs(found - np.round(found)) < ROUNDING:
+    if precedes and _in_step(link, found, ROUNDING):
         single += 1.0  # the departure of this instant is still to come
     mean = 0.5 * (before + link.queue) * link.crowd - 1.5
     seen = max(single if packets <= 1.0 else mean, 0.0)
@@ -274,7 +281,7 @@ def burst(link: Record, packets: float, precedes: int) -> float:
     if link.now < link.slim_until:
         found += link.slim
     room = np.floor(link.buffer + 1.0 - found + INSTANT)
-    if precedes and found > 0.5 and np.abs(found - np.round(found)) < INSTANT:
+    if precedes and _in_step(link, found, INSTANT):
         room -= 1.0
     if room < packets:
         link.passed = 0.0  # RED counts from the last drop of any kind
@@ -284,8 +291,11 @@ def burst(link: Record, packets: float, precedes: int) -> float:
 @jit
 def slip_in(link: Record, work: float) -> None:
     """A packet of a handshake: little work, but a place in the buffer, which counts packets."""
-    link.queue += work
     link.arrived += work
+    if link.mixed:
+        join(link, 1.0, work)
+        return
+    link.queue += work
     link.slim, link.slim_until = 1.0 - work, link.now + link.queue / link.capacity
 
 

@@ -63,6 +63,13 @@ def give_back(link: Record, work: float) -> None:
 
 
 @jit
+def whole(link: Record) -> float:
+    """Packets left at the front, of one size; 0 where they are a stretch's."""
+    front = link.stock[link.oldest]
+    return front[WORK] / front[SIZE] if link.rows > 0 and front[WHOLE] else 0.0
+
+
+@jit
 def count(link: Record, queue: float) -> None:
     """``crowd``: packets in the system over their work ``queue``."""
     packets = 0.0
