@@ -109,6 +109,7 @@ def test_the_window_opens_when_ns2s_sum_in_double_precision_does(packets: int) -
 def test_an_agents_clock_ticks_from_a_time_of_its_own(boot: float, ticks: int) -> None:
     record = np.zeros(1, FLOW)
     record["variant"], record["backoff"], record["acked"], record["boot"] = NS2, 1.0, 1.0, boot
+    record["tick"] = 0.1
     heard(record[0], 0.25)  # sent at 0
     assert record["srtt"][0] == 8 * ticks
 
@@ -117,6 +118,7 @@ def test_bsd_estimate_in_ticks() -> None:
     """First sample m: srtt = 8 m, rttvar = 2 m, so 3 m ticks; then gains 1/8 and 1/4."""
     record = np.zeros(1, FLOW)
     record["variant"], record["backoff"], record["acked"] = NS2, 4.0, 1.0
+    record["tick"] = 0.1
     f = record[0]
     f["rto"] = 6.0
     heard(f, 0.25)  # sent at 0: 2 ticks

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fluid.rounds import Totals, run
 from vegasmodel.fluid.rounds_flows import MAX_ARRIVALS
+from vegasmodel.fluid.rounds_route import work
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
@@ -194,8 +195,8 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
     for member, packets in zip(scenario.members, delivered, strict=True):
         if member.flow.direction == "forward":
             for link in scenario.path(member.flow):
-                work = scenario.size_of(member.flow) / scenario.packet_size
-                load[names.index(link.name)] += packets * work / span / link.capacity
+                whole = packets * work(scenario, member.flow)
+                load[names.index(link.name)] += whole / span / link.capacity
     return {
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
         "rtt_mean": rtt.mean(axis=0),

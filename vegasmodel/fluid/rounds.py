@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fluid.rounds_flows import LAWS, fold, records
-from vegasmodel.fluid.rounds_route import Routes, roundings, routes
+from vegasmodel.fluid.rounds_route import Routes, roundings, routes, work
 from vegasmodel.fluid.rounds_state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
 from vegasmodel.metrics import Floats
 from vegasmodel.progress import running
@@ -77,7 +77,7 @@ def resolution(scenario: Scenario) -> int:
     and for one flow against one other like it, stretches will do.
     """
     members = scenario.members
-    same = len({(member.rtt, scenario.size_of(member.flow)) for member in members}) == 1
+    same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     overflows = any(math.isfinite(link.buffer) for link in crossed)
     early = any(isinstance(link.queue, Red) for link in crossed)

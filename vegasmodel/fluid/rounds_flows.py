@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds_route import ahead
+from vegasmodel.fluid.rounds_route import HEADER, ahead, empty_rtt, modern, work
 from vegasmodel.fluid.rounds_state import FLOW, LINUX, NS2, PAPER, START
-from vegasmodel.fluid.rounds_timer import TICK
+from vegasmodel.fluid.rounds_timer import MODERN_TICK, TICK
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 
 LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}
 MAX_ARRIVALS = 200_000  # short flows of one group, expected
 _VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
-_FIRST_RTO = 6.0  # seconds; rtxcur_init_ of 1999, and RFC 6298's order
+_FIRST_RTO, _MODERN_RTO = 6.0, 3.0  # seconds; rtxcur_init_ of 1999 and since 2006
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _MOST = 2.0**53  # packets; a Pareto tail has no end
 _COUNTS = ("sent", "lost", "retransmits", "acks", "timeouts", "delivered", "acks_lost")
@@ -29,10 +29,9 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     group = member.flow
     linux = group.variant == "linux"
     record["law"], record["variant"] = LAWS[group.law], _VARIANTS[group.variant]
-    record["rtt"] = member.rtt
+    record["rtt"] = empty_rtt(scenario, member)
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
         record[key] = getattr(group, key)
-    record["first_window"] = 10.0 if linux else 1.0
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["stop"] = member.stop
@@ -40,6 +39,13 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["capable"] = not (group.variant == "ns2" and group.law == "vegas")
     # the kernel opens with a handshake; ns-2 of 1999 sends data at once
     record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
+    record["first_window"] = 10.0 if linux else 1.0
+    record["tick"], record["rto"] = TICK, _FIRST_RTO
+    if modern(scenario, group):
+        record["modern"], record["tick"], record["rto"] = 1, MODERN_TICK, _MODERN_RTO
+        if group.law != "vegas":  # which builds its packets itself: no handshake, no headers
+            record["syn"] = HEADER / scenario.packet_size
+            record["first_window"] = 2.0
     record["ssthresh"], record["grow_next"] = 1e9, 1
     if group.variant == "ns2":
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))  # ns-2's is the receiver's
@@ -52,7 +58,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
             # ns-2's clock of a Vegas source begins with its first packet, and a packet that was
             # sent at 0 counts as not sent: the first gives no RTT
             record["resent"] = 1.0
-    record["gap"] = scenario.size_of(group) / scenario.packet_size / scenario.access_rate(group)
+    record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if group.law == "sack":
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["again"], record["timed_at"] = -1.0, -1.0, -1.0
@@ -60,8 +66,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     # the others put in what is given at the end of a round
     record["base"] = record["known_base"] if linux and not measured else 1e300
     record["rtt_min"], record["least"] = 1e300, 1e300
-    record["rtt_last"] = member.rtt
-    record["rto"] = _FIRST_RTO
+    record["rtt_last"] = record["rtt"]
     record["backoff"], record["deadline"] = 1.0, 1e300
     record["event"] = START
 
@@ -123,7 +128,7 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     flows = flows[np.lexsort((*(flows[key] for key in keys), -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
-    flows["boot"] = ticks.uniform(0.0, TICK, len(flows))
+    flows["boot"] = ticks.uniform(0.0, 1.0, len(flows)) * flows["tick"]
     return flows
 
 

@@ -26,7 +26,7 @@ from vegasmodel.fluid.rounds_state import (
     Records,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import CONNECT, arm, greet, watch
+from vegasmodel.fluid.rounds_timer import arm, greet, refused, watch
 from vegasmodel.fluid.rounds_travel import (
     arrive_at_once,
     arrive_evenly,
@@ -170,7 +170,10 @@ def _observe(
 
 @jit
 def _handshake(net: Net, f: Record) -> float:
-    """The SYN crosses the queues as a small packet; seconds until the flow may send."""
+    """The SYN crosses the queues as a small packet; seconds until the flow may send.
+
+    Modern ns-2's is its packet 0, without data.
+    """
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
@@ -180,7 +183,7 @@ def _handshake(net: Net, f: Record) -> float:
             rtt -= (h.work - f.syn) / link.capacity
             if e == f.hop:
                 slip_in(link, f.syn)
-    greet(f, rtt)
+    greet(f, f.time, rtt)
     return rtt
 
 
@@ -194,7 +197,7 @@ def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
         expire(f, now)
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
-    if f.event == CONNECTED:  # the handshake's last ACK goes ahead of the data
+    if f.event == CONNECTED and f.variant == LINUX:  # its last ACK goes ahead of the data
         slip_in(net.links[net.hops[f.hop].link], f.syn)
     f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
@@ -240,12 +243,10 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
             schedule(net, f.hop, NEVER)
             return True
     elif f.event == START and f.syn > 0.0 and burst(link, 1.0, 0) < 1.0:
-        f.time = now + CONNECT * f.backoff  # its SYN is lost
-        f.backoff *= 2.0
+        f.time = now + refused(f)  # its SYN is lost
         schedule(net, f.hop, f.time)
         return True
     elif f.event == START and f.syn > 0.0:
-        f.backoff = 1.0
         f.time = now + _handshake(net, f)
         f.event = CONNECTED
         schedule(net, f.hop, f.time)

@@ -201,6 +201,14 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
 
 
 @jit
+def _less(f: Record, factor: float) -> float:
+    """The window times ``factor``: in whole packets, but for modern ns-2 (precisionReduce_)."""
+    if f.modern:
+        return factor * min(f.cwnd, f.max_window)
+    return np.floor(factor * min(whole(f), np.floor(f.max_window)))
+
+
+@jit
 def threshold(f: Record, later: float) -> float:
     """Duplicate ACKs that mean a loss: 3, or the one that has come.
 
@@ -216,15 +224,15 @@ def cut(f: Record) -> bool:
     # with SACK, Linux asks no packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.variant != LINUX)
     if again and not f.echoed:
-        if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f):
+        if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f) and not f.modern:
             f.inflated = 3.0
         return False
     before = min(whole(f), np.floor(f.max_window))
     if not echoing(f):  # else the window has been cut already, and the packet is sent again
-        f.cwnd = max(np.floor(f.decrease * before), 2.0 if f.variant == LINUX else 1.0)
-        f.ssthresh = max(f.cwnd, 2.0)
+        f.cwnd = max(_less(f, f.decrease), 2.0 if f.variant == LINUX else 1.0)
+        f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover = f.high
-    f.timed_out, f.echoed = 0, 0
+    f.timed_out, f.echoed, f.partial = 0, 0, 0
     if f.law == TAHOE:
         f.cwnd, f.next = 1.0, f.acked
         return False  # go back: the window itself sends the hole
@@ -299,8 +307,8 @@ def reduction(f: Record, acks: float, advanced: float) -> float:
 def echo(f: Record) -> None:
     """An ECN echo: cut without a loss, once a window of data."""
     if f.acked >= f.recover or f.timed_out:
-        f.cwnd = max(np.floor(0.5 * min(whole(f), np.floor(f.max_window))), 1.0)
-        f.ssthresh = max(f.cwnd, 2.0)
+        f.cwnd = max(_less(f, 0.5), 1.0)
+        f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover, f.timed_out, f.echoed = f.high, 0, 1
 
 

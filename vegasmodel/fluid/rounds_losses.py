@@ -173,7 +173,7 @@ def _alike(f: Record, p: Record, acks: float, enough: float) -> float:
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
     if f.phase == OPEN and f.dups < enough:
-        one = f.law == VEGAS or f.variant == LINUX
+        one = f.law == VEGAS or f.variant == LINUX or f.modern
         return 1.0 if one else min(acks, enough - f.dups)
     if f.phase == RECOVERY and f.variant == LINUX:
         return acks
@@ -225,6 +225,9 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
     elif f.variant == LINUX:  # limited transmit, RFC 3042
         leave(f, min(room(f, now) + f.dups, acks), acks)
         await_order(f, end, settling(f) - later)
+    elif f.modern and not fine(f) and now < f.stop:  # likewise: singledup_
+        free = np.floor(f.cwnd + f.dups) - (f.next - f.acked)
+        leave(f, max(min(free, 1.0), 0.0), 0.0)
     return end
 
 
@@ -275,7 +278,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     if fine(f) or (f.phase == RECOVERY and not scoreboard(f)):
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
-    first, again = p.first, min(f.resent, f.next)
+    first, again, before = p.first, min(f.resent, f.next), f.acked
     take(f, p, acks, now, f.variant == LINUX)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     end += _reported(f, holes)
@@ -285,7 +288,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
         return end
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
     if stays and (f.law != RENO or scoreboard(f)):
-        _partial(f, holes, now, end, acks)
+        _partial(f, holes, now, end, acks, f.acked - before)
         return end
     heard(f, end)
     counts = f.phase == OPEN or f.law != SACK or f.variant == LINUX
@@ -358,9 +361,18 @@ def _relief(f: Record, holes: Floats, end: float, again: float) -> None:
 
 
 @jit
-def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> None:
-    """A partial ACK in recovery: more is missing."""
-    arm(f, end)
+def _partial(
+    f: Record, holes: Floats, now: float, end: float, acks: float, advanced: float
+) -> None:
+    """A partial ACK in recovery: more is missing.
+
+    Modern ns-2's NewReno follows RFC 2582: only the first restarts the timer (newreno_changes1_),
+    and the window shrinks by what is acknowledged (partial_window_deflation_).
+    """
+    impatient = f.modern and f.law == NEWRENO
+    if not (impatient and f.partial):
+        arm(f, end)
+    f.partial = 1
     if scoreboard(f):
         f.backoff = 1.0
         f.pipe -= acks if f.variant == LINUX else 2.0 * acks
@@ -370,5 +382,11 @@ def _partial(f: Record, holes: Floats, now: float, end: float, acks: float) -> N
     if f.acked > f.timed:
         f.backoff = 1.0
         forget(f)
-    f.inflated = 0.0
+    if not impatient:
+        f.inflated = 0.0
+    elif f.inflated > advanced:
+        f.inflated -= advanced - 1.0
+    else:
+        f.cwnd = max(f.cwnd - (advanced - f.inflated), 1.0)
+        f.inflated = 1.0
     leave(f, min(room(f, now), 2.0), 0.0)

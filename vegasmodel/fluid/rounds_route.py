@@ -17,6 +17,7 @@ from vegasmodel.fluid.rounds_state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
+HEADER = 40.0  # bytes; tcpip_base_hdr_size_
 BISECTIONS = 40
 BINADES = 20  # of the clock, up to 2^19 s
 UNIT = 1e-5  # packets: what a unit of the clock between 256 and 512 s is magnified to
@@ -70,6 +71,28 @@ def _as_ns2(scenario: Scenario) -> bool:
     return any(group.variant == "ns2" for group in scenario.flows)
 
 
+def modern(scenario: Scenario, group: Flow) -> bool:
+    """Whether the flow is of ns-2 with the defaults of 2.35, not those of the papers' years."""
+    return group.variant == "ns2" and scenario.run.ns2_defaults == "2.35"
+
+
+def work(scenario: Scenario, group: Flow) -> float:
+    """A data packet of the group in packets of the scenario.
+
+    ns-2 2.35 adds headers to those of its loss-based sources (useHeaders_).
+    """
+    headers = HEADER if modern(scenario, group) and group.law != "vegas" else 0.0
+    return (scenario.size_of(group) + headers) / scenario.packet_size
+
+
+def empty_rtt(scenario: Scenario, member: Member) -> float:
+    """The flow's RTT with all queues empty: longer than its ``rtt`` by what headers take."""
+    group = member.flow
+    more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
+    slow = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2
+    return member.rtt + more * sum(1.0 / rate for rate in slow)
+
+
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
     record["discipline"], record["partner"], record["crowd"] = DROPTAIL, -1, 1.0
@@ -117,18 +140,18 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
     """
     group = member.flow
     path = scenario.path(group)
-    work = scenario.size_of(group) / scenario.packet_size
+    data = work(scenario, group)
     ack = scenario.ack_size / scenario.packet_size
     given = 2.0 * sum(link.delay for link in path)
     leg = (member.rtt - scenario.transmission(group) - given) / 4.0
     access = scenario.access_rate(group)
-    gaps = [work / link.capacity + link.delay for link in path]
-    gaps[-1] += 2.0 * leg + (work + ack) / access
+    gaps = [data / link.capacity + link.delay for link in path]
+    gaps[-1] += 2.0 * leg + (data + ack) / access
     for link, stops in zip(reversed(path), live, strict=True):
         if stops:
             gaps.append(0.0)
         gaps[-1] += ack / link.capacity + link.delay
-    gaps[-1] = member.rtt - sum(gaps[:-1])
+    gaps[-1] = empty_rtt(scenario, member) - sum(gaps[:-1])
     return np.array(gaps)
 
 
@@ -138,8 +161,7 @@ def ahead(scenario: Scenario, member: Member) -> float:
     links = scenario.path(group)
     delays = 2.0 * sum(link.delay for link in links)
     legs = member.rtt - scenario.transmission(group) - delays
-    work = scenario.size_of(group) / scenario.packet_size
-    return legs / 4.0 + work / scenario.access_rate(group)
+    return legs / 4.0 + work(scenario, group) / scenario.access_rate(group)
 
 
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
@@ -179,7 +201,7 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
     back = other(group.direction)
     live = [_key(link, back, group) in queues for link in reversed(scenario.path(group))]
     gaps = _distances(scenario, member, live)
-    sizes = (scenario.ack_size, scenario.size_of(group))
+    works = (scenario.ack_size / scenario.packet_size, work(scenario, group))
     first = _precede(scenario, member, gaps)
     return [
         Hop(
@@ -187,7 +209,7 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
             data,
             j == len(stops) - 1,
             data and first[j],
-            sizes[data] / scenario.packet_size,
+            works[data],
             float(gap),
         )
         for j, ((k, data), gap) in enumerate(zip(stops, gaps, strict=True))
@@ -288,9 +310,9 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     columns = [1.0 / (service + error(service))]
     for hop, member in zip(way.hops, members, strict=True):
         group = member.flow
-        work, access = scenario.size_of(group) / scenario.packet_size, scenario.access_rate(group)
+        data, access = work(scenario, group), scenario.access_rate(group)
         leg = (member.rtt - scenario.transmission(group) - 2.0 * link.delay) / 4.0
-        out, back = work / access + leg, ack / access + leg
-        shared = [size / link.capacity + link.delay for size in (work, ack)]
+        out, back = data / access + leg, ack / access + leg
+        shared = [size / link.capacity + link.delay for size in (data, ack)]
         columns.append(hop["ahead"] + error(np.array([*shared, out, out, back, back])))
     return np.column_stack(columns)

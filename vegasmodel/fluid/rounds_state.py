@@ -79,6 +79,7 @@ FLOW = np.dtype(
         ("released", "f8"),  # ... and sent since
         ("latest", "f8"),  # Linux: when the last packet was sent that is known to have arrived
         ("phase", "i8"),
+        ("partial", "i8"),  # NewReno: a partial ACK came in this recovery
         ("recover", "f8"),  # high when the window was last cut
         ("timed_out", "i8"),  # the last cut was a timeout
         ("capable", "i8"),  # its packets are marked where others are dropped (ECN)
@@ -89,6 +90,7 @@ FLOW = np.dtype(
         ("round_start", "f8"),  # time
         ("growth", "f8"),  # per ACK
         ("grow_next", "i8"),
+        ("modern", "i8"),  # the defaults of ns-2 2.35, not those of the papers' years
         ("without", "i8"),  # mechanisms that are switched off, a bit each
         ("base", "f8"),
         ("rtt_sum", "f8"),
@@ -108,6 +110,7 @@ FLOW = np.dtype(
         ("rto", "f8"),
         ("backoff", "f8"),
         ("deadline", "f8"),
+        ("tick", "f8"),  # seconds
         ("boot", "f8"),  # seconds: the ticks' phase
         ("alarm", "i8"),  # what for: ``EXPIRY``, ``PROBE``, ``REORDERED``
         ("probed", "f8"),  # Linux: behind the last loss probe

@@ -22,8 +22,9 @@ from vegasmodel.fluid.rounds_state import (
     jit,
 )
 
-TICK = 0.1  # seconds; BSD's and ns-2's clock of the retransmission timer
+TICK, MODERN_TICK = 0.1, 0.01  # seconds; ns-2's clock of the timer: BSD's, and since 2002
 LEAST, MOST = 0.2, 64.0  # seconds: two ticks, and Linux's least variance; ns-2's longest timeout
+MODERN_MOST = 60.0  # seconds; maxrto_ since 2007
 PAUSE = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
@@ -42,9 +43,17 @@ def ringing(now: float, pause: float) -> float:
 
 
 @jit
+def timeout(f: Record) -> float:
+    """Seconds; RFC 2988 (rfc2988_, minrto_) has its floor before the backoff."""
+    if f.modern:
+        return min(f.backoff * max(f.rto, LEAST), MODERN_MOST)
+    return min(max(f.backoff * f.rto, LEAST), MOST)
+
+
+@jit
 def arm(f: Record, now: float) -> None:
     """Start the timer again."""
-    pause = min(max(f.backoff * f.rto, LEAST), MOST)
+    pause = timeout(f)
     f.deadline, f.alarm = now + pause, EXPIRY
     if f.variant != LINUX:
         return
@@ -58,8 +67,26 @@ def arm(f: Record, now: float) -> None:
 
 
 @jit
-def greet(f: Record, rtt: float) -> None:
-    """Linux's handshake gives the first sample of the RTT."""
+def refused(f: Record) -> float:
+    """A SYN is lost: seconds until the next.  ns-2 then opens with one packet (bugfix_ss_)."""
+    pause = CONNECT * f.backoff
+    f.backoff *= 2.0
+    if f.variant != LINUX:
+        pause = min(f.rto * pause, MODERN_MOST)
+        f.cwnd, f.ssthresh = 1.0, 2.0
+    return pause
+
+
+@jit
+def greet(f: Record, now: float, rtt: float) -> None:
+    """The handshake that began now gives the first sample of the RTT."""
+    if f.variant != LINUX:
+        if f.backoff == 1.0:  # what is sent again is not timed
+            f.timed_at = now
+            _ticks(f, now + rtt)
+            forget(f)
+        return
+    f.backoff = 1.0
     f.least, f.smooth, f.deviation = rtt, rtt, 0.5 * rtt
     f.rto = rtt + max(4.0 * f.deviation, LEAST)
 
@@ -79,7 +106,8 @@ def await_order(f: Record, now: float, left: float) -> None:
 @jit
 def back_off(f: Record) -> None:
     """Double the timeout, to 64-fold; from 16 on BSD forgets the mean for its deviation."""
-    f.backoff = min(2.0 * f.backoff, 64.0)
+    if f.backoff < 64.0 or (f.modern and timeout(f) < MODERN_MOST):
+        f.backoff *= 2.0
     if f.backoff > 8.0:
         f.rttvar += f.srtt >> 3
         f.srtt = 0
@@ -104,7 +132,7 @@ def watch(f: Record) -> None:
 def heard(f: Record, now: float) -> None:
     """ACKs of new data: the timer starts again, and then a timed packet gives a sample.
 
-    In that order: until 2001 ns-2 set the timer before it updated the estimate.
+    In that order: until 2001 ns-2 set the timer before it updated the estimate (timerfix_).
     """
     arm(f, now)
     if f.timed_at < 0.0 or f.acked <= f.timed:
@@ -115,19 +143,21 @@ def heard(f: Record, now: float) -> None:
     else:
         _ticks(f, now)
     f.backoff, f.timed_at = 1.0, -1.0
+    if f.modern:
+        arm(f, now)
 
 
 @jit
 def _ticks(f: Record, now: float) -> None:
     """BSD's integer estimate of RTT and variance: by how much a clock of such ticks moved."""
-    sample = max(int((now - f.timed_at + (f.timed_at + f.boot) % TICK) / TICK), 1)
+    sample = max(int((now - f.timed_at + (f.timed_at + f.boot) % f.tick) / f.tick), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2
     else:
         error = sample - (f.srtt >> 3)
         f.srtt = max(f.srtt + error, 1)
         f.rttvar = max(f.rttvar + abs(error) - (f.rttvar >> 2), 1)
-    f.rto = (((f.rttvar << 3) + f.srtt) >> 3) * TICK
+    f.rto = (((f.rttvar << 3) + f.srtt) >> 3) * f.tick
 
 
 @jit

@@ -1,0 +1,95 @@
+"""ns-2 2.35's own defaults: small cases by hand from tcp.cc and tcp-newreno.cc, and ns-2's runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vegasmodel.disciplines import DropTail
+from vegasmodel.fluid import answer
+from vegasmodel.fluid.rounds import run
+from vegasmodel.fluid.rounds_state import FLOW, NS2
+from vegasmodel.fluid.rounds_timer import arm, back_off, greet
+from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+
+
+def _scenario(law: str, link: Link, rtt: float, size: float, alpha: float = 1.0) -> Scenario:
+    vegas = Flow("vegas", rtt, alpha=alpha, beta=3.0, variant="ns2")
+    runs = Run(300.0, 100.0, seed=7, start_jitter=0.5, ns2_defaults="2.35")
+    return Scenario((link,), (vegas, Flow(law, rtt, variant="ns2")), run=runs, packet_size=size)
+
+
+def test_the_first_windows() -> None:
+    """1, then 2 and slow start's 1 for Vegas; SYN, 2, 4 for Reno (delay_growth_, windowInit_)."""
+    link = Link(1e5, buffer=1e4)
+    flows = (Flow("vegas", 0.1, variant="ns2"), Flow("reno", 0.1, variant="ns2"))
+    scenario = Scenario((link,), flows, run=Run(1.0, 0.0, ns2_defaults="2.35"))
+    totals = run(scenario, samples=11)
+    sent = np.diff(totals.per_flow[:, :, 1], axis=0)
+    assert list(sent[:3, 0]) == [1.0, 1.0, 3.0]
+    assert list(sent[:3, 1]) == [0.0, 2.0, 4.0]
+
+
+def test_headers_take_their_time() -> None:
+    """A lone Reno packet of 500 + 40 bytes at 10 pkt/s: 8 ms longer on its way, for all that."""
+    flows = (Flow("reno", 0.5, variant="ns2", max_window=1.0),)
+    link = Link(10.0, buffer=10.0, queue=DropTail())
+    runs = Run(100.0, 10.0, ns2_defaults="2.35")
+    found = answer(Scenario((link,), flows, run=runs, packet_size=500.0))
+    assert found.rtt_mean is not None
+    assert found.rtt_mean[0] == pytest.approx(0.5 + 0.008 * (1.0 + 2.0 / 200.0), abs=1e-6)
+
+
+def test_the_timer_has_its_floor_before_it_is_backed_off() -> None:
+    """rfc2988_: 0.2 s, doubled to 0.4; ticks of 10 ms; at most 60 s (maxrto_)."""
+    f = np.zeros(1, FLOW)[0]
+    f["variant"], f["modern"], f["tick"], f["backoff"] = NS2, 1, 0.01, 1.0
+    greet(f, 0.0, 0.035)  # 3 ticks: srtt 3, deviation 1.5 ticks
+    assert f["rto"] == pytest.approx(0.09)
+    arm(f, 0.0)
+    assert f["deadline"] == pytest.approx(0.2)
+    back_off(f)
+    arm(f, 0.0)
+    assert f["deadline"] == pytest.approx(0.4)
+    for _ in range(12):
+        back_off(f)
+    arm(f, 0.0)
+    assert f["deadline"] == pytest.approx(60.0)
+
+
+# law, link, RTT, packet_size, alpha; mean and standard error of 5 ns-2 runs
+STORED = (
+    ("newreno", Link(508.0, buffer=52.0), 0.1175, 500.0, 1.0, (48.13, 425.81), (0.02, 0.02)),
+    ("sack", Link(793.0, buffer=44.0), 0.0726, 1000.0, 1.0, (100.59, 664.32), (0.09, 0.09)),
+    (
+        "reno",
+        Link(862.0, buffer=100.0, queue=Red(8.0, 24.0)),
+        0.0356,
+        500.0,
+        1.0,
+        (242.35, 566.54),
+        (0.58, 0.68),
+    ),
+    (
+        "newreno",
+        Link(790.0, buffer=100.0, queue=Red(13.0, 39.0)),
+        0.0425,
+        1000.0,
+        3.0,
+        (191.35, 573.04),
+        (0.27, 0.27),
+    ),
+)
+
+
+@pytest.mark.parametrize("case", STORED, ids=lambda case: f"{case[0]} {case[1].queue.discipline}")
+def test_ns2_runs(
+    case: tuple[str, Link, float, float, float, tuple[float, float], tuple[float, float]],
+) -> None:
+    """As the papers' senders they would be off by 10 to 30 %."""
+    law, link, rtt, size, alpha, measured, se = case
+    found = answer(_scenario(law, link, rtt, size, alpha))
+    assert found.throughput is not None
+    assert found.throughput_se is not None
+    error = np.abs(found.throughput - np.array(measured))
+    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se) + 0.002 * np.sum(measured))
