@@ -136,6 +136,7 @@ def _flow(flow: Flow, size: float) -> dict[str, Any]:
         "decrease": flow.decrease,
         "over_estimate": text("over_estimate", "time"),
         "max_window": text("max_window", "packets"),
+        "initial_window": text("initial_window", "packets"),
         "delayed_ack": flow.delayed_ack,
         "packet_size": text("packet_size", "bytes"),
         "direction": flow.direction,

@@ -44,6 +44,8 @@ alpha = {alpha}
 beta = {beta}
 gamma = {gamma}
 """
+WINDOW = """initial_window = "{initcwnd} pkt"
+"""
 
 
 def main(folder: Path) -> None:
@@ -57,7 +59,10 @@ def main(folder: Path) -> None:
     sums = []
     for run, rows in runs.items():
         named = zip(("first", "second"), rows, strict=True)
-        flows = "".join(FLOW.format(**row, name=name) for name, row in named)
+        flows = "".join(
+            (FLOW if row["initcwnd"] == "0" else FLOW + WINDOW).format(**row, name=name)
+            for name, row in named
+        )
         toml = SCENARIOS / f"{run}.toml"
         toml.write_text(SCENARIO.format(**rows[0], flows=flows), encoding="utf-8")
         raw = folder / f"{run}.csv"

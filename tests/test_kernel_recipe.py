@@ -57,6 +57,9 @@ def test_a_job_has_the_scenarios_numbers(recipe: types.ModuleType) -> None:
     assert made["vegas"] is None
     assert [flow["control"] for flow in made["flows"]] == ["reno", "cubic"]
     assert [flow["rtt"] for flow in made["flows"]] == [0.04, 0.08]
+    assert [flow["initial_window"] for flow in made["flows"]] == [0, 0]  # the kernel's own
+    two = recipe.job(scenario('rtt = "40 ms"', 'rtt = "40 ms"\ninitial_window = 2'))
+    assert [flow["initial_window"] for flow in two["flows"]] == [2, 0]
     assert [flow["start"] for flow in made["flows"]] == [0.0, 1.0]
     assert json.loads(json.dumps(made)) == made
 

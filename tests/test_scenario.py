@@ -37,6 +37,7 @@ alpha = 2
 beta = 4
 variant = "linux"
 over_estimate = "3 ms"
+initial_window = "1 kB"
 path = ["b"]
 [[flow]]
 name = "web"
@@ -67,6 +68,7 @@ def test_every_key_is_read() -> None:
     vegas, web = s.flows
     assert (vegas.alpha, vegas.beta, vegas.gamma, vegas.decrease) == (2.0, 4.0, 1.0, 0.5)
     assert vegas.over_estimate == pytest.approx(0.003)
+    assert (vegas.initial_window, web.initial_window) == (2.0, None)
     assert web.size == Pareto(mean=20.0, shape=1.3)  # 30 kB in its own packets of 1500 B
     assert web.arrivals == Poisson(50.0)
     assert web.access == 2500.0  # 10 Mbit/s in the scenario's packets
@@ -122,6 +124,27 @@ def test_fingerprint_ignores_only_the_name() -> None:
     assert dataclasses.replace(base, name="other").fingerprint() == base.fingerprint()
     changed = dataclasses.replace(base, run=Run(seed=2))
     assert changed.fingerprint() != base.fingerprint()
+
+
+def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None:
+    """Runs that were stored before there was such a key are still found."""
+    import hashlib
+    import json
+
+    plain, one, two = (
+        scenario({"law": "reno", **({"initial_window": w} if w else {})}) for w in (0, 1, 2)
+    )
+    before = plain.to_dict()
+    del before["name"], before["flows"][0]["initial_window"]
+    text = json.dumps(before, sort_keys=True)
+    assert plain.fingerprint() == hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert len({s.fingerprint() for s in (plain, one, two)}) == 3
+
+
+@pytest.mark.parametrize("bad", ["0 pkt", "2.5 pkt", "-1 pkt", "inf", "2 s", "1e7 pkt", True, []])
+def test_an_initial_window_is_a_whole_number_of_packets(bad: object) -> None:
+    with pytest.raises(vm.FieldError, match=r"initial_window: .*packets"):
+        scenario({"law": "vegas", "initial_window": bad})
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)

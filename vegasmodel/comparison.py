@@ -192,7 +192,7 @@ def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:
 
 
 def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:
-    """The first stored trace; what a scenario does not say (a first window) can make several."""
+    """The first stored trace; one scenario can have been run several times."""
     from vegasmodel.packets import measured
 
     result = measured.to_prediction(traces[0][1], scenario)

@@ -178,7 +178,8 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 class Flow(Checked):
     """A group of ``count`` like flows.
 
-    Where the default is ``None``, ``__post_init__`` fills in that of the law and variant.
+    Where the default is ``None``, ``__post_init__`` fills in that of the law and variant; but
+    ``initial_window`` is then each model's own: that of the protocol which it stands for.
     """
 
     law: str = field(Choice(LAWS))
@@ -198,6 +199,7 @@ class Flow(Checked):
         OneOf(plain=_TIME, word="measured"), "measured"
     )
     max_window: float = field(Quantity("packets", low=1.0, infinite=True), math.inf)
+    initial_window: float | None = field(Quantity("packets", low=1.0, high=1e6), None)
     delayed_ack: bool = field(Boolean(), False)
     packet_size: float | None = field(Quantity("bytes", low=1.0, high=65535.0), None)
     direction: Literal["forward", "reverse"] = field(Choice(("forward", "reverse")), "forward")
@@ -223,6 +225,8 @@ class Flow(Checked):
                 object.__setattr__(self, key, value)
         if self.beta < self.alpha:
             raise FieldError("beta", self.beta, f"at least alpha, {self.alpha:g} pkt")
+        if self.initial_window is not None and self.initial_window % 1.0:
+            raise FieldError("initial_window", self.initial_window, "a whole number of packets")
         if self.arrivals != "once" and (self.size == math.inf or self.count != 1):
             raise FieldError(
                 "arrivals", "poisson or pareto", "a group with count 1 and a finite size"
@@ -354,9 +358,15 @@ class Scenario(Checked):
         return dataclasses.asdict(self)
 
     def fingerprint(self) -> str:
-        """A key for stored runs of this very scenario: all but its own name decides."""
+        """A key for stored runs of this very scenario: all but its own name decides.
+
+        Keys that are younger than stored runs count only where they are given.
+        """
         data = self.to_dict()
         del data["name"]
+        for flow in data["flows"]:
+            if flow["initial_window"] is None:
+                del flow["initial_window"]
         text = json.dumps(data, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -130,7 +130,6 @@ def main() -> int:
     runner.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
     runner.add_argument("--out", type=Path, required=True)
     runner.add_argument("--control", "-c", action="append", default=[], metavar="FLOW=NAME")
-    runner.add_argument("--first-window", type=int, default=0, help="packets; 0: the kernel's, 10")
     options = parser.parse_args()
     try:
         if options.command == "build":
@@ -138,11 +137,7 @@ def main() -> int:
         else:
             tables = reference.tables(options.files, options.each)
             scenarios = [Scenario.from_dict(table) for table in tables]
-            choices = {
-                "instead": controls(options.control),
-                "first_window": options.first_window,
-            }
-            run(options.folder, scenarios, options.out, **choices)
+            run(options.folder, scenarios, options.out, instead=controls(options.control))
     except (
         FieldError,
         MissingError,

@@ -25,14 +25,13 @@ def job(
     instead: Mapping[str, str] | None = None,
     sampler: str = "tcp_info",
     delay: str = "auto",
-    first_window: int = 0,
     interval: float | None = None,
 ) -> dict[str, Any]:
     """Run ``number`` of the scenario.
 
-    ``instead``: congestion control by flow name, in place of the law's; ``first_window``:
-    packets, 0 for the kernel's default (10).  Starts are jittered by the draws that the ns-2
-    engine makes from the same seed.  ``FieldError``: a feature that the rig does not have.
+    ``instead``: congestion control by flow name, in place of the law's.  Starts are jittered by
+    the draws that the ns-2 engine makes from the same seed.  ``FieldError``: a feature that the
+    rig does not have.
     """
     groups = [member.flow for member in scenario.members]
     _check(scenario, groups, instead or {})
@@ -50,7 +49,7 @@ def job(
             "stop": member.stop,
             "packet_size": int(scenario.size_of(member.flow)),
             "delayed_ack": member.flow.delayed_ack,
-            "first_window": first_window,
+            "initial_window": int(member.flow.initial_window or 0),  # 0: the kernel's own
         }
         for i, member in enumerate(scenario.members)
     ]

@@ -34,14 +34,11 @@ def main() -> int:
     parser.add_argument("--sampler", choices=("ss", "tcp_info"), default="ss")
     parser.add_argument("--interval", type=float, default=0.1, help="seconds between samples")
     parser.add_argument("--delay", choices=("auto", "netem", "user"), default="auto")
-    parser.add_argument("--first-window", type=int, default=0, help="packets; 0: the kernel's, 10")
     options = parser.parse_args()
     rig.catch_signals()
     try:
         if not 0.01 <= options.interval <= 10:
             raise FieldError("--interval", options.interval, "0.01 to 10 seconds")
-        if not 0 <= options.first_window <= 1000:
-            raise FieldError("--first-window", options.first_window, "0 to 1000 packets")
         if not options.out.parent.is_dir():
             raise FieldError("--out", str(options.out), "a file in a folder that exists")
         made = job(
@@ -50,7 +47,6 @@ def main() -> int:
             instead=controls(options.control),
             sampler=options.sampler,
             delay=options.delay,
-            first_window=options.first_window,
             interval=options.interval,
         )
         counted = rig.measure(made, options.out)

@@ -197,8 +197,8 @@ class Network:
             delay = ("delay", f"{rest * 1e6:.0f}us", "limit", "100000")
             run("tc", "-n", self.router, "qdisc", "add", "dev", far, "root", "netem", *delay)
         route = [f"10.88.0.{i + 2}", "via", f"10.77.{i}.1", "dev", near]
-        if flow["first_window"]:
-            route += ["initcwnd", str(flow["first_window"])]
+        if flow["initial_window"]:
+            route += ["initcwnd", str(flow["initial_window"])]
         run("ip", "-n", self.sender, "route", "add", *route)
         back = [f"10.77.{i}.0/30", "via", "10.88.0.1", "dev", "in"]
         if not flow["delayed_ack"]:

@@ -21,7 +21,7 @@ def cases():
     ]
     hopeless = [reno(0.06, count=3)]
     others = [
-        [reno()],
+        [reno(initial_window=7.0)],
         hopeless,
         [vegas(count=2, start=Staggered(1.0, 3.0)), reno(0.05, start=2.0, stop=30.0)],
         [vegas(rtt=0.06, over_estimate=0.002), vegas(rtt=0.05, name="v2", max_window=9.0)],

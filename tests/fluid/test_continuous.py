@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from vegasmodel.fluid import continuous
+from vegasmodel.fluid import continuous, feedback
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Run, Scenario, Staggered, Uniform
 
 
@@ -111,11 +111,11 @@ def test_sliding_is_the_limit_of_ever_steeper_laws():
 
     s = scenario([vegas(), reno()], buffer=math.inf)
     flows = continuous.flows_of(s)
-    state, tally, first = continuous.fresh(flows)
+    state, tally = continuous.fresh(flows)
     state.window[:] = 40.0
     state.over[:] = 0.0
     windows_march.march(
-        flows, state, first, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, np.empty(0),
+        flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, np.empty(0),
         np.empty((0, 3)),
     )  # fmt: skip
     smoothed = [smooth(w) for w in (0.4, 0.04, 0.004)]
@@ -155,11 +155,11 @@ def test_cycles_that_are_left_out_look_like_those_that_are_computed(rtts):
     s = scenario([vegas(rtt=rtts[0]), reno(rtts[1])], duration=300.0)
     answer = continuous.run(s, sample=0.37)
     flows, (c, s_max) = continuous.flows_of(s), continuous.limits(s, packets=False)
-    state, tally, first = continuous.fresh(flows)
+    state, tally = continuous.fresh(flows)
     record = np.full((answer.time.size, 3), np.nan)
     for end in (200.0, 300.0):
         windows_march.march(
-            flows, state, first, c, s_max, 0, end, continuous.STEP, False, False, tally,
+            flows, state, c, s_max, 0, end, continuous.STEP, False, False, tally,
             answer.time, record,
         )  # fmt: skip
     assert tally.losses.sum() > 20
@@ -173,6 +173,15 @@ def test_long_steps_where_the_queue_is_slow_are_as_good_as_short_ones(c, part, a
     case = scenario([vegas(alpha), reno()], c, part * c * 0.08, 600.0, 100.0)
     fine = continuous.run(case, step=0.02)
     np.testing.assert_allclose(continuous.run(case).throughput, fine.throughput, rtol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("own", "cap", "first"), [(None, 50.0, 1.0), (6.0, 50.0, 6.0), (6.0, 4.0, 4.0)]
+)
+def test_a_flow_begins_with_its_initial_window(own, cap, first):
+    s = scenario([vegas(initial_window=own, max_window=cap)], duration=1.0, warmup=0.5)
+    for run in (continuous.run(s, sample=1e-4), feedback.run(s, 10001)):
+        assert run.window[1, 0] == pytest.approx(first, rel=0.01)
 
 
 def test_a_capped_window_gets_its_window_a_round_trip():

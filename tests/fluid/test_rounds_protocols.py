@@ -9,12 +9,12 @@ from scipy.optimize import brentq
 from vegasmodel.fluid import answer
 from vegasmodel.fluid.rounds import run
 from vegasmodel.metrics import Floats
-from vegasmodel.packets import ns2
+from vegasmodel.packets import ns2, ns2_trace
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 # Two Vegas flows of the Linux 6.1 kernel at 250 pkt/s, buffer 1000: rtt, alpha, beta, initial
 # window, start of the second, end, throughput counted from; then the second flow's measured
-# share and baseRTT.  (Kernel in a virtual machine with a deterministic clock; see facts.)
+# share and baseRTT.  (Kernel in a virtual machine with a deterministic clock.)
 LINUX = {
     "e1a": ((0.04, 3, 3, 10, 20.0, 120.0, 53.33), 0.7778, 0.05621),
     "e1b": ((0.04, 2, 4, 10, 20.0, 120.0, 53.33), 0.7778, 0.056212),
@@ -27,15 +27,45 @@ LINUX = {
 @pytest.mark.parametrize("name", LINUX)
 def test_linux_shares_and_base_rtts(name: str) -> None:
     (rtt, alpha, beta, first, second, end, begin), share, base = LINUX[name]
-    flows = tuple(
-        Flow("vegas", rtt, name=f"v{i}", start=start, alpha=alpha, beta=beta, variant="linux")
-        for i, start in enumerate((0.0, second))
-    )
-    scenario = Scenario((Link(250.0, buffer=1000.0),), flows, run=Run(end, begin))
-    out = run(scenario, first_window=first)
-    rates = out.flows["delivered"] - out.flows["mark_delivered"]
-    assert rates[1] / rates.sum() == pytest.approx(share, abs=0.05)
-    assert out.base[1] == pytest.approx(base, abs=1e-3)
+    own = None if first == 10 else first  # the kernel's default
+    for over in (("measured", "measured"), (0.0, base - rtt)):  # as it was measured
+        flows = tuple(
+            Flow(
+                "vegas", rtt, name=f"v{i}", start=start, alpha=alpha, beta=beta, variant="linux",
+                initial_window=own, over_estimate=over[i],
+            )
+            for i, start in enumerate((0.0, second))
+        )  # fmt: skip
+        found = answer(Scenario((Link(250.0, buffer=1000.0),), flows, run=Run(end, begin)))
+        assert found.throughput is not None
+        assert found.base_rtt is not None
+        assert found.throughput[1] / found.throughput.sum() == pytest.approx(share, abs=0.02)
+        assert found.base_rtt[1] == pytest.approx(base, abs=1e-3)
+
+
+@pytest.mark.parametrize("law", ["vegas", "reno", "sack"])
+@pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
+def test_the_first_round_trip_sends_the_initial_window(law: str, variant: str) -> None:
+    for own, usual in ((None, 10.0 if variant == "linux" else 1.0), (4.0, 4.0)):
+        flow = Flow(law, 0.1, variant=variant, initial_window=own)
+        out = run(Scenario((Link(640.0),), (flow,), run=Run(0.21, 0.0)), samples=22)
+        greeted = 10 if variant == "linux" else 0  # samples; the handshake
+        assert out.per_flow[9 + greeted, 0, 1] == usual
+
+
+@pytest.mark.ns2
+@pytest.mark.skipif(not ns2.available(), reason="ns-2 (Debian package ns2) is not installed")
+@pytest.mark.parametrize("law", ["vegas", "reno"])
+@pytest.mark.parametrize(("defaults", "first"), [("papers", 4), ("2.35", 1)])
+def test_slow_start_from_an_initial_window_is_that_of_ns2(
+    law: str, defaults: str, first: int
+) -> None:
+    """Packets sent by the end of each round trip, and a pause."""
+    flow = Flow(law, 0.1, variant="ns2", initial_window=4.0, start=0.001)
+    scenario = Scenario((Link(1500.0),), (flow,), run=Run(0.6, 0.0, ns2_defaults=defaults))
+    sent = np.cumsum(ns2_trace.record(scenario, 0.02).get("sent")[:, 0])[3::5]
+    assert sent[0] == first  # the SYN; Vegas without one
+    np.testing.assert_allclose(run(scenario, samples=31).per_flow[4::5, 0, 1], sent, atol=1)
 
 
 @pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])

@@ -56,6 +56,11 @@ def test_default_sets() -> None:
     assert "useHeaders_" not in ns2_script.script(stock).text
 
 
+def test_an_initial_window_is_the_agents_own() -> None:
+    assert "windowInit_ 4}" in ns2_script.script(scenario(flow="initial_window = 4\n")).text
+    assert "windowInit_ 4" not in ns2_script.script(scenario()).text
+
+
 REFUSED = {
     "alpha": {"flow": "alpha = 1.5\nbeta = 3\n"},
     "beta": {"flow": "beta = 3.5\n"},
@@ -64,6 +69,7 @@ REFUSED = {
     "decrease": {"flow": "decrease = 0.5\n"},
     "over_estimate": {"flow": 'over_estimate = "5 ms"\n'},
     "max_window": {"flow": "max_window = 1\n"},
+    "initial_window": {"flow": 'initial_window = 4\nover_estimate = "0 s"\n'},
     "buffer": {"link": 'buffer = "1 pkt"\n'},
     "link[0].buffer": {"link": 'buffer = "12 pkt"\nqueue = { discipline = "rd" }\n'},
     "flow.count": {"flow": "count = 4001\n"},
@@ -87,6 +93,8 @@ def test_what_ns2_does_differently_is_said() -> None:
     finite = scenario('buffer = "20 pkt"\n', 'over_estimate = "0 s"\n')
     assert [r.name for r in ns2_support.remarks(finite)] == ["ns2-buffer", "ns2-slow-start"]
     assert ns2_support.remarks(scenario()) == ()  # no buffer to fill, nothing special
+    stock = scenario(flow="initial_window = 4\n", run='ns2_defaults = "2.35"\n')
+    assert [r.name for r in ns2_support.remarks(stock)] == ["ns2-initial-window"]
 
 
 def test_other_laws_have_their_own_decrease() -> None:

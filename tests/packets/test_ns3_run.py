@@ -47,6 +47,14 @@ def test_a_full_buffer_holds_what_the_scenario_says_and_drops_the_rest() -> None
     assert 0 < dropped.size <= out.flows.value[1, 0, 1]  # each was sent again
 
 
+def test_a_connection_begins_with_its_initial_window() -> None:
+    """The handshake takes a round trip of 80 ms; then this many leave at once."""
+    for own, usual in (("", 1), ("initial_window = 7\n", 7)):
+        run = '[run]\nduration = "0.15 s"\nwarmup = "0.1 s"\n'
+        out = ns3.run_trace(vm.Scenario.from_toml(LINK + NEWRENO + own + run), 0.05)
+        assert out.samples.flows[-1, 0, 2] == usual
+
+
 def test_a_lost_packet_is_sent_again_once() -> None:
     """With a timeout after each fast retransmission the whole window would follow."""
     link = '[[link]]\ncapacity = "250 pkt/s"\nbuffer = "62 pkt"\n'

@@ -54,6 +54,12 @@ def test_numbers_only_whatever_the_names() -> None:
     assert kinds == ["run"] + ["link"] * 4 + ["flow"] * 3
 
 
+@pytest.mark.parametrize(("flow", "last"), [("", " 2"), ("initial_window = 7", " 7")])
+def test_the_initial_window_is_the_flows_last_number(flow: str, last: str) -> None:
+    text = ns3_script.script(vm.Scenario.from_toml(ONE % ("", flow)), interval=1.0)
+    assert text.splitlines()[-1].endswith(last)
+
+
 def test_short_flows_come_as_in_ns2() -> None:
     """The same times and sizes for both engines; a line each, after the flows."""
     crowd = "arrivals = { poisson = '5 1/s' }\nsize = { pareto = { mean = '20 pkt', shape = 1.3 } }"

@@ -244,10 +244,9 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
     """Start and stop flows that are due; the delay is to be settled then."""
     active = (p.start <= y.t) & (y.t < p.stop)
     fresh, gone = active & ~y.on, y.on & ~active
-    first = jnp.minimum(p.floor, p.cap)
     return y._replace(
         on=active,
-        window=jnp.where(fresh, first, jnp.where(gone, 0.0, y.window)),
+        window=jnp.where(fresh, p.first, jnp.where(gone, 0.0, y.window)),
         over=jnp.where(fresh, jnp.where(p.measured, y.s, p.over), y.over),
         slow=jnp.where(fresh, p.surge > 0, y.slow),
         jumped=y.jumped | jnp.any(fresh | gone),

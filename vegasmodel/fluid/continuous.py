@@ -103,6 +103,8 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
         rounds = 2.0 if vegas and flow.variant != "linux" else 1.0
         per_round = 1.5 if flow.delayed_ack and not vegas else 2.0
         fixed = vegas and not isinstance(flow.over_estimate, str)
+        floor = 1.0 if flow.variant == "paper" else 2.0
+        first = floor if flow.initial_window is None else flow.initial_window
         rows.append(
             (
                 member.rtt,
@@ -114,8 +116,9 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
                 math.log(per_round) / rounds,
                 0.5 if flow.delayed_ack and not vegas else 1.0,
                 flow.decrease,
-                1.0 if flow.variant == "paper" else 2.0,
+                floor,
                 flow.max_window,
+                min(first, flow.max_window),
                 1.0 if packets and not vegas else 0.0,
                 vegas and not fixed,
                 flow.over_estimate if fixed else 0.0,
@@ -131,13 +134,13 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
     return Flows(*columns)
 
 
-def fresh(flows: Flows) -> tuple[State, Tally, Floats]:
-    """State before the first start, an empty tally, and the windows to start with."""
+def fresh(flows: Flows) -> tuple[State, Tally]:
+    """State before the first start, and an empty tally."""
     from vegasmodel.fluid.windows import State
 
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-    return state, empty_tally(n), np.minimum(flows.floor, flows.cap)
+    return state, empty_tally(n)
 
 
 def empty_tally(n: int) -> Tally:
@@ -198,7 +201,7 @@ def run(
     c, s_max = limits(scenario, packets)
     flows = flows_of(scenario, packets)
     n = flows.rtt.size
-    state, before, first = fresh(flows)
+    state, before = fresh(flows)
     after = empty_tally(n)
     time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
     record = np.full((time.size, n + 1), np.nan)
@@ -207,7 +210,7 @@ def run(
     for end, tally in ((warmup, before), (duration, after)):
         if code == windows_march.DONE:
             code = windows_march.march(
-                flows, state, first, c, s_max, LOSERS.index(losers), end, step, False, True,
+                flows, state, c, s_max, LOSERS.index(losers), end, step, False, True,
                 tally, time, record,
             )  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -117,13 +117,13 @@ def run(
     y, past = at_rest(flows, np.clip(way, whole, flows.rtt - whole))
     time = np.linspace(0.0, scenario.run.duration, samples)
     record = np.full((samples, 5 * n + 1), np.nan)
-    last, first = 1, np.minimum(flows.floor, flows.cap)
+    last = 1
     for end in (scenario.run.warmup, scenario.run.duration):
         totals = Totals(
             np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
         )
         past, last = march(
-            flows, y, past, last, first, c, s_max, scenario.links[0].loss,
+            flows, y, past, last, c, s_max, scenario.links[0].loss,
             continuous.LOSERS.index(losers), end, whole, totals, time, record,
         )  # fmt: skip
     window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)

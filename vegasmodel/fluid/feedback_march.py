@@ -259,7 +259,7 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, loss: 
 
 
 @jit
-def may_send(p: Flows, y: Senders, i: int, t: float, sent: float, first: float) -> float:
+def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
     """A_i(t) = max(A_i, N_i + W_i): what is in flight fills the window; a cut one waits for it.
 
     The first window leaves evenly over a round trip of the empty network.
@@ -268,19 +268,19 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float, first: float) 
         return sent
     allowed: float = y.acked[i] + y.window[i]
     if t < p.start[i] + p.rtt[i]:
-        allowed = first * (t - p.start[i]) / p.rtt[i]
+        allowed = p.first[i] * (t - p.start[i]) / p.rtt[i]
     return max(sent, allowed)
 
 
 @jit
-def occur(p: Flows, y: Senders, first: Floats, t: float, cuts: np.ndarray) -> float:
+def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
     """What is due at t: starts, stops, news of losses; the time of the next such thing."""
     due = np.inf
     for i in range(y.window.size):
         if not p.start[i] <= t < p.stop[i]:
             y.window[i], y.news[i] = 0.0, np.inf
         elif y.window[i] == 0.0:
-            y.window[i], y.slow[i] = first[i], p.surge[i] > 0.0
+            y.window[i], y.slow[i] = p.first[i], p.surge[i] > 0.0
             y.over[i] = np.inf if p.measured[i] else p.over[i]
             y.share[i] = 0.0
         if t >= y.news[i]:
@@ -344,7 +344,7 @@ def note(
 
 @making
 def march(
-    p: Flows, y: Senders, past: Past, last: int, first: Floats, c: float, s_max: float,
+    p: Flows, y: Senders, past: Past, last: int, c: float, s_max: float,
     loss: float, losers: int, end: float, whole: float, out: Totals, grid: Floats, record: Floats,
 ) -> tuple[Past, int]:  # fmt: skip
     """Integrate up to ``end`` by steps of at most ``whole`` seconds; the past and its last index.
@@ -355,7 +355,7 @@ def march(
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)
     k = np.searchsorted(grid, past.time[last])
-    due = occur(p, y, first, past.time[last], out.cuts)
+    due = occur(p, y, past.time[last], out.cuts)
     while past.time[last] < end:
         if last + 1 == past.time.size:
             past, last = room(y, past, last)
@@ -378,7 +378,7 @@ def march(
             W, acked = y.window[i], y.acked[i]
             missed = hear(p, y, past, new, i, now, loss)
             acks = y.acked[i] - acked
-            past.sent[new, i] = may_send(p, y, i, now, past.sent[last, i], first[i])
+            past.sent[new, i] = may_send(p, y, i, now, past.sent[last, i])
             past.growing[new, i] = y.window[i] > W
             y.outward[i] = index(past.time, y.outward[i], new, now - y.ahead[i])
             out.delivered[i] += acks - missed
@@ -389,5 +389,5 @@ def march(
         out.queue[1] += now - t
         last = new
         k = note(y, past, last, before, k, grid, record)
-        due = occur(p, y, first, now, out.cuts)
+        due = occur(p, y, now, out.cuts)
     return past, last

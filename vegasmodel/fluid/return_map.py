@@ -81,14 +81,14 @@ class _Motion:
         self.flows = flows._replace(stop=np.where(stays, np.inf, flows.stop))
         if not stays.all():
             self.all_started = max(self.all_started, float(flows.stop[~stays].max()))
-        self.state, self.tally, self._first = fresh(self.flows)
+        self.state, self.tally = fresh(self.flows)
         self.n = flows.rtt.size
         self._nowhere = np.empty((0, self.n + 1))
 
     def go(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
         """Move the state to ``end`` or to just after the next overflow."""
         code: int = self._march(
-            self.flows, state, self._first, self.c, self.s_max, self._losers, end, self._step,
+            self.flows, state, self.c, self.s_max, self._losers, end, self._step,
             until_loss, False, tally, np.empty(0), self._nowhere,
         )  # fmt: skip
         return code

@@ -91,7 +91,6 @@ def run(
     parts: int | None = None,
     samples: int = 0,
     starts: Floats | None = None,
-    first_window: float | None = None,
     seed: int = 1,
     synchronised: bool = False,
     without: Collection[str] = (),
@@ -99,12 +98,12 @@ def run(
     """Run a scenario once; ``samples`` instants evenly over the duration are kept.
 
     ``parts``: at most about so many events per flow and round trip (default: ``resolution``);
-    ``starts`` [n_flows] overrides the flows' start times, seconds; ``first_window`` the initial
-    window; ``synchronised``: when a flow loses, all do, as ``devendictis`` assumes, not only the
-    one whose packet met the full buffer; ``without``: which of ``MECHANISMS`` are switched off, to
-    see what they are worth.  Raises ``ValueError`` for ``parts`` below 1, for unknown mechanisms,
-    and for synchronised losses where there is more than one queue.  Short flows that arrive at
-    random are drawn from ``seed``; a group of them is one flow of the totals.
+    ``starts`` [n_flows] overrides the flows' start times, seconds; ``synchronised``: when a flow
+    loses, all do, as ``devendictis`` assumes, not only the one whose packet met the full buffer;
+    ``without``: which of ``MECHANISMS`` are switched off, to see what they are worth.  Raises
+    ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses where
+    there is more than one queue.  Short flows that arrive at random are drawn from ``seed``; a
+    group of them is one flow of the totals.
     """
     from vegasmodel.fluid.rounds_kernel import march
 
@@ -119,9 +118,6 @@ def run(
     n = len(members)
     flows = records(scenario, starts, seed)
     who = flows["member"]
-    if first_window is not None:
-        flows["first_window"] = first_window
-    flows["cwnd"] = flows["first_window"]
     flows["without"] = sum(MECHANISMS[name] for name in set(without))
     step = float(flows["rtt"].max()) / parts
     way = routes(scenario, [members[i] for i in who], step)

@@ -39,13 +39,13 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["capable"] = not (group.variant == "ns2" and group.law == "vegas")
     # the kernel opens with a handshake; ns-2 of 1999 sends data at once
     record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
-    record["first_window"] = 10.0 if linux else 1.0
+    record["first_window"] = 10.0 if linux else 1.0  # RFC 6928
     record["tick"], record["rto"] = TICK, _FIRST_RTO
     if modern(scenario, group):
         record["modern"], record["tick"], record["rto"] = 1, MODERN_TICK, _MODERN_RTO
+        record["first_window"] = 2.0
         if group.law != "vegas":  # which builds its packets itself: no handshake, no headers
             record["syn"] = HEADER / scenario.packet_size
-            record["first_window"] = 2.0
     record["ssthresh"], record["grow_next"] = 1e9, 1
     if group.variant == "ns2":
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))  # ns-2's is the receiver's
@@ -58,6 +58,11 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
             # ns-2's clock of a Vegas source begins with its first packet, and a packet that was
             # sent at 0 counts as not sent: the first gives no RTT
             record["resent"] = 1.0
+    if group.initial_window is not None:
+        record["first_window"] = group.initial_window
+    # modern ns-2's has a window of 1 until its second packet is acknowledged (delay_growth_)
+    late = record["modern"].any() and group.law == "vegas" and measured
+    record["cwnd"] = 1.0 if late else record["first_window"]
     record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if group.law == "sack":
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity

@@ -53,7 +53,7 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
         deflate(f)
         f.worried = 0.0
         if f.modern and f.acked == 1.0:
-            f.cwnd = max(f.cwnd, 2.0)  # the first window proper, after one of 1 (delay_growth_)
+            f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
     if f.marked or p.marked:
         echo(f)
         f.marked = p.marked = 0

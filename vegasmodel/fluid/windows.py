@@ -74,6 +74,7 @@ class Flows(NamedTuple):
     decrease: Floats  # factor on the window at a loss
     floor: Floats  # smallest window
     cap: Floats  # largest window
+    first: Floats  # window at the start
     recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
     measured: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
     over: Floats  # the fixed x_i

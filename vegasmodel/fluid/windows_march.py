@@ -91,13 +91,13 @@ def lose(
 
 
 @jit
-def admit(p: Flows, y: State, on: np.ndarray, first: Floats) -> float:
+def admit(p: Flows, y: State, on: np.ndarray) -> float:
     """Start and stop flows that are due; the time of the next start or stop."""
     t, due = y.clock[0], np.inf
     for i in range(on.size):
         active = p.start[i] <= t < p.stop[i]
         if active and not on[i]:
-            y.window[i] = first[i]
+            y.window[i] = p.first[i]
             y.slow[i] = p.surge[i] > 0.0
             y.over[i] = y.clock[1] if p.measured[i] else p.over[i]
         elif on[i] and not active:
@@ -240,7 +240,7 @@ def horizon(
 
 @making
 def march(
-    p: Flows, y: State, first: Floats, c: float, s_max: float, losers: int, end: float,
+    p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
     """Integrate up to ``end``, or to the first overflow; DONE, OVERFLOW or STUCK.
@@ -255,19 +255,19 @@ def march(
     trail = np.empty((TRAIL if skip and grid.size > 0 else 0, n + 2))
     desk = Desk(y.window > 0.0, np.empty(n), moves, last, mark, nothing(n), trail)
     return _march(
-        p, y, first, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, k, desk
+        p, y, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, k, desk
     )
 
 
 @jit
 def _march(
-    p: Flows, y: State, first: Floats, c: float, s_max: float, losers: int, end: float,
+    p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
     k: int, desk: Desk,
 ) -> int:  # fmt: skip
     """``march`` from the ``k``-th grid time on."""
     on, new, moves, last, mark, before, trail = desk
-    due = admit(p, y, on, first)
+    due = admit(p, y, on)
     settle(p, y, on, c)
     m = 1 + TRAIL  # instants in the trail; more than it holds: not the whole cycle is there
     stalls = 0  # short steps in a row that brought another event at once
@@ -318,7 +318,7 @@ def _march(
         if later == until:
             jumped = True
         if later >= due:
-            due = admit(p, y, on, first)
+            due = admit(p, y, on)
             settle(p, y, on, c)
             jumped = True
     return DONE
@@ -339,17 +339,16 @@ def average_many(
     for k in range(begin, end):
         row = Flows(
             p.rtt[k], p.vegas[k], p.linux[k], p.lower[k], p.upper[k], p.gamma[k], p.surge[k],
-            p.climb[k], p.decrease[k], p.floor[k], p.cap[k], p.recovery[k], p.measured[k],
-            p.over[k], p.start[k], p.stop[k],
+            p.climb[k], p.decrease[k], p.floor[k], p.cap[k], p.first[k], p.recovery[k],
+            p.measured[k], p.over[k], p.start[k], p.stop[k],
         )  # fmt: skip
         y = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-        first = np.minimum(row.floor, row.cap)
         code, out = DONE, nothing(n)
         for until in (warmup[k], duration[k]):
             if code == DONE:
                 out = nothing(n)
                 code = march(
-                    row, y, first, capacity[k], s_max[k], losers, until, fraction, False, True,
+                    row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
                     out, grid, record,
                 )  # fmt: skip
         for i in range(n):

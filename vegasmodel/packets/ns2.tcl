@@ -179,6 +179,8 @@ proc pair {f agent_class sink_class size ack_size settings} {
     $k set fid_ $f
     $k set packetSize_ $ack_size
     foreach {variable value} $settings { $a set $variable $value }
+    # it has taken the window of its class when it was made
+    if {[string match *windowInit_* $settings]} { $a reset }
     $ns attach-agent $source($f) $a
     $ns attach-agent $sink($f) $k
     $ns connect $a $k

@@ -50,6 +50,10 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
     if any(flow.law == "vegas" and flow.over_estimate == 0.0 for flow in scenario.flows):
         detail = "Vegas flows that know baseRTT begin with a window of 2, without slow start"
         found.append(Assumption("ns2-slow-start", False, detail))
+    late = scenario.run.ns2_defaults == "2.35"
+    if late and any(flow.law == "vegas" and flow.initial_window for flow in scenario.flows):
+        detail = "stock 2.35: Vegas takes its initial window with the ACK of its second packet"
+        found.append(Assumption("ns2-initial-window", False, detail))
     if any(flow.delay_noise for flow in scenario.flows):
         detail = "noise: all of the flow's own propagation on its first leg, packets in order"
         found.append(Assumption("ns2-placement", False, detail))
@@ -87,6 +91,11 @@ def _flow(flow: Flow, where: str) -> None:
         raise FieldError(
             f"{where}.over_estimate", 0.0, '"measured" for flows that arrive at random'
         )
+    if flow.initial_window is not None and flow.over_estimate == 0.0:
+        allowed = (
+            'none where over_estimate is "0 s": ns-2 measures baseRTT first, and begins with 2'
+        )
+        raise FieldError(f"{where}.initial_window", flow.initial_window, allowed)
     if flow.max_window < 2:
         raise FieldError(f"{where}.max_window", flow.max_window, "at least 2 packets in ns-2")
 

@@ -30,7 +30,7 @@ struct Plan
     uint32_t segment;
     double start, stop, first;
     int64_t packets; // -1: without end; 0: a crowd, whose short flows come one by one
-    uint32_t window, every, ecn, tos, alpha, beta, gamma;
+    uint32_t window, every, ecn, tos, alpha, beta, gamma, initial;
 };
 
 // One of the short flows of a crowd.
@@ -94,7 +94,7 @@ class Connection
         socket->SetAttribute("SegmentSize", UintegerValue(m_plan.segment));
         socket->SetAttribute("SndBufSize", UintegerValue(room + 2 * RESERVE * m_plan.segment));
         socket->SetAttribute("RcvBufSize", UintegerValue(room + m_plan.segment - 1));
-        socket->SetAttribute("InitialCwnd", UintegerValue(m_plan.law == 0 ? 2 : 1));
+        socket->SetAttribute("InitialCwnd", UintegerValue(m_plan.initial));
         socket->SetAttribute("DelAckCount", UintegerValue(m_plan.every));
         socket->SetAttribute("Timestamp", BooleanValue(false)); // they count in milliseconds
         socket->SetAttribute("UseEcn", EnumValue(m_plan.ecn ? TcpSocketState::On : TcpSocketState::Off));

@@ -116,5 +116,6 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         int(group.alpha),
         int(group.beta),
         int(group.gamma),
+        int(group.initial_window or (2 if group.law == "vegas" else 1)),
     )
     return line, shorts
