@@ -94,6 +94,18 @@ def test_a_window_limit_sets_the_rate() -> None:
     assert answer(scenario).throughput == pytest.approx(200.0, rel=1e-6)
 
 
+def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
+    """40 packets come over an access link of 4 times the rate, one every 2.5 ms.
+
+    After 51.25 ms 21 of them have come and 5.125 have left.
+    """
+    burst = Flow("reno", 0.1, variant="ns2", access=400.0, size=40.0, name="burst")
+    late = Flow("reno", 0.1, variant="ns2", access=400.0, size=1.0, start=0.05125, name="late")
+    out = run(Scenario((Link(100.0),), (burst, late), run=Run(2.0, 0.0)), first_window=40.0)
+    took = out.flows["rtt_area"] / out.flows["rtt_samples"]
+    assert took[1] == pytest.approx(0.1 + (21.0 - 5.125) / 100.0, abs=1e-9)
+
+
 def test_random_loss_follows_the_square_root_law() -> None:
     """``W = sqrt(3/(2p))`` (one ACK a packet): 10 % at p = 0.001, where timeouts are rare."""
     scenario = Scenario(

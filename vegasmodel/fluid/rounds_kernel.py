@@ -19,6 +19,7 @@ from vegasmodel.fluid.rounds_state import (
     CONNECTED,
     DATA,
     LINUX,
+    REST,
     START,
     TIMER,
     Net,
@@ -34,6 +35,7 @@ from vegasmodel.fluid.rounds_travel import (
     cease,
     hop,
     pass_silence,
+    rival,
     schedule,
 )
 from vegasmodel.metrics import Floats
@@ -54,15 +56,18 @@ def _foresee(links: Records, k: int, time: float) -> None:
 
 @jit
 def finish(net: Net, f: Record) -> bool:
-    """The flow's stretch is over: its packets are in its first queue, or lost.  False: failed."""
+    """The flow's stretch is over: its packets but for the burst are in its first queue, or lost.
+
+    False: failed.
+    """
     h = net.hops[f.hop]
     link = net.links[h.link]
     cease(link, f.rate, h.work)
     f.rate = 0.0
     fine = True
+    e, now, rtt = f.hop, f.time, f.rtt
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
     f.high = max(f.high, f.first + f.spread + f.burst)
-    e, now, rtt = f.hop, f.time, f.rtt
     if f.spread > 0.0:
         f.sent += f.spread
         found = f.since_queue
@@ -73,20 +78,40 @@ def finish(net: Net, f: Record) -> bool:
         f.retransmits += 1.0
         f.sent += 1.0
         fine = arrive_at_once(net, e, now, f.again, 1.0, 0.0, rtt, rtt, 0, now) and fine
-    left, first = f.burst, f.first + f.spread
-    f.sent += left
-    some = max(1.0, np.ceil(left / MANY))
-    at = now + (f.gap if f.again >= 0.0 else 0.0)
-    while left > 0.0 and fine:  # one by one over the access link
-        packets = min(left, some)
+    f.first += f.spread
+    f.sent += f.burst
+    f.left_at, f.some = now, max(1.0, np.ceil(f.burst / MANY))
+    return fine
+
+
+@jit
+def release(net: Net, f: Record, at: float) -> bool:
+    """The burst reaches the queue one by one over the access link, from ``at`` on.  False: failed.
+
+    Where another event comes first, what is left of the burst waits for it: a packet of another
+    flow may arrive in its midst.  The kernel hands a burst over in one go, and the stored runs of
+    Linux have no access links.
+    """
+    h = net.hops[f.hop]
+    link = net.links[h.link]
+    f.event = DATA
+    fine = True
+    while f.burst > 0.0 and fine:
+        if f.variant != LINUX and at + link.shift > rival(net, f.hop):
+            f.event, f.time = REST, at
+            schedule(net, f.hop, at)
+            return True
+        packets = min(f.burst, f.some)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
         # the kernel notes the time of each packet as it leaves (tcp_transmit_skb); ns-2's clock
         # does not see the sender's own queue
-        sent_at = at if f.variant == LINUX else now
-        took = rtt + (at - sent_at)
-        fine = arrive_at_once(net, e, at, first, packets, 0.0, took, took, 0, sent_at)
-        left, first, at = left - packets, first + packets, at + packets * f.gap
+        sent_at = at if f.variant == LINUX else f.left_at
+        took = f.rtt + (at - sent_at)
+        fine = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
+        f.first += packets
+        f.burst -= packets
+        at += packets * f.gap
     return fine
 
 
@@ -229,12 +254,19 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
     f.asleep = 0
     if f.event == START and not f.here:
         _count(net, f, 1)
-    if f.event == DATA:
+    if f.event == DATA or f.event == REST:
         before = f.lost
-        if not finish(net, f):
+        if f.event == DATA:
+            if not finish(net, f):
+                return False
+            now += f.gap if f.again >= 0.0 else 0.0
+        if not release(net, f, now):
             return False
         if synchronised:
             _share_loss(net.flows, who, before)
+        if f.event == REST:
+            return True
+        now = f.left_at
         plan(f, net.rings[h.ring : h.ring + h.room], holes, now, net.parts)
         if f.here and (now >= f.stop or f.acked >= f.size):
             _count(net, f, -1)

@@ -142,7 +142,7 @@ def _alone(f: Record, now: float) -> None:
 @jit
 def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> None:
     """Set the flow's next stretch: its end ``time``, and what is sent until then."""
-    f.event, f.since = DATA, now
+    f.event = DATA
     f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
     _stretch(f, ring, holes, now, min(f.rtt_last / parts, f.longest))
     watch(f)

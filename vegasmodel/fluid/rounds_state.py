@@ -40,7 +40,7 @@ VEGAS, RENO, NEWRENO, SACK, TAHOE = range(5)
 PAPER, NS2, LINUX = range(3)
 DROPTAIL, RED = range(2)
 OPEN, RECOVERY = range(2)
-DATA, TIMER, START, CONNECTED = range(4)  # what a flow's next event is
+DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
 EXPIRY, PROBE, REORDERED = range(3)  # what its timer is set for
 ROUNDING, ROUNDS, TICKS = 1, 2, 4  # bits of ``without``
 
@@ -120,7 +120,8 @@ FLOW = np.dtype(
         # the stretch of sending that ends at ``time``
         ("time", "f8"),
         ("event", "i8"),
-        ("since", "f8"),
+        ("left_at", "f8"),  # when the burst under way set out,
+        ("some", "f8"),  # ... and so many of its packets are taken at once
         ("since_queue", "f8"),
         ("first", "f8"),  # sequence number of its first packet
         ("spread", "f8"),  # packets sent evenly over it

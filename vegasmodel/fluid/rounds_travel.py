@@ -39,6 +39,16 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 
 @jit
+def rival(net: Net, e: int) -> float:
+    """When the next event of all hops but ``e`` is, by the simulation's clock."""
+    node, best = e + net.keys.shape[0], NEVER
+    while node > 1:
+        best = min(best, net.keys[net.tree[node ^ 1]])
+        node //= 2
+    return best
+
+
+@jit
 def push(
     holder: Record,
     ring: Records,
