@@ -106,6 +106,34 @@ def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
     assert took[1] == pytest.approx(0.1 + (21.0 - 5.125) / 100.0, abs=1e-9)
 
 
+def test_loss_based_sources_run_where_the_others_do() -> None:
+    """``paper`` is a law of Vegas: a source that says no more is ns-2's, or Linux's beside it."""
+    link = (Link(300.0, buffer=15.0),)
+    for vegas in (
+        (),
+        (Flow("vegas", 0.09, variant="ns2"),),
+        (Flow("vegas", 0.09, variant="linux"),),
+    ):
+        stated = vegas[0].variant if vegas else "ns2"
+        rates = [
+            answer(
+                Scenario(link, (*vegas, Flow("reno", 0.07, variant=variant)), run=Run(60.0, 20.0))
+            )
+            for variant in ("paper", stated)
+        ]
+        np.testing.assert_array_equal(rates[0].throughput, rates[1].throughput)
+
+
+def test_a_mean_where_chance_has_a_part() -> None:
+    red = Link(300.0, buffer=40.0, queue=Red(5.0, 15.0))
+    flows = (Flow("vegas", 0.08, variant="ns2"), Flow("newreno", 0.1, start=1.0))
+    several = answer(Scenario((red,), flows, run=Run(60.0, 20.0)))
+    assert several.extra["runs"] in (5, 20)
+    assert several.throughput_se is not None
+    calm = answer(Scenario((Link(300.0),), flows[:1], run=Run(60.0, 20.0)))
+    assert calm.extra["runs"] == 1
+
+
 def test_random_loss_follows_the_square_root_law() -> None:
     """``W = sqrt(3/(2p))`` (one ACK a packet): 10 % at p = 0.001, where timeouts are rare."""
     scenario = Scenario(

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from vegasmodel.fluid.rounds import Totals, run
 from vegasmodel.fluid.rounds_flows import MAX_ARRIVALS
 from vegasmodel.fluid.rounds_route import work
+from vegasmodel.fluid.rounds_state import LINUX
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Red, Scenario
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that asks for more runs
 FEW, MANY = 5, 20  # runs with jittered starts, as the measurements are averaged
@@ -85,6 +86,23 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
     return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
+def _dice(scenario: Scenario) -> bool:
+    """Runs of the scenario differ by chance: jittered starts, early drops, random loss.
+
+    Not so where short flows arrive at random: there one run has many of them.
+    """
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    tossed = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
+    few = all(group.arrivals == "once" for group in scenario.flows)
+    return scenario.run.start_jitter > 0 or (tossed and few)
+
+
+def _rang(scenario: Scenario, totals: Totals) -> bool:
+    """A coarse timer has run out: when its clock ticks is drawn for each of ns-2's agents."""
+    few = all(group.arrivals == "once" for group in scenario.flows)
+    return few and bool(np.any(totals.flows["timeouts"][totals.flows["variant"] != LINUX] > 0))
+
+
 def _throughput(scenario: Scenario, totals: Totals) -> Floats:
     """Deliveries over the part of ``warmup .. duration`` in which each flow is active."""
     members = scenario.members
@@ -120,9 +138,10 @@ def answer(
 ) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
-    Where the scenario jitters its starts, the mean over 5 runs, over 20 where any throughput's
-    coefficient of variation passes 2 %, with its standard error.  ``runs`` overrides that;
-    ``parts``, ``synchronised`` and ``without`` are those of ``rounds.run``.
+    Where chance has a part (jittered starts, RED, random loss, the ticks of a timer that has run
+    out), the mean over 5 runs, over 20 where any throughput's coefficient of variation passes 2 %,
+    with its standard error.  ``runs`` overrides that; ``parts``, ``synchronised`` and ``without``
+    are those of ``rounds.run``.
     ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
     gives NaN and says so in ``extra["status"]``.
     """
@@ -131,7 +150,7 @@ def answer(
     if reason is not None:
         return Prediction.not_applicable("fluid", scenario, reason)
     samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
-    wanted = runs or (FEW if scenario.run.start_jitter > 0 else 1)
+    wanted = runs or (FEW if _dice(scenario) else 1)
     outcomes: list[Totals] = []
     rates: list[Floats] = []
     spread = 0.0
@@ -150,6 +169,8 @@ def answer(
             )
         )
         rates.append(_throughput(scenario, outcomes[-1]))
+        if runs is None and _rang(scenario, outcomes[-1]):
+            wanted = max(wanted, FEW)
         if len(rates) >= max(wanted, 2):
             mean = np.mean(rates, axis=0)
             deviation = np.std(rates, axis=0, ddof=1)

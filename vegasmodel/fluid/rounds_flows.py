@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds_route import HEADER, ahead, empty_rtt, modern, work
+from vegasmodel.fluid.rounds_route import (
+    HEADER,
+    ahead,
+    empty_rtt,
+    implementation,
+    modern,
+    work,
+)
 from vegasmodel.fluid.rounds_state import FLOW, LINUX, NS2, PAPER, START
 from vegasmodel.fluid.rounds_timer import MODERN_TICK, TICK
 from vegasmodel.metrics import Floats
@@ -27,8 +34,9 @@ _SUMS = (*_COUNTS, *_MARKS, "rtt_area", "rtt_samples")
 
 def _record(scenario: Scenario, member: Member, record: Any) -> None:
     group = member.flow
-    linux = group.variant == "linux"
-    record["law"], record["variant"] = LAWS[group.law], _VARIANTS[group.variant]
+    variant = implementation(scenario, group)
+    linux = variant == "linux"
+    record["law"], record["variant"] = LAWS[group.law], _VARIANTS[variant]
     record["rtt"] = empty_rtt(scenario, member)
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
         record[key] = getattr(group, key)
@@ -36,7 +44,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["stop"] = member.stop
     # ns-2's Vegas builds its packets itself, and does not say that they may be marked
-    record["capable"] = not (group.variant == "ns2" and group.law == "vegas")
+    record["capable"] = not (variant == "ns2" and group.law == "vegas")
     # the kernel opens with a handshake; ns-2 of 1999 sends data at once
     record["syn"] = scenario.ack_size / scenario.packet_size if linux else 0.0
     record["first_window"] = 10.0 if linux else 1.0  # RFC 6928
@@ -47,7 +55,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         if group.law != "vegas":  # which builds its packets itself: no handshake, no headers
             record["syn"] = HEADER / scenario.packet_size
     record["ssthresh"], record["grow_next"] = 1e9, 1
-    if group.variant == "ns2":
+    if variant == "ns2":
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))  # ns-2's is the receiver's
         if group.law == "vegas" and not measured:
             # ns-2 measures baseRTT by a few packets in advance; its timer expires in the pause

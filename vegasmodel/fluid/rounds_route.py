@@ -66,14 +66,30 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
     return found
 
 
+def implementation(scenario: Scenario, group: Flow) -> str:
+    """Whose code the sources of a group run, which decides how they count packets and time.
+
+    ``paper`` is a law of Vegas.  Loss-based sources that say no more run beside the scenario's
+    others: in Linux where these do, else in ns-2, as in the papers.
+    """
+    if group.law == "vegas" or group.variant != "paper":
+        return group.variant
+    stated = {other.variant for other in scenario.flows} - {"paper"}
+    return "linux" if stated == {"linux"} else "ns2"
+
+
 def _as_ns2(scenario: Scenario) -> bool:
-    """Whether links behave as ns-2's."""
-    return any(group.variant == "ns2" for group in scenario.flows)
+    """Whether links behave as ns-2's: not for the papers' law of Vegas, nor for Linux."""
+    vegas = [group for group in scenario.flows if group.law == "vegas"]
+    return any(
+        group.variant == "ns2" or (not vegas and implementation(scenario, group) == "ns2")
+        for group in scenario.flows
+    )
 
 
 def modern(scenario: Scenario, group: Flow) -> bool:
     """Whether the flow is of ns-2 with the defaults of 2.35, not those of the papers' years."""
-    return group.variant == "ns2" and scenario.run.ns2_defaults == "2.35"
+    return implementation(scenario, group) == "ns2" and scenario.run.ns2_defaults == "2.35"
 
 
 def work(scenario: Scenario, group: Flow) -> float:
