@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,9 +100,10 @@ def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
 
     After 51.25 ms 21 of them have come and 5.125 have left.
     """
-    burst = Flow("reno", 0.1, variant="ns2", access=400.0, size=40.0, name="burst")
-    late = Flow("reno", 0.1, variant="ns2", access=400.0, size=1.0, start=0.05125, name="late")
-    out = run(Scenario((Link(100.0),), (burst, late), run=Run(2.0, 0.0)), first_window=40.0)
+    alike = Flow("reno", 0.1, variant="ns2", access=400.0, name="burst")
+    burst = replace(alike, size=40.0, initial_window=40.0)
+    late = replace(alike, size=1.0, start=0.05125, name="late")
+    out = run(Scenario((Link(100.0),), (burst, late), run=Run(2.0, 0.0)))
     took = out.flows["rtt_area"] / out.flows["rtt_samples"]
     assert took[1] == pytest.approx(0.1 + (21.0 - 5.125) / 100.0, abs=1e-9)
 
