@@ -51,15 +51,15 @@ class LimitCycle:
 
     kind: str  # "fixed point" | "periodic" | "neither found"
     period: float  # s; 0 at a fixed point, NaN where neither is found
-    overflows: int  # in one period
+    overflows: int  # in one period; by rounds, moments at which a window falls
     throughput: Floats  # [flow] pkt/s, mean over the period
     spread: Floats  # [flow] standard error of that mean over blocks; 0 where the motion repeats
     window: Floats  # [flow] packets, mean over time
     rtt_mean: Floats  # [flow] s, mean over the packets
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     queue_mean: float  # packets
-    losses: Floats  # [flow] losses in one period
-    multipliers: np.ndarray  # Floquet multipliers, largest first; empty where neither is found
+    losses: Floats  # [flow] losses in one period; by rounds, packets, NaN where nothing repeats
+    multipliers: np.ndarray  # Floquet multipliers, largest first; empty where there are none
     residual: float  # packets by which the state after a period differs from the one before
     status: str  # "done", or why there is no answer (the averages are then NaN)
 
@@ -108,17 +108,28 @@ class _Motion:
 def limit_cycle(
     scenario: Scenario,
     *,
+    engine: str | None = None,
     losers: str = "growing",
     packets: bool | None = None,
     step: float = STEP,
     longest: float = 1e4,
 ) -> LimitCycle:
-    """Find the steady state of a scenario on one drop-tail link, without averaging a long run.
+    """Find the steady state of a scenario, without averaging a long run where it repeats.
 
-    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``longest`` bounds the
-    wait for an overflow or for rest, in round trips.  Raises ``ValueError`` where the model has
-    no equation for the scenario.
+    ``engine``: ``continuous`` (one drop-tail link) or ``rounds``; by default the one that
+    ``simulate`` takes.  By rounds (``rounds_cycle.py``) it is the motion of whole packets, which
+    more often is neither; they move in steps and have no multipliers of their own, so those of the
+    continuous law are given where its motion is of the same kind.  ``losers``, ``packets`` and
+    ``step`` are those of ``continuous.run``.  ``longest`` bounds the wait for an overflow or for
+    rest, or the run, in round trips.  Raises ``ValueError`` where the model has no equation for
+    the scenario.
     """
+    from vegasmodel.fluid import trajectories
+
+    if engine not in (None, "continuous", "rounds"):
+        raise ValueError(f"engine is continuous or rounds, not {engine!r}")
+    if (engine or trajectories.engine(scenario)) == "rounds":
+        return _by_rounds(scenario, longest)
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
@@ -136,6 +147,27 @@ def limit_cycle(
     if code == 1:
         return _cycle(motion, state, longest)
     return _failure(motion, STATUS[code])
+
+
+def _by_rounds(scenario: Scenario, longest: float) -> LimitCycle:
+    """The steady state of whole packets, with the continuous law's multipliers."""
+    from vegasmodel.fluid import answers
+    from vegasmodel.fluid.rounds_cycle import steady
+
+    brief = [g.name for g in scenario.flows if g.size != math.inf or g.arrivals != "once"]
+    reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
+    if reason is not None:
+        raise ValueError(f"there is no steady state by rounds: {reason}")
+    found = steady(scenario, longest)
+    multipliers = np.empty(0)
+    if found.kind != "neither found" and unsupported(scenario) is None:
+        smooth = limit_cycle(scenario, engine="continuous", longest=longest)
+        multipliers = smooth.multipliers if smooth.kind == found.kind else multipliers
+    return LimitCycle(
+        found.kind, found.period, found.sections, found.throughput, found.spread, found.window,
+        found.rtt_mean, found.base_rtt, found.queue_mean, found.losses, multipliers,
+        found.residual, found.status,
+    )  # fmt: skip
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:

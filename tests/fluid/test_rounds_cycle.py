@@ -1,0 +1,64 @@
+"""The steady state of whole packets against long runs of the same engine, and by its own terms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vegasmodel.fluid import answer, limit_cycle
+from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+
+
+def pair(capacity: float, rtt: float, buffer: float, alpha: float, law: str) -> Scenario:
+    vegas = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2")
+    return Scenario(
+        (Link(capacity, buffer=buffer),), (vegas, Flow(law, rtt, start=0.21)), run=Run(600.0, 200.0)
+    )
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pair(1080.0, 0.08, 20.0, 3.0, "newreno"),
+        pair(449.0, 0.083, 60.0, 2.0, "sack"),
+        pair(1534.0, 0.12, 34.0, 4.0, "reno"),
+    ],
+)
+def test_a_cycle_has_the_averages_of_a_long_run(scenario: Scenario) -> None:
+    found, long = limit_cycle(scenario), answer(scenario, runs=1)
+    # half a cycle more or less in 400 s, or the standard error where nothing repeats
+    part = found.period / 400.0 if found.kind == "periodic" else 0.0
+    allowed = part * long.throughput + 4.0 * found.spread + 2e-3 * scenario.links[0].capacity
+    assert np.all(np.abs(found.throughput - long.throughput) <= allowed)
+    assert found.queue_mean == pytest.approx(long.queue_mean[0], abs=1.0)
+
+
+def test_a_cycle_ends_where_the_loss_based_source_loses() -> None:
+    found = limit_cycle(pair(449.0, 0.083, 60.0, 2.0, "reno"))
+    assert found.kind == "periodic"
+    assert found.losses[0] == 0.0
+    # the window climbs back from half by about a packet a round trip
+    assert found.period == pytest.approx(found.window[1] * 2 / 3 * found.rtt_mean[1], rel=0.15)
+    np.testing.assert_allclose(found.multipliers, 0.0, atol=1e-6)
+
+
+def test_vegas_alone_rests() -> None:
+    vegas = tuple(Flow("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3))
+    found = limit_cycle(Scenario((Link(500.0),), vegas))
+    assert (found.kind, found.period) == ("fixed point", 0.0)
+    assert found.throughput.sum() == pytest.approx(500.0, rel=2e-3)
+
+
+def test_what_is_tossed_for_does_not_repeat() -> None:
+    link = Link(400.0, buffer=40.0, queue=Red(5.0, 15.0))
+    flows = (Flow("vegas", 0.08, variant="ns2"), Flow("newreno", 0.08, start=1.0))
+    found = limit_cycle(Scenario((link,), flows))
+    assert found.kind == "neither found"
+    assert np.isnan(found.period)
+    assert np.all(found.spread > 0.0)
+    assert found.multipliers.size == 0
+
+
+def test_sources_that_end_have_no_steady_state() -> None:
+    with pytest.raises(ValueError, match="flows end: short"):
+        limit_cycle(Scenario((Link(400.0),), (Flow("reno", 0.08, name="short", size=30.0),)))
