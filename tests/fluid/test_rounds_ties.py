@@ -46,7 +46,8 @@ def _precedes(variant: str, *rtts: float) -> list[bool]:
     link = Link(100.0, buffer=10.0)
     flows = tuple(Flow("reno", rtt, name=f"r{rtt}", variant=variant) for rtt in rtts)
     scenario = Scenario((link,), flows, run=Run(10.0, 0.0))
-    return [bool(p) for p in routes(scenario, list(scenario.members), 0.01).hops["precedes"]]
+    hops = routes(scenario, list(scenario.members), 0.01).hops
+    return [bool(p) for p in hops["precedes"][hops["data"] == 1]]
 
 
 def test_an_arrival_is_scheduled_when_its_packet_leaves_the_last_hop() -> None:
@@ -81,3 +82,31 @@ def test_where_round_trips_are_whole_service_times() -> None:
     scenario = Scenario((link,), (reno, sack), run=Run(150.0, 50.0, start_jitter=0.5))
     found = answer(scenario, runs=3).throughput
     np.testing.assert_allclose(found, [55.9, 510.8], rtol=0.15)
+
+
+# first and second source: law and RTT; mean and standard error of 8 and 16 ns-2 runs
+MEET = (
+    (("reno", 0.1), ("reno", 0.05), (325.7, 508.3), (2.9, 3.1)),
+    (("newreno", 0.1203), ("sack", 0.0603), (265.1, 635.2), (6.5, 5.6)),
+)
+
+
+@pytest.mark.parametrize(("one", "two", "measured", "se"), MEET)
+def test_where_acks_and_packets_meet(
+    one: tuple[str, float],
+    two: tuple[str, float],
+    measured: tuple[float, float],
+    se: tuple[float, float],
+) -> None:
+    """50 and 60 service times apart.
+
+    If ACKs did not wait for each other it would be 400 and 451, 221 and 673; if a burst came in one
+    go, the second 385 and 530.
+    """
+    flows = tuple(Flow(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in (one, two))
+    link, span = Link(1000.0, buffer=20.0), Run(300.0, 100.0, start_jitter=0.5)
+    found = answer(Scenario((link,), flows, run=span), runs=6)
+    assert found.throughput is not None
+    assert found.throughput_se is not None
+    error = np.abs(found.throughput - np.array(measured))
+    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se))

@@ -121,7 +121,7 @@ def run(
     flows["without"] = sum(MECHANISMS[name] for name in set(without))
     step = float(flows["rtt"].max()) / parts
     way = routes(scenario, [members[i] for i in who], step)
-    if synchronised and len(way.links) > 1:
+    if synchronised and way.data_queues > 1:
         raise ValueError("synchronised: losses are shared at one queue, not at several")
     flows["longest"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))

@@ -45,6 +45,11 @@ class Routes:
     first: NDArray[np.int64]  # [flow] index of its first hop
     longest: float  # seconds that a stretch of arrivals may last
 
+    @property
+    def data_queues(self) -> int:
+        """Of the queues those that data cross."""
+        return len(set(self.hops["link"][self.hops["data"] == 1]))
+
 
 def other(direction: str) -> str:
     """The way back."""
@@ -63,6 +68,8 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
             services = ("rate", "delay") if isinstance(link.queue, RateDelay) else ("",)
             for service in services:  # both: a class without flows lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
+    if _acks_meet(scenario, found):
+        found[scenario.links[0].name, "reverse", ""] = len(found)
     return found
 
 
@@ -76,6 +83,23 @@ def implementation(scenario: Scenario, group: Flow) -> str:
         return group.variant
     stated = {other.variant for other in scenario.flows} - {"paper"}
     return "linux" if stated == {"linux"} else "ns2"
+
+
+def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
+    """Whether ACKs of two flows meet on ns-2's way back, again and again.
+
+    Packets leave a busy link a service time apart, and their ACKs are back at it after half a round
+    trip.  Where two flows' halves differ by whole service times, or by less than an ACK takes, one
+    ACK waits for the other.  That is little, but it decides which of their next packets is first.
+    """
+    if list(queues) != [(scenario.links[0].name, "forward", "")] or not _as_ns2(scenario):
+        return False
+    if len({work(scenario, group) for group in scenario.flows}) > 1:
+        return False  # never in step for long
+    capacity, ack = scenario.links[0].capacity, scenario.ack_size / scenario.packet_size
+    halves = np.unique([member.rtt / 2.0 * capacity for member in scenario.members])
+    apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
+    return len(halves) > 1 and bool(np.any(apart < ack))
 
 
 def _as_ns2(scenario: Scenario) -> bool:
@@ -112,6 +136,9 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
     record["discipline"], record["partner"], record["crowd"] = DROPTAIL, -1, 1.0
+    if key[1] not in {group.direction for group in scenario.flows if link in scenario.path(group)}:
+        record["buffer"] = math.inf  # ACKs alone
+        return
     if isinstance(link.queue, RateDelay):
         part = link.queue.delay_buffer
         rate = key[2] == "rate"
@@ -304,7 +331,7 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """[binade, 1 + flow]: capacity and ``ahead`` while times lie between 2^(k-1) and 2^k seconds.
+    """[binade, 1 + hop]: capacity and ``ahead`` while times lie between 2^(k-1) and 2^k seconds.
 
     ns-2's times are doubles, so each service time and each wire's delay is rounded to units that
     double at 1, 2, 4 ... seconds.  Where a round trip is a whole number of service times, packets
@@ -312,7 +339,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     minutes on end which of the two is first, hence who meets the full buffer.  Here they are
     magnified: above our own rounding, and still far below a packet.  Empty where links are several.
     """
-    if len(way.links) > 1 or not _as_ns2(scenario):
+    if way.data_queues > 1 or not _as_ns2(scenario):
         return np.zeros((0, 1))
     link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
     units = 2.0 ** (np.arange(BINADES)[:, None] - 53)
@@ -324,11 +351,14 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
 
     service = np.array([1.0 / link.capacity])
     columns = [1.0 / (service + error(service))]
-    for hop, member in zip(way.hops, members, strict=True):
-        group = member.flow
+    for first, member in zip(way.first, members, strict=True):
+        hop, group = way.hops[first], member.flow
         data, access = work(scenario, group), scenario.access_rate(group)
         leg = (member.rtt - scenario.transmission(group) - 2.0 * link.delay) / 4.0
         out, back = data / access + leg, ack / access + leg
         shared = [size / link.capacity + link.delay for size in (data, ack)]
-        columns.append(hop["ahead"] + error(np.array([*shared, out, out, back, back])))
+        legs = [np.array([shared[0], out, back]), np.array([shared[1], back, out])]
+        if hop["last"]:
+            legs = [np.concatenate(legs)]
+        columns += [way.hops[first + j]["ahead"] + error(leg) for j, leg in enumerate(legs)]
     return np.column_stack(columns)
