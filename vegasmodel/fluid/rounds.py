@@ -24,6 +24,9 @@ from vegasmodel.progress import running
 from vegasmodel.scenario import Red, Scenario
 
 FINE, COARSE = 256, 64  # events per flow and round trip, at most about
+CALM = 20  # ... far from losses,
+SHARP, BLUNT = 192, 128  # ... and near them, in a pipe of few packets and of many
+PACKETS = 1000  # in the smaller of these pipes
 MECHANISMS = {"rounding": ROUNDING, "rounds": ROUNDS, "ticks": TICKS}
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
@@ -69,12 +72,14 @@ class Totals:
         return np.where(vegas & (known < 1e9), known, np.nan)
 
 
-def resolution(scenario: Scenario) -> int:
-    """Events per flow, queue and round trip that the scenario needs.
+def resolution(scenario: Scenario) -> tuple[int, int]:
+    """Events per flow, queue and round trip that the scenario needs: near losses, and else.
 
     With several losers, RTTs or packet sizes at a finite buffer, whose packet arrives first after
     each departure decides who loses (the phase effects of drop-tail): that takes packets.  Else,
-    and for one flow against one other like it, stretches will do.
+    and for one flow against one other like it, stretches will do; where these would hold several
+    packets they are long while no loss is near, and the shorter near one, where packets decide how
+    many are lost and whether a timeout follows.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -82,7 +87,12 @@ def resolution(scenario: Scenario) -> int:
     overflows = any(math.isfinite(link.buffer) for link in crossed)
     early = any(isinstance(link.queue, Red) for link in crossed)
     few = same and len(members) <= 2 and not early
-    return FINE if overflows and not few else COARSE
+    if overflows and not few:
+        return FINE, FINE
+    pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
+    if not few or len(scenario.links) > 1 or pipe <= COARSE:
+        return COARSE, COARSE
+    return (SHARP if pipe <= PACKETS else BLUNT), CALM
 
 
 def run(
@@ -107,9 +117,8 @@ def run(
     """
     from vegasmodel.fluid.rounds_kernel import march
 
-    if parts is None:
-        parts = resolution(scenario)
-    if parts < 1:
+    fine, calm = resolution(scenario) if parts is None else (parts, parts)
+    if fine < 1:
         raise ValueError(f"parts: {parts} is not allowed; at least 1")
     unknown = sorted(set(without) - set(MECHANISMS))
     if unknown:
@@ -119,7 +128,7 @@ def run(
     flows = records(scenario, starts, seed)
     who = flows["member"]
     flows["without"] = sum(MECHANISMS[name] for name in set(without))
-    step = float(flows["rtt"].max()) / parts
+    step = float(flows["rtt"].max()) / fine
     way = routes(scenario, [members[i] for i in who], step)
     if synchronised and way.data_queues > 1:
         raise ValueError("synchronised: losses are shared at one queue, not at several")
@@ -129,13 +138,13 @@ def run(
     # so does the first overflow of a large window, whose losses lie between what is delivered
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
     pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-    most = min(max(16 * parts + 8192, spare, int(pipe)), _RING)
+    most = min(max(16 * fine + 8192, spare, int(pipe)), _RING)
     way.hops["room"] = np.minimum(most, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
     rings = np.zeros(int(way.hops["room"].sum()), PARCEL)
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
-    net = Net(flows, way.hops, way.links, rings, np.full(len(way.hops), NEVER), tree, parts)
+    net = Net(flows, way.hops, way.links, rings, np.full(len(way.hops), NEVER), tree, fine, calm)
     duration = scenario.run.duration
     times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)
     per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))

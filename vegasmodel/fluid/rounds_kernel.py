@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_laws import NEVER, expire, window
+from vegasmodel.fluid.rounds_laws import NEVER, doubling, expire, window
 from vegasmodel.fluid.rounds_losses import waited
 from vegasmodel.fluid.rounds_queue import advance, burst, share, slip_in, waiting
 from vegasmodel.fluid.rounds_sender import plan
@@ -19,6 +19,7 @@ from vegasmodel.fluid.rounds_state import (
     CONNECTED,
     DATA,
     LINUX,
+    OPEN,
     REST,
     START,
     TIMER,
@@ -43,6 +44,7 @@ from vegasmodel.metrics import Floats
 FINE, FULL_RING, TOO_MANY_EVENTS = 0, 1, 2  # status
 MOST_EVENTS = 2_000_000_000
 MANY = 256.0  # stretches in a burst, at most
+NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 
 @jit
@@ -244,6 +246,18 @@ def _count(net: Net, f: Record, change: int) -> None:
 
 
 @jit
+def _calm(f: Record, link: Record) -> bool:
+    """No loss is near, and the window does not double: long stretches will do.
+
+    While a queue neither overflows nor runs empty only the sum of what comes counts, and windows
+    that grow by a packet a round change little in a stretch.
+    """
+    room = link.buffer - link.queue * link.crowd
+    steady = f.phase == OPEN and f.holes == 0 and not doubling(f)
+    return steady and room > min(NEAR, 0.5 * link.buffer)
+
+
+@jit
 def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised: bool) -> bool:
     """The event of a flow at its first queue.  False: failed."""
     h = net.hops[f.hop]
@@ -267,7 +281,8 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
         if f.event == REST:
             return True
         now = f.left_at
-        plan(f, net.rings[h.ring : h.ring + h.room], holes, now, net.parts)
+        parts = net.calm if _calm(f, link) else net.parts
+        plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
         if f.here and (now >= f.stop or f.acked >= f.size):
             _count(net, f, -1)
         if f.brief and f.acked >= f.size:

@@ -31,8 +31,8 @@ from vegasmodel.fluid.rounds_timer import arm, back_off, forget, settling
 
 NEVER = 1e300
 SLACK = 1e-9  # rounding of a window that stands on a whole packet
-MANY = 256.0  # additions one by one in a stretch, at most
-DIVISIONS = 32.0  # likewise; each waits for the one before it, and rounding is lost in the window
+MANY = 32.0  # additions one by one in a stretch, at most
+DIVISIONS = 8.0  # likewise; each waits for the one before it, and rounding is lost in the window
 
 
 @jit

@@ -39,6 +39,7 @@ from vegasmodel.fluid.rounds_state import (
     VEGAS,
     Record,
     Records,
+    around,
     jit,
 )
 from vegasmodel.fluid.rounds_timer import heard, watch
@@ -96,7 +97,7 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
 
 @jit
 def _pop(f: Record, ring: Records) -> None:
-    f.head = (f.head + 1) % ring.shape[0]
+    f.head = around(f.head + 1, ring)
     f.count -= 1
 
 
@@ -104,9 +105,10 @@ def _pop(f: Record, ring: Records) -> None:
 def _merge(f: Record, ring: Records, now: float, step: float) -> None:
     """Join short parcels of one round, so that a round has a bounded number of them."""
     while f.count > 1:
-        p, after = ring[f.head], ring[(f.head + 1) % ring.shape[0]]
+        p, after = ring[f.head], ring[around(f.head + 1, ring)]
         whole = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
-        if not whole or after.back - now > step or after.first == f.round_end or f.holes > 0:
+        each = f.holes > 0 and (fine(f) or f.phase == RECOVERY)  # of these ACKs every one counts
+        if not whole or each or after.back - now > step or after.first == f.round_end:
             return
         after.first = p.first
         after.count += p.count

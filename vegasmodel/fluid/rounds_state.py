@@ -274,3 +274,10 @@ class Net(NamedTuple):
     keys: Floats  # [hop] when the hop's next event is, by the simulation's clock
     tree: NDArray[np.int64]  # tournament of these
     parts: int  # at most about so many stretches a flow, queue and round trip
+    calm: int  # ... at its first queue while no loss is near
+
+
+@jit
+def around(place: int, ring: Records) -> int:
+    """A place in a ring, from one that may have passed its end; a division would take long."""
+    return place if place < ring.shape[0] else place - ring.shape[0]

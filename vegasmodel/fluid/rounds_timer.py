@@ -166,8 +166,9 @@ def smooth(f: Record, rtt: float, samples: float) -> None:
     if f.smooth == 0.0:
         f.smooth, f.deviation = rtt, rtt / (2.0 if f.variant == LINUX else 4.0)
     error = rtt - f.smooth
-    f.smooth += (1.0 - 0.875**samples) * error
-    f.deviation += (1.0 - 0.75**samples) * (abs(error) - f.deviation)
+    one = samples == 1.0  # a power takes long
+    f.smooth += (0.125 if one else 1.0 - 0.875**samples) * error
+    f.deviation += (0.25 if one else 1.0 - 0.75**samples) * (abs(error) - f.deviation)
     f.patience = 1.0
 
 

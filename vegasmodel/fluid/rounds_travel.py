@@ -13,7 +13,7 @@ import numpy as np
 
 from vegasmodel.fluid.rounds_laws import NEVER
 from vegasmodel.fluid.rounds_queue import advance, burst, chance, drop, join, overflow, waiting
-from vegasmodel.fluid.rounds_state import DATA, LINUX, Net, Record, Records, jit
+from vegasmodel.fluid.rounds_state import DATA, LINUX, Net, Record, Records, around, jit
 
 INSTANT = 1e-12  # seconds
 TIE = 1e-10  # seconds; far below the time of an instruction
@@ -62,15 +62,14 @@ def push(
     sent_at: float,
 ) -> int:
     """A parcel sets out.  Returns how many parcels were added; -1: no room for it."""
-    size = ring.shape[0]
     if holder.count > 0:
-        last = ring[(holder.head + holder.count - 1) % size]
+        last = ring[around(holder.head + holder.count - 1, ring)]
         if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
             last.back = back  # one silence after another
             return 0
-    if holder.count == size:
+    if holder.count == ring.shape[0]:
         return -1
-    p = ring[(holder.head + holder.count) % size]
+    p = ring[around(holder.head + holder.count, ring)]
     p.back, p.first, p.count, p.lost = back, first, count, lost
     p.rtt_sum, p.rtt_min, p.marked, p.sent_at = rtt_sum, rtt_min, marked, sent_at
     holder.count += 1
@@ -92,8 +91,8 @@ def _lengthen(
     """Join a short parcel to one that waits for its turn, so that a round has a bounded number."""
     if h.count < 2 or count == 0.0:
         return False
-    size = ring.shape[0]
-    last, before = ring[(h.head + h.count - 1) % size], ring[(h.head + h.count - 2) % size]
+    last = ring[around(h.head + h.count - 1, ring)]
+    before = ring[around(h.head + h.count - 2, ring)]
     whole = last.count > 0.0 and last.lost == 0.0 and last.marked == 0
     if not whole or first != last.first + last.count or back - before.back > step:
         return False
@@ -306,7 +305,7 @@ def _next_stretch(net: Net, e: int, now: float) -> None:
     h.whole, h.lost = 0, 0.0
     if p.count <= 1e-9:
         h.whole, h.lost = 1, p.lost
-        h.head = (h.head + 1) % ring.shape[0]
+        h.head = around(h.head + 1, ring)
         h.count -= 1
     link = net.links[h.link]
     h.since_queue = link.queue

@@ -101,7 +101,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "queue": totals.of_links(totals.queues, links),
         "link": links,
         "attrs": {
-            "parts": resolution(scenario) if parts is None else parts,
+            "parts": resolution(scenario)[0] if parts is None else parts,
             "status": answers.STATUS.get(totals.status, "done"),
             "events": totals.events,
             # features of the scenario that are not simulated
