@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vegasmodel.fluid import answer, simulate
-from vegasmodel.fluid.rounds import run
+from vegasmodel.fluid.rounds import resolution, run
 from vegasmodel.scenario import DropTail, Flow, Link, Poisson, Red, Run, Scenario
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
@@ -155,13 +155,45 @@ def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
     assert out.events < 2 * 8 * rounds
 
 
+def _at(
+    capacity: float, rtt: float, buffer: float, duration: float, rival: str = "reno"
+) -> Scenario:
+    """Vegas against another, as ns-2 has them."""
+    pair = tuple(Flow(law, rtt, alpha=3.0, beta=3.0, variant="ns2") for law in ("vegas", rival))
+    return Scenario((Link(capacity, buffer=buffer),), pair, run=Run(duration, duration / 4.0))
+
+
 def test_the_first_overflow_of_a_very_large_window_fits() -> None:
     """At 100 Gbit/s a million packets are lost at once, between others that are delivered."""
-    link = Link(2.5e7, buffer=7.5e5)
-    pair = (Flow("vegas", 0.1, alpha=3.0, beta=3.0, variant="ns2"), Flow("reno", 0.1))
-    out = run(Scenario((link,), pair, run=Run(20.0, 5.0)))
+    out = run(_at(2.5e7, 0.1, 7.5e5, 20.0))
     assert out.status == 0
     assert out.flows["lost"].sum() > 1e6
+
+
+@pytest.mark.parametrize("capacity", [2.5e5, 2.5e6, 2.5e7])
+def test_so_does_filling_the_holes_of_the_first_overflow(capacity: float) -> None:
+    """After the timeout thousands to millions of packets go again: not an event each."""
+    scenario = _at(capacity, 0.1, 0.03 * capacity, 6.0)
+    out = run(scenario)
+    assert out.flows["timeouts"].max() >= 1.0  # of Reno, whose slow start it was
+    assert out.flows["retransmits"].max() > 0.05 * capacity
+    fine, _ = resolution(scenario)
+    assert out.events < 2 * fine * 6.0 / 0.1
+
+
+def test_long_stretches_tell_what_packets_tell() -> None:
+    """Far from losses a stretch holds some 15 packets here: shares within 0.1 % all the same."""
+    scenario = _at(2000.0, 0.15, 40.0, 200.0, "sack")
+    shares = []
+    for parts in (None, 10_000):
+        delivered = np.zeros(2)
+        for starts in ((0.0, 0.1), (0.2, 0.0), (0.45, 0.3)):
+            out = run(scenario, parts=parts, starts=np.array(starts))
+            delivered += out.flows["delivered"] - out.flows["mark_delivered"]
+        shares.append(delivered[0] / delivered.sum())
+        events = out.events
+    assert events > 300_000  # each packet is one
+    assert shares[0] == pytest.approx(shares[1], rel=0.001)
 
 
 def test_features_it_lacks_are_named() -> None:
