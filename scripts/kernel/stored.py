@@ -79,11 +79,18 @@ def show() -> None:
         )
     errors = np.abs([row[5] for row in rows])
     print(f"mean |ln ratio error| {errors.mean():.3f}, largest {errors.max():.3f}")
-    one = np.array([abs(row[4] - row[2]) for row in rows if row[3] == 0.0])
-    print(
-        f"error of the share in {one.size} runs with known starts: mean {one.mean():.3f}, "
-        f"median {np.median(one):.4f}, beyond 0.05 {np.sum(one > BAR)}, largest {one.max():.3f}"
-    )
+    for drawn, what in ((False, "runs with known starts"), (True, "drawn runs")):
+        one = np.array(
+            [
+                abs(row[4] - row[2])
+                for row in rows
+                if row[3] == 0.0 and row[0].startswith("drawn") is drawn
+            ]
+        )
+        print(
+            f"error of the share in {one.size} {what}: mean {one.mean():.3f}, "
+            f"median {np.median(one):.4f}, beyond 0.05 {np.sum(one > BAR)}, largest {one.max():.3f}"
+        )
 
 
 def main() -> int:

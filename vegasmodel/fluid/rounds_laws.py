@@ -147,11 +147,23 @@ def _decide_ns2(f: Record, diff: float, delta: float) -> None:
 
 
 @jit
+def _count_linux(f: Record, packets: float) -> None:
+    """An ACK that counts towards the next packet; Vegas's own decisions leave the count alone."""
+    if f.credit >= packets:  # from a larger window
+        f.credit = 0.0
+        f.cwnd += 1.0
+    f.credit += 1.0
+    if f.credit >= packets:
+        f.credit -= packets
+        f.cwnd += 1.0
+
+
+@jit
 def _decide_linux(f: Record) -> None:
     packets = whole(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
-            f.cwnd += 1.0 / packets
+            _count_linux(f, packets)
         return
     # integers: microseconds, one added so that none is 0; it settles the many ties at rest
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
@@ -231,6 +243,7 @@ def cut(f: Record) -> bool:
     if not echoing(f):  # else the window has been cut already, and the packet is sent again
         f.cwnd = max(_less(f, f.decrease), 2.0 if f.variant == LINUX else 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
+        f.credit = 0.0
         f.recover = f.high
     f.timed_out, f.echoed, f.partial = 0, 0, 0
     if f.law == TAHOE:
@@ -324,7 +337,7 @@ def expire(f: Record, now: float) -> None:
     # Linux has cut already where it gives up within a recovery, or for the second time in a row
     if f.variant != LINUX or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         f.ssthresh = max(np.floor(min(whole(f), np.floor(f.max_window)) / 2.0), 2.0)
-    f.cwnd = 2.0 if fine(f) else 1.0
+    f.cwnd, f.credit = 2.0 if fine(f) else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
     f.recover, f.timed_out, f.echoed = f.high, 1, 0

@@ -70,6 +70,7 @@ FLOW = np.dtype(
         ("received", "f8"),  # ... seen by the receiver, holes left aside
         ("received_at", "f8"),  # when the last of those had been sent
         ("cwnd", "f8"),
+        ("credit", "f8"),  # Linux's Vegas: ACKs counted towards the next packet (snd_cwnd_cnt)
         ("ssthresh", "f8"),
         ("dups", "f8"),  # duplicate ACKs in a row
         ("inflated", "f8"),  # what fast recovery adds to the window

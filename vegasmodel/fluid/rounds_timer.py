@@ -94,7 +94,7 @@ def greet(f: Record, now: float, rtt: float) -> None:
 @jit
 def settling(f: Record) -> float:
     """Seconds by which Linux lets packets overtake before three duplicates (tcp_rack_reo_wnd)."""
-    return min(0.25 * f.least, 0.125 * f.smooth)
+    return min(0.25 * f.least, f.smooth)  # srtt_us is eight times the mean
 
 
 @jit

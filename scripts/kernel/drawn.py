@@ -1,0 +1,58 @@
+"""Scenarios of Linux's Vegas against one or two Reno, drawn by a seed: cases that nobody chose.
+
+.venv/bin/python scripts/kernel/drawn.py FOLDER [--seed 1] [--number 40]
+
+Drop-tail, every start known, one flow up to 15 s after another.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from paper_checks.files import to_toml
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+RTTS = (0.03, 0.08)  # s
+RATES = ((1e6, 1000.0), (3e6, 1000.0), (8e6, 1500.0))  # bit/s, bytes of a packet
+BUFFERS = (5.0, 12.0, 25.0, 50.0)
+THRESHOLDS = ((1.0, 3.0), (2.0, 4.0), (4.0, 4.0))
+
+
+def draw(seed: int, k: int) -> Scenario:
+    """The ``k``-th scenario; every third has two Reno."""
+    rng = np.random.default_rng([seed, k])
+    rate, size = RATES[rng.integers(len(RATES))]
+    rtt, buffer = RTTS[rng.integers(len(RTTS))], BUFFERS[rng.integers(len(BUFFERS))]
+    alpha, beta = THRESHOLDS[rng.integers(len(THRESHOLDS))]
+    names = ["vegas", "reno", *(["reno-2"] if k % 3 == 2 else [])]
+    starts = np.zeros(len(names))
+    starts[rng.permutation(len(names))[1:]] = np.round(rng.uniform(0.0, 15.0, len(names) - 1), 3)
+    flows = [
+        Flow(name.partition("-")[0], rtt, name=name, variant="linux", start=float(start))
+        if name != "vegas"
+        else Flow("vegas", rtt, variant="linux", start=float(start), alpha=alpha, beta=beta)
+        for name, start in zip(names, starts, strict=True)
+    ]
+    link = Link(rate / 8.0 / size, buffer=buffer)
+    name, run = f"drawn {seed}/{k}", Run(100.0, 40.0)
+    return Scenario((link,), tuple(flows), size, name, 66.0, run)
+
+
+def main() -> None:
+    """Write the scenario files."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--number", type=int, default=40)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for k in range(options.number):
+        text = to_toml(draw(options.seed, k))
+        (options.folder / f"{k:02}.toml").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
