@@ -110,3 +110,15 @@ def test_where_acks_and_packets_meet(
     assert found.throughput_se is not None
     error = np.abs(found.throughput - np.array(measured))
     assert np.all(error < 3.0 * np.hypot(found.throughput_se, se))
+
+
+def test_round_trips_that_all_but_differ_by_whole_service_times() -> None:
+    """The second's and the fourth's by 287.00001: that is no tie, and no rounding turns it round.
+
+    20 runs of ns-2.
+    """
+    laws = (("sack", 0.2473), ("newreno", 0.0439), ("reno", 0.0743), ("reno", 0.1632))
+    flows = tuple(Flow(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in laws)
+    link, span = Link(2405.7, buffer=69.0), Run(394.0, 80.0, start_jitter=0.5)
+    found = answer(Scenario((link,), flows, run=span), runs=4).throughput
+    np.testing.assert_allclose(found, [36.0, 2042.5, 185.4, 47.8], rtol=0.1)

@@ -20,7 +20,7 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 HEADER = 40.0  # bytes; tcpip_base_hdr_size_
 BISECTIONS = 40
 BINADES = 20  # of the clock, up to 2^19 s
-UNIT = 1e-5  # packets: what a unit of the clock between 256 and 512 s is magnified to
+UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
 Key = tuple[str, str, str]  # link, direction, class
 
 
@@ -337,7 +337,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     double at 1, 2, 4 ... seconds.  Where a round trip is a whole number of service times, packets
     come back at the very instants of departures, and the sum of these roundings decides for
     minutes on end which of the two is first, hence who meets the full buffer.  Here they are
-    magnified: above our own rounding, and still far below a packet.  Empty where links are several.
+    magnified: above our own rounding, and below what RTTs of four digits differ by.  Empty where
+    links are several.
     """
     if way.data_queues > 1 or not _as_ns2(scenario):
         return np.zeros((0, 1))
