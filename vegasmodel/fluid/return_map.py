@@ -41,6 +41,7 @@ CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
 LONGEST = 8  # overflows in a cycle
 PATIENCE = 64  # overflows before Newton's method, and cycles averaged where nothing repeats
+LONGEST_WAIT = 1e4  # round trips until an overflow or rest
 LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
 INSTANT = 1e-6  # of a round trip: overflows this near to each other are one without end
 
@@ -112,7 +113,7 @@ def limit_cycle(
     losers: str = "growing",
     packets: bool | None = None,
     step: float = STEP,
-    longest: float = 1e4,
+    longest: float | None = None,
 ) -> LimitCycle:
     """Find the steady state of a scenario, without averaging a long run where it repeats.
 
@@ -120,9 +121,10 @@ def limit_cycle(
     ``simulate`` takes.  By rounds (``rounds_cycle.py``) it is the motion of whole packets, which
     more often is neither; they move in steps and have no multipliers of their own, so those of the
     continuous law are given where its motion is of the same kind.  ``losers``, ``packets`` and
-    ``step`` are those of ``continuous.run``.  ``longest`` bounds the wait for an overflow or for
-    rest, or the run, in round trips.  Raises ``ValueError`` where the model has no equation for
-    the scenario.
+    ``step`` are those of ``continuous.run``.  ``longest``, in round trips, bounds the wait for an
+    overflow or for rest (default ``LONGEST_WAIT``), or the run by rounds (default
+    ``rounds_cycle.FIRST``; more finds more cycles, and averages with less spread).  Raises
+    ``ValueError`` where the model has no equation for the scenario.
     """
     from vegasmodel.fluid import trajectories
 
@@ -130,6 +132,7 @@ def limit_cycle(
         raise ValueError(f"engine is continuous or rounds, not {engine!r}")
     if (engine or trajectories.engine(scenario)) == "rounds":
         return _by_rounds(scenario, longest)
+    longest = LONGEST_WAIT if longest is None else longest
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
@@ -149,7 +152,7 @@ def limit_cycle(
     return _failure(motion, STATUS[code])
 
 
-def _by_rounds(scenario: Scenario, longest: float) -> LimitCycle:
+def _by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     """The steady state of whole packets, with the continuous law's multipliers."""
     from vegasmodel.fluid import answers
     from vegasmodel.fluid.rounds_cycle import steady
@@ -158,10 +161,10 @@ def _by_rounds(scenario: Scenario, longest: float) -> LimitCycle:
     reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")
-    found = steady(scenario, longest)
+    found = steady(scenario) if longest is None else steady(scenario, longest)
     multipliers = np.empty(0)
     if found.kind != "neither found" and unsupported(scenario) is None:
-        smooth = limit_cycle(scenario, engine="continuous", longest=longest)
+        smooth = limit_cycle(scenario, engine="continuous")
         multipliers = smooth.multipliers if smooth.kind == found.kind else multipliers
     return LimitCycle(
         found.kind, found.period, found.sections, found.throughput, found.spread, found.window,

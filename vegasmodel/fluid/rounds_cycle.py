@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vegasmodel.fluid.rounds import Totals
     from vegasmodel.scenario import Scenario
 
-FIRST = 640  # round trips of the first try; the next are twice as long
+FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
 SETTLED = 0.25  # of a try is transient
 SAMPLES = 4  # a shortest round trip
 FALL = 0.85  # a window that falls below this part of itself within a sample is a section
@@ -49,7 +49,7 @@ class Steady:
     status: str  # "done", or why the run failed (the averages are then NaN)
 
 
-def steady(scenario: Scenario, longest: float) -> Steady:
+def steady(scenario: Scenario, longest: float = FIRST) -> Steady:
     """Run on, once all flows are there that stay, until the motion repeats or has been averaged.
 
     ``longest`` bounds the run, in round trips.
