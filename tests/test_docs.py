@@ -1,5 +1,6 @@
 """What the documentation says is so."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -7,6 +8,17 @@ import paper_checks
 import vegasmodel as vm
 from paper_checks.summary import markdown, summary
 from vegasmodel.cli import app
+from vegasmodel.disciplines import RateDelay, Red
+from vegasmodel.scenario import (
+    Drop,
+    Flow,
+    Link,
+    Pareto,
+    ParetoArrivals,
+    Run,
+    Scenario,
+    Staggered,
+)
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -44,3 +56,30 @@ def test_paths_named_in_the_docs_exist() -> None:
             r"`((?:docs|vegasmodel|scripts|tests|benchmarks)/[\w/.-]+)`", page.read_text()
         ):
             assert (ROOT / path).exists(), (page.name, path)
+
+
+def test_the_page_on_scenario_files_names_every_key() -> None:
+    """Each key of each table stands in one of the page's files, and both files are read."""
+    files = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/scenario.md").read_text(), re.DOTALL)
+    tables = [vm.Scenario.from_toml(text) for text in files]
+    assert [s.name for s in tables] == ["everything", "other-forms"]
+    text = "\n".join(files)
+    kinds = (Scenario, Link, Flow, Run, Red, RateDelay, Drop, Staggered, Pareto, ParetoArrivals)
+    for kind in kinds:
+        for key in dataclasses.fields(kind):
+            name = key.metadata.get("key") or key.name
+            assert re.search(rf"\b{name}\b *(=|\])", text), (kind.__name__, name)
+
+
+def test_the_defaults_on_that_page_are_the_defaults() -> None:
+    page = (ROOT / "docs/scenario.md").read_text()
+    full = vm.Scenario.from_toml(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    bare = vm.Scenario.from_toml(
+        'name = "everything"\n[[link]]\ncapacity = "1080 pkt/s"\n'
+        '[[flow]]\nlaw = "vegas"\nrtt = "80 ms"'
+    )
+    shown = dataclasses.asdict(full)
+    for flow in shown["flows"]:  # what is shown there is what the defaults amount to
+        flow |= dict.fromkeys(("stop", "initial_window", "packet_size", "path", "access"))
+    shown["links"][0]["delay"] = bare.links[0].delay
+    assert shown == dataclasses.asdict(bare)
