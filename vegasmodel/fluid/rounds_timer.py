@@ -133,11 +133,12 @@ def heard(f: Record, now: float) -> None:
     """ACKs of new data: the timer starts again, and then a timed packet gives a sample.
 
     In that order: until 2001 ns-2 set the timer before it updated the estimate (timerfix_).
+    Linux has taken a sample from every ACK by now (``smooth``).
     """
     arm(f, now)
-    if f.timed_at < 0.0 or f.acked <= f.timed:
+    if f.variant == LINUX or f.timed_at < 0.0 or f.acked <= f.timed:
         return
-    if f.variant == LINUX or (f.without & TICKS) != 0:
+    if (f.without & TICKS) != 0:
         f.rto = f.smooth + max(4.0 * f.deviation, LEAST)
         arm(f, now)
     else:
@@ -170,6 +171,8 @@ def smooth(f: Record, rtt: float, samples: float) -> None:
     f.smooth += (0.125 if one else 1.0 - 0.875**samples) * error
     f.deviation += (0.25 if one else 1.0 - 0.75**samples) * (abs(error) - f.deviation)
     f.patience = 1.0
+    if f.variant == LINUX:  # tcp_ack_update_rtt, by the timestamp of every ACK
+        f.rto, f.backoff = f.smooth + max(4.0 * f.deviation, LEAST), 1.0
 
 
 @jit
