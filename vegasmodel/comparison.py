@@ -62,6 +62,11 @@ class Comparison:
         """Per model: ``throughput_nrmse``, ``ratio`` (logarithm), ``base_rtt``."""
         return {p.model: model_errors(p, self.measured) for p in self.models if p.applicable}
 
+    @property
+    def pairing(self) -> list[dict[str, str]]:
+        """Which flow of the trace each flow was taken for; empty without a trace."""
+        return list(self.measured.extra.get("pairing", ()))
+
     def best_error(self) -> float | None:
         """The smallest throughput error of any model; ``None`` if none has one."""
         values = [e["throughput_nrmse"] for e in self.errors.values()]
@@ -72,14 +77,16 @@ class Comparison:
         return {
             "scenario": self.scenario.name,
             "estimates": [entry.to_json() for entry in self.estimates],
+            "pairing": self.pairing,
             "results": [p.to_json() for p in self.results],
             "errors": self.errors,
         }
 
     def table(self) -> None:
-        """Print models, measurement and errors, the estimates first."""
+        """Print models, measurement and errors, the pairs of flows and the estimates first."""
         from vegasmodel import console
 
+        console.print_pairing(self.pairing)
         console.print_estimates(self.estimates)
         shown = [p for p in self.results if p.applicable]
         console.print_results(self.scenario, shown)
@@ -94,6 +101,10 @@ class Comparison:
         out = console.console()
         out.print()
         out.print(console.table(columns, rows, f"Errors against {self.measured.model}"))
+        open_questions = [a for a in self.measured.assumptions if a.holds is None]
+        console.paragraphs(
+            [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
+        )
 
     def plot(self, path: Path | None = None) -> Figure:
         """Each group's throughput by every model, the measurement last; saved if given a path."""

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.packets import measured
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate
+from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Scenario
 from vegasmodel.units import FieldError
@@ -65,7 +65,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         return Scenario.from_dict(table), ()
     whole = copy.deepcopy(dict(table))
     draft = _draft(whole, link_gaps, gaps)
-    order = measured.match(trace, draft)
+    order = pair(trace, draft).order
     linux = {
         trace.flows[i]
         for i, member in zip(order, draft.members, strict=True)

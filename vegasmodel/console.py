@@ -131,6 +131,16 @@ def notes(results: Sequence[Prediction]) -> list[str]:
     return lines
 
 
+def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
+    """Which flow of the trace each flow was taken for, and why; nothing where all names agree."""
+    if any(pair["flow"] != pair["trace"] for pair in pairs):
+        lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in pairs[:most]]
+        if len(pairs) > most:
+            lines.append(f"({len(pairs) - most} more; --json lists all)")
+        paragraphs(lines)
+        console().print()
+
+
 def print_estimates(filled: Sequence[Filled]) -> None:
     """What the scenario file leaves out and the trace suggests; nothing if there are no gaps."""
     if filled:

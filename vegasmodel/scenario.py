@@ -180,6 +180,7 @@ class Flow(Checked):
 
     Where the default is ``None``, ``__post_init__`` fills in that of the law and variant; but
     ``initial_window`` is then each model's own: that of the protocol which it stands for.
+    ``match`` says which flow of a trace this is: its name, an address, a port or both.
     """
 
     law: str = field(Choice(LAWS))
@@ -207,6 +208,7 @@ class Flow(Checked):
     path: tuple[str, ...] | None = field(Texts(), None)
     access: float | None = field(_RATE, None)
     delay_noise: float = field(_TIME, 0.0)
+    match: str | None = field(Text(), None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -360,11 +362,13 @@ class Scenario(Checked):
     def fingerprint(self) -> str:
         """A key for stored runs of this very scenario: all but its own name decides.
 
-        Keys that are younger than stored runs count only where they are given.
+        Keys that are younger than stored runs count only where they are given; ``match`` never
+        does, as it tells of a trace.
         """
         data = self.to_dict()
         del data["name"]
         for flow in data["flows"]:
+            del flow["match"]
             if flow["initial_window"] is None:
                 del flow["initial_window"]
         text = json.dumps(data, sort_keys=True)

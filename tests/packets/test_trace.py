@@ -99,6 +99,8 @@ def traces(draw):
         links=links,
         scenario=draw(st.none() | TEXT),
         provenance=draw(st.dictionaries(TEXT, TEXT, max_size=3)),
+        controls=draw(st.dictionaries(TEXT, TEXT, max_size=3)),
+        doubts=draw(st.dictionaries(TEXT, TEXT, max_size=3)),
     )
 
 
@@ -173,6 +175,7 @@ def hostile():
         "names": (table({"time": times}, flows=[1, 2]), "text"),
         "static": (table({"time": times}, static={"first": [1.0]}), "wrote"),
         "begin": (table({"time": times}, begin="0"), "begin"),
+        "doubts": (table({"time": times}, doubts={"clock": 3}), "text"),
         "backwards": (table({"time": pa.array([2.0, 1.0])}), "wrote"),
         "null": (table({"time": pa.array([1.0, None])}), "wrote"),
         "many": (table({"time": pa.array(np.zeros(4_000_001))}), "rows"),
@@ -278,23 +281,6 @@ def small_rates(rates, last=(6.0, 6.0)):
     times = np.arange(1.0, 7.0)
     static = {"first": [0.0, 0.0], "last": last}
     return make("ns2", times, ["a", "b"], {"throughput": rates, **static})
-
-
-def test_flows_are_matched_by_name_then_by_order_or_refused():
-    trace = small()
-    assert measured.match(trace, scenario(("b", "a"))) == [1, 0]
-    assert measured.match(trace, scenario(("b",))) == [1]
-    assert measured.match(trace, scenario(("x", "y"))) == [0, 1]
-    assert measured.match(trace, scenario(("x",)), {"x": "b"}) == [1]
-    for flows, names, message in (
-        (("x", "y", "z"), None, "2 flows: a, b"),
-        (("x",), None, "name them alike"),
-        (("x", "y"), {"x": "a"}, "also one for y"),
-        (("x",), {"x": "c"}, "a flow of the trace: a, b"),
-        (("x",), {"z": "a", "x": "b"}, "a flow of the scenario: x"),
-    ):
-        with pytest.raises(FieldError, match=message):
-            measured.match(trace, scenario(flows), names)
 
 
 def test_a_trace_that_ends_before_the_warm_up_is_refused():

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Floats, Trace
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["match", "to_prediction"]
+__all__ = ["to_prediction"]
 
 
 def to_prediction(
@@ -25,11 +26,13 @@ def to_prediction(
     ``base_rtt``, Vegas sources only: their own at the end if the trace has it, else the smallest
     RTT that the flow saw from its start, which is what a source takes for it.  ``loss_rate``:
     drops over packets sent; where the trace has no drops, retransmissions over them (``extra``
-    says which).  ``flows`` maps member names to the trace's names; see ``match`` for the default.
+    says which).  ``flows`` maps member names to the trace's names; see ``pairing.pair`` for the
+    default.  What is not sure, of the pairs and of the trace, stands in ``assumptions``.
 
     Raises ``FieldError`` where flows cannot be matched or the trace does not reach ``warmup``.
     """
-    order = match(trace, scenario, flows)
+    pairing = pair(trace, scenario, flows)
+    order = list(pairing.order)
     delivered = trace.known("throughput")
     if delivered is None:
         raise FieldError("trace", trace.engine, "a trace with throughputs")
@@ -48,47 +51,17 @@ def to_prediction(
         acks=_total(trace.known("acks"), order, weights),
         retransmits=_total(trace.known("retransmits"), order, weights),
         queue_mean=_queue(trace, scenario),
+        assumptions=(*pairing.assumptions(), *_doubts(trace)),
         extra={
             "engine": trace.engine,
-            "flows": {
-                member.name: trace.flows[i]
-                for member, i in zip(scenario.members, order, strict=True)
-            },
+            "pairing": pairing.to_json(),
             "loss_rate": how,
         },
     )
 
 
-def match(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> list[int]:
-    """Index of each member's flow in the trace.
-
-    By ``flows`` (member's name to the trace's) if given, else by name, else by order if there
-    are as many flows as members.  ``FieldError`` otherwise.
-    """
-    names, members = trace.flows, [member.name for member in scenario.members]
-    if flows is not None:
-        for member, name in flows.items():
-            if member not in members:
-                raise FieldError("flows", member, f"a flow of the scenario: {_some(members)}")
-            if name not in names:
-                raise FieldError("flows", name, f"a flow of the trace: {_some(names)}")
-        missing = [member for member in members if member not in flows]
-        if missing:
-            raise FieldError("flows", list(flows), f"also one for {_some(missing)}")
-        return [names.index(flows[member]) for member in members]
-    if set(members) <= set(names):
-        return [names.index(member) for member in members]
-    if len(names) != len(members):
-        raise FieldError(
-            "trace",
-            f"{len(names)} flows: {_some(names)}",
-            f"the scenario's {len(members)} are {_some(members)}; name them alike",
-        )
-    return list(range(len(names)))
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+def _doubts(trace: Trace) -> tuple[Assumption, ...]:
+    return tuple(Assumption(name, None, detail) for name, detail in trace.doubts.items())
 
 
 def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:

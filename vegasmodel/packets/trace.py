@@ -80,7 +80,9 @@ class Trace:
 
     ``data``: see the module.  ``begin``: start of the first interval, seconds.  ``engine``: ns2,
     ns3, linux, pcap, ...  ``scenario``: fingerprint of the scenario that was run, if known.
-    ``provenance``: text by key: source, version, how a variable was obtained.
+    ``provenance``: text by key: source, version, how a variable was obtained.  ``controls``: the
+    congestion control that a flow ran, by name, where the source tells it (``vegas``, ``reno``).
+    ``doubts``: what is not sure of the figures, by the name of the assumption that they rest on.
     """
 
     data: xr.Dataset
@@ -88,6 +90,8 @@ class Trace:
     begin: float = 0.0
     scenario: str | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
+    controls: Mapping[str, str] = field(default_factory=dict)
+    doubts: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 
     @property
@@ -151,6 +155,8 @@ class Trace:
             "begin": self.begin,
             "scenario": self.scenario,
             "provenance": dict(self.provenance),
+            "controls": dict(self.controls),
+            "doubts": dict(self.doubts),
             "flows": self.flows,
             "links": self.links,
             "static": {
@@ -171,6 +177,8 @@ def make(
     links: list[str] | None = None,
     scenario: str | None = None,
     provenance: Mapping[str, str] | None = None,
+    controls: Mapping[str, str] | None = None,
+    doubts: Mapping[str, str] | None = None,
 ) -> Trace:
     """A trace from plain arrays: ``times [n]`` ends of intervals, ``variables`` as ``VARIABLES``.
 
@@ -207,7 +215,15 @@ def make(
     coordinates = {"time": ends, "flow": _text(flows), "link": _text(links)}
     data = xr.Dataset(entries, coords=coordinates)
     data["time"].attrs["units"] = "s"
-    return Trace(data, engine, float(begin), scenario, dict(provenance or {}))
+    return Trace(
+        data,
+        engine,
+        float(begin),
+        scenario,
+        dict(provenance or {}),
+        dict(controls or {}),
+        dict(doubts or {}),
+    )
 
 
 def _text(names: list[str]) -> NDArray[np.str_]:
@@ -243,6 +259,8 @@ def read_parquet(path: str | Path) -> Trace:
             links=about["links"],
             scenario=about["scenario"],
             provenance=about["provenance"],
+            controls=about["controls"],
+            doubts=about["doubts"],
         )
     except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
         raise TraceError(path, "contents", " ".join(str(error).split())[:60], expected) from None
@@ -261,11 +279,14 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
         version = about.get("schema") if isinstance(about, dict) else about
         raise TraceError(path, "schema version", version, f"version {SCHEMA}")
+    about = {"controls": {}, "doubts": {}} | about  # absent from older files
     types: dict[str, Any] = {
         "engine": str,
         "begin": (int, float),
         "scenario": (str, type(None)),
         "provenance": dict,
+        "controls": dict,
+        "doubts": dict,
         "flows": list,
         "links": list,
         "static": dict,
@@ -273,7 +294,9 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
     for key, kind in types.items():
         if not isinstance(about.get(key), kind):
             raise TraceError(path, f"metadata {key}", about.get(key), "the type that write gives")
-    names = [*about["flows"], *about["links"], *about["provenance"].values()]
+    names: list[Any] = [*about["flows"], *about["links"]]
+    for key in ("provenance", "controls", "doubts"):
+        names += about[key].values()
     if not all(isinstance(name, str) for name in names):
         raise TraceError(path, "metadata", "names", "text")
     if len(about["flows"]) > MAX_FLOWS or len(about["links"]) > MAX_LINKS:

@@ -1,0 +1,237 @@
+"""Which flow of a trace is which flow of a scenario, and how that was decided."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from vegasmodel.packets.trace import Trace
+from vegasmodel.prediction import Assumption
+from vegasmodel.scenario import Member, Scenario
+from vegasmodel.units import FieldError
+
+__all__ = ["Pairing", "pair"]
+
+# what decided a pair
+GIVEN, MATCH, NAME, CONTROL = "flows", "match", "name", "congestion control"
+SCENARIO = "order in a trace made from this scenario"
+ONLY, ORDER = "being the only flow", "order of appearance"
+RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Of each member: the index of its flow in the trace, and what decided it."""
+
+    trace: Trace
+    scenario: Scenario
+    order: tuple[int, ...]
+    by: tuple[str, ...]
+
+    def to_json(self) -> list[dict[str, str]]:
+        """Member, flow of the trace, and how they were paired."""
+        return [
+            {"flow": member.name, "trace": self.trace.flows[i], "by": by}
+            for member, i, by in zip(self.scenario.members, self.order, self.by, strict=True)
+        ]
+
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What a reader of the figures has to know: a guess, another law, other traffic."""
+        found = []
+        names, members = self.trace.flows, self.scenario.members
+        if ORDER in self.by:
+            guessed = [m.name for m, by in zip(members, self.by, strict=True) if by == ORDER]
+            detail = f"{_some(guessed)}: only the order of appearance says which flow of the trace"
+            found.append(Assumption("flow-pairing", None, f"{detail} it is; say match = ..."))
+        ran = self.trace.controls
+        strange = [
+            f"{member.name} is {member.flow.law}, and {names[i]} ran {ran[names[i]]}"
+            for member, i in zip(members, self.order, strict=True)
+            if not _fits_law(self.trace, i, member)
+        ]
+        if strange:
+            found.append(Assumption("congestion-control", False, "; ".join(strange[:3])))
+        others = [i for i in range(len(names)) if i not in set(self.order)]
+        delivered = self.trace.known("throughput")
+        if others and delivered is not None:
+            packets = np.nansum(delivered * np.diff(self.trace.edges)[:, None], axis=0)
+            part = float(packets[others].sum() / max(packets.sum(), 1e-300))
+            if part > 0:
+                who = _some([names[i] for i in others])
+                detail = f"{who}: flows of the trace alone, {100 * part:.3g} % of its packets"
+                found.append(Assumption("no-other-flows", False, detail))
+        return tuple(found)
+
+
+def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
+    """Pair each member with a flow of the trace.
+
+    By ``flows`` (member's name to the trace's) if given.  Else by what the scenario says under
+    ``match``, then by name, then by the congestion control that the trace knows, and what is left
+    by order of appearance (members: of their starts).  ``FieldError`` where that cannot be, or
+    where order alone would give a member to a flow that ran another law.
+    """
+    members = scenario.members
+    if flows is not None:
+        found = {k: (i, GIVEN) for k, i in enumerate(_given(trace, members, flows))}
+    else:
+        found = _matched(trace, scenario)
+        free = {name: i for i, name in enumerate(trace.flows)}
+        for i, _ in found.values():
+            del free[trace.flows[i]]
+        for k, member in enumerate(members):
+            if k not in found and member.name in free:
+                found[k] = (free.pop(member.name), NAME)
+        if trace.scenario == scenario.fingerprint() and len(trace.flows) == len(members):
+            for k in set(range(len(members))) - set(found):
+                if trace.flows[k] in free:  # its maker wrote the flows in the scenario's order
+                    found[k] = (free.pop(trace.flows[k]), SCENARIO)
+        _by_control(trace, scenario, found, free)
+        _by_order(trace, scenario, found, free)
+    order = tuple(found[k][0] for k in range(len(members)))
+    return Pairing(trace, scenario, order, tuple(found[k][1] for k in range(len(members))))
+
+
+def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) -> list[int]:
+    names, known = trace.flows, [member.name for member in members]
+    for member, name in flows.items():
+        if member not in known:
+            raise FieldError("flows", member, f"a flow of the scenario: {_some(known)}")
+        if name not in names:
+            raise FieldError("flows", name, f"a flow of the trace: {_some(names)}")
+    missing = [member for member in known if member not in flows]
+    if missing:
+        raise FieldError("flows", list(flows), f"also one for {_some(missing)}")
+    if len(set(flows.values())) < len(flows):
+        raise FieldError("flows", list(flows.values())[:6], "another flow of the trace for each")
+    return [names.index(flows[member]) for member in known]
+
+
+def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
+    """Members of groups with ``match``; a group of several takes as many flows, in order."""
+    found: dict[int, tuple[int, str]] = {}
+    taken: dict[int, str] = {}
+    for g, group in enumerate(scenario.flows):
+        if group.match is None:
+            continue
+        field, names = f"flow[{g}].match", trace.flows
+        hits = [names.index(group.match)] if group.match in names else []
+        hits = hits or [i for i, name in enumerate(names) if _fits(group.match, name)]
+        if len(hits) != group.count:
+            many = f"one flow of the trace, {group.count} in all" if group.count > 1 else "one flow"
+            fits = f"these fit: {_some([names[i] for i in hits])}" if hits else "none fits"
+            shown = "" if hits else f" of {_some(names)}"
+            raise FieldError(field, group.match, f"what only {many} has; {fits}{shown}")
+        for i in hits:
+            if i in taken:
+                raise FieldError(field, group.match, f"another flow than that of {taken[i]}")
+            taken[i] = group.name
+        mine = [k for k, member in enumerate(scenario.members) if member.group == g]
+        for k, i in zip(_as_they_start(scenario, mine), _as_they_appear(trace, hits), strict=True):
+            found[k] = (i, MATCH)
+    return found
+
+
+def _fits(text: str, name: str) -> bool:
+    """Whether an end of the flow is this address, port or ``address:port`` (or has this name)."""
+    wanted = _end(text)
+    for end in name.partition(" #")[0].split(">"):
+        address, port = _end(end)
+        if (address, port) == wanted or text == end:
+            return True
+        if wanted[1] is None and text.isdigit() and port == text:
+            return True
+        if wanted[1] is None and address is not None and address == wanted[0]:
+            return True
+    return False
+
+
+def _end(text: str) -> tuple[object, str | None]:
+    """Address and port of ``10.0.0.1:5001`` or ``[::1]:5001``; None for what is not there."""
+    host, colon, port = text.rpartition(":")
+    if colon and port.isalnum() and _address(host.strip("[]")) is not None:
+        bare = "[" not in text and host.count(":") > 0  # an IPv6 address without a port
+        if not bare:
+            return _address(host.strip("[]")), port
+    return _address(text.strip("[]")), None
+
+
+def _address(text: str) -> object:
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _by_control(
+    trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
+) -> None:
+    """As many members as flows have one congestion control: they are paired among themselves."""
+    left: dict[str, list[int]] = {}
+    for k, member in enumerate(scenario.members):
+        if k not in found:
+            left.setdefault(_kernel_name(member.flow.law), []).append(k)
+    for control, mine in left.items():
+        theirs = [i for name, i in free.items() if trace.controls.get(name) == control]
+        if len(theirs) != len(mine):
+            continue
+        alike = {(m.group, m.rtt, m.start, m.stop) for m in (scenario.members[k] for k in mine)}
+        by = CONTROL if len(alike) == 1 else ORDER
+        pairs = zip(_as_they_start(scenario, mine), _as_they_appear(trace, theirs), strict=True)
+        for k, i in pairs:
+            found[k] = (i, by)
+            del free[trace.flows[i]]
+
+
+def _by_order(
+    trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
+) -> None:
+    members = scenario.members
+    mine = [k for k in range(len(members)) if k not in found]
+    if not mine:
+        return
+    if len(free) != len(mine):
+        names, wanted = trace.flows, [members[k].name for k in mine]
+        raise FieldError(
+            "trace",
+            f"{len(names)} flows: {_some(names)}",
+            f"the scenario's {len(members)}, among them {_some(wanted)}; name them alike, "
+            "or say match = ...",
+        )
+    by = ONLY if len(members) == len(trace.flows) == 1 else ORDER
+    theirs = _as_they_appear(trace, list(free.values()))
+    for k, i in zip(_as_they_start(scenario, mine), theirs, strict=True):
+        if not _fits_law(trace, i, members[k]):
+            ran = f"{trace.flows[i]} ran {trace.controls[trace.flows[i]]}"
+            allowed = f"{members[k].flow.law} for {members[k].name}, or match = ..."
+            raise FieldError("trace", ran, allowed)
+        found[k] = (i, by)
+
+
+def _fits_law(trace: Trace, i: int, member: Member) -> bool:
+    known = trace.controls.get(trace.flows[i])
+    return known is None or known == _kernel_name(member.flow.law)
+
+
+def _kernel_name(law: str) -> str:
+    return "reno" if law in RENO else law
+
+
+def _as_they_start(scenario: Scenario, members: list[int]) -> list[int]:
+    return sorted(members, key=lambda k: scenario.members[k].start)
+
+
+def _as_they_appear(trace: Trace, flows: list[int]) -> list[int]:
+    first = trace.known("first")
+    if first is None:
+        return flows
+    return sorted(flows, key=lambda i: math.inf if math.isnan(first[i]) else float(first[i]))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
