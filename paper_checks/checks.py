@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from paper_checks.runs import NoRun, Runs
 
-__all__ = ["Check", "Found", "Record", "exactly", "judge", "rounding"]
+__all__ = ["Check", "Found", "Record", "by_print", "exactly", "judge", "rounding"]
 
 Kind = Literal["equation", "table", "figure", "claim"]
-Verdict = Literal["reproduced", "erratum", "discrepant", "blocked"]
+Verdict = Literal["reproduced", "consistent", "erratum", "discrepant", "blocked"]
+# Where the computed value comes from: arithmetic on what is printed; a derivation or a model; a
+# simulation of our own, packet by packet; ns-2 or ns-3.
+Source = Literal["print", "theory", "replay", "packets"]
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | None"
 
 
@@ -20,9 +23,14 @@ Value: TypeAlias = "bool | int | float | str | Sequence[Value] | None"
 class Check:
     """One printed item beside what we compute.
 
-    ``reproduced``: |computed - printed| <= tolerance (lists: every entry).  ``erratum``: it is
-    not, and the note derives the right form.  ``discrepant``: computed and differs.  ``blocked``:
-    cannot be computed, and the note says why.
+    ``reproduced``: |computed - printed| <= tolerance (lists: every entry), where a derivation, a
+    model or packets give ``computed``.  ``consistent``: the same where it is arithmetic on the
+    print alone.  ``erratum``: it differs, and the note derives the right form; records of one wrong
+    ``statement`` share its name.  ``discrepant``: computed and differs.  ``blocked``: cannot be
+    computed, and the note says why.
+
+    ``share``: where the accident of phase may decide, the part of the seeds that are within the
+    tolerance.  The majority of them is the verdict, and ``computed`` is their median.
     """
 
     paper: str
@@ -33,6 +41,10 @@ class Check:
     tolerance: float | None
     verdict: Verdict
     note: str
+    source: Source
+    packets: Any = None  # what packets give where ``computed`` is not theirs
+    share: float | None = None
+    statement: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``checks`` in the command line's JSON document."""
@@ -41,11 +53,28 @@ class Check:
 
 @dataclass(frozen=True)
 class Found:
-    """A computed value; with the tolerance, where that comes from the evidence (a spread)."""
+    """A computed value; with the tolerance, where that comes from the evidence (a spread).
+
+    ``packets``: what packets give, where the value is not theirs; ``share``: see ``Check``.
+    """
 
     value: Value
     tolerance: float | None = None
     detail: str = ""
+    packets: Value = None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value that needs no run."""
+
+    value: Found | Value
+    source: Source
+
+    def __call__(self, _: Runs) -> Found | Value:
+        """The value, whatever the runs."""
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -53,8 +82,8 @@ class Record:
     """One item of a paper: what is printed and what computes it.
 
     ``note`` says what computes the value and where ``tolerance`` comes from; ``erratum`` holds the
-    corrected form and its derivation; ``blocked`` the reason why nothing can be computed;
-    ``replayed``: the value comes packet by packet from a simulation of our own, not from ns-2.
+    corrected form and its derivation, ``statement`` the name of what is wrong where several records
+    show it; ``blocked`` the reason why nothing can be computed.
     """
 
     item: str
@@ -65,11 +94,17 @@ class Record:
     note: str = ""
     erratum: str = ""
     blocked: str = ""
-    replayed: bool = False
+    source: Source = "packets"
+    statement: str = ""
 
     def __post_init__(self) -> None:
         if (self.compute is None) != bool(self.blocked):
             raise ValueError(f"{self.item}: either something computes it, or blocked says why not")
+
+    @property
+    def evidence(self) -> Source:
+        """Where the computed value comes from."""
+        return self.compute.source if isinstance(self.compute, Known) else self.source
 
 
 def rounding(unit: float) -> float:
@@ -77,47 +112,57 @@ def rounding(unit: float) -> float:
     return 0.5 * unit * (1 + 1e-9)
 
 
-def exactly(value: Found | Value) -> Callable[[Runs], Found | Value]:
-    """What follows without a run, from printed numbers or a formula."""
-    return lambda runs: value
+def exactly(value: Found | Value) -> Known:
+    """What follows without a run from a derivation or a model."""
+    return Known(value, "theory")
+
+
+def by_print(value: Found | Value) -> Known:
+    """What follows from printed numbers by arithmetic."""
+    return Known(value, "print")
 
 
 def judge(paper: str, record: Record, runs: Runs) -> Check:
     """Compute one record and compare."""
     if record.compute is None:
-        return _check(paper, record, None, None, "blocked", f"{record.blocked} {record.note}")
+        return _check(paper, record, Found(None), "blocked", f"{record.blocked} {record.note}")
     try:
         answer = record.compute(runs)
     except NoRun as missing:
-        return _check(paper, record, None, None, "blocked", f"{missing}. {record.note}")
+        return _check(paper, record, Found(None), "blocked", f"{missing}. {record.note}")
     found = answer if isinstance(answer, Found) else Found(answer)
-    tolerance = record.tolerance if found.tolerance is None else found.tolerance
+    if found.tolerance is None:
+        found = replace(found, tolerance=record.tolerance)
     note = " ".join(part for part in (record.note, found.detail) if part)
-    if distance(found.value, record.printed) <= tolerance:
-        return _check(paper, record, found.value, tolerance, "reproduced", note)
+    if _agrees(found, record.printed):
+        verdict: Verdict = "consistent" if record.evidence == "print" else "reproduced"
+        return _check(paper, record, found, verdict, note)
     if record.erratum:
-        note = f"{record.erratum} {note}"
-        return _check(paper, record, found.value, tolerance, "erratum", note)
-    return _check(paper, record, found.value, tolerance, "discrepant", note)
+        return _check(paper, record, found, "erratum", f"{record.erratum} {note}")
+    return _check(paper, record, found, "discrepant", note)
 
 
-def _check(
-    paper: str,
-    record: Record,
-    computed: Value,
-    tolerance: float | None,
-    verdict: Verdict,
-    note: str,
-) -> Check:
+def _agrees(found: Found, printed: Value) -> bool:
+    if found.share is not None:
+        return found.share > 0.5
+    assert found.tolerance is not None
+    return distance(found.value, printed) <= found.tolerance
+
+
+def _check(paper: str, record: Record, found: Found, verdict: Verdict, note: str) -> Check:
     return Check(
         paper=paper,
         item=record.item,
         kind=record.kind,
         printed=_plain(record.printed),
-        computed=_plain(computed),
-        tolerance=tolerance,
+        computed=_plain(found.value),
+        tolerance=found.tolerance,
         verdict=verdict,
         note=note.strip(),
+        source=record.evidence,
+        packets=_plain(found.packets),
+        share=found.share,
+        statement=(record.statement or record.item) if verdict == "erratum" else None,
     )
 
 

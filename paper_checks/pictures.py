@@ -16,8 +16,7 @@ from paper_checks.podlesny.router import dumbbell
 from paper_checks.runs import NoRun, Runs
 from paper_checks.tsang.replay import replay
 from paper_checks.tsang.scenes import DELAYS, two
-from paper_checks.tsang.table3 import TABLE_3
-from paper_checks.tsang.table4 import LATE
+from paper_checks.tsang.table3 import LATE, TABLE_3
 from vegasmodel import fluid, plots
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario

@@ -95,16 +95,22 @@ def lines(paper: str, found: Sequence[Record], runs: Runs) -> list[Line]:
 def _line(paper: str, record: Record, runs: Runs, rounds: Answers, forms: Answers) -> Line:
     runs.scenarios.clear()
     check = judge(paper, record, runs)
-    computed, closed, flowing, model = show(check.computed), "", "", ""
-    if runs.scenarios:  # ns-2 is part of it
-        closed_value, model = value(record, forms)
-        closed, flowing = show(closed_value), show(value(record, rounds)[0])
-        model = "" if closed_value is None else model
-    elif not record.replayed:
-        closed, computed = computed, ""
+    computed, closed, flowing, model, packets = show(check.computed), "", "", "", ""
+    if check.source == "packets":
+        packets = computed
+        if runs.scenarios:
+            closed_value, model = value(record, forms)
+            closed, flowing = show(closed_value), show(value(record, rounds)[0])
+            model = "" if closed_value is None else model
+    elif check.source == "replay":
+        packets = computed
+    else:
+        closed = computed
+        model = "arithmetic on the print" if check.source == "print" else ""
+        packets = "" if check.packets is None else show(check.packets)
     exact = check.tolerance is None or isinstance(check.printed, bool)
     tolerance = "" if exact else f"{check.tolerance:.2g}"
-    return Line(check, show(check.printed), closed, model, flowing, computed, tolerance)
+    return Line(check, show(check.printed), closed, model, flowing, packets, tolerance)
 
 
 def show(entry: Any) -> str:

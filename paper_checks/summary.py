@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 from paper_checks.checks import Check
 
-__all__ = ["markdown", "summary"]
+__all__ = ["VERDICTS", "markdown", "statements", "summary"]
 
-VERDICTS = ("reproduced", "erratum", "discrepant", "blocked")
+VERDICTS = ("reproduced", "consistent", "erratum", "discrepant", "blocked")
 
 
 def summary(checks: Iterable[Check]) -> dict[str, dict[str, int]]:
@@ -21,17 +21,32 @@ def summary(checks: Iterable[Check]) -> dict[str, dict[str, int]]:
     return {paper: {v: count[v] for v in VERDICTS} for paper, count in counts.items()}
 
 
-def markdown(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """The table of the README: one row a paper, and their sum."""
+def statements(checks: Iterable[Check]) -> dict[str, int]:
+    """Distinct wrong statements by paper: several records may show the same one."""
+    found: dict[str, set[str]] = {}
+    for check in checks:
+        own = found.setdefault(check.paper, set())
+        if check.statement is not None:
+            own.add(check.statement)
+    return {paper: len(names) for paper, names in found.items()}
+
+
+def markdown(counts: Mapping[str, Mapping[str, int]], wrong: Mapping[str, int]) -> str:
+    """The table of the README: records by paper and verdict, and the distinct errata."""
     total = {v: sum(row[v] for row in counts.values()) for v in VERDICTS}
-    lines = [f"| paper | {' | '.join(VERDICTS)} | all |", f"| --- |{' ---: |' * 5}"]
+    lines = [
+        f"| paper | {' | '.join(VERDICTS)} | records | distinct errata |",
+        f"| --- |{' ---: |' * (len(VERDICTS) + 2)}",
+    ]
+    errata = {**wrong, "all": sum(wrong.values())}
     for paper, row in [*counts.items(), ("all", total)]:
         cells = " | ".join(str(row[v]) for v in VERDICTS)
-        lines.append(f"| {paper} | {cells} | {sum(row.values())} |")
+        lines.append(f"| {paper} | {cells} | {sum(row.values())} | {errata[paper]} |")
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
     from paper_checks import run
 
-    sys.stdout.write(markdown(summary(run())))
+    found = run()
+    sys.stdout.write(markdown(summary(found), statements(found)))

@@ -209,7 +209,10 @@ def flow_table(result: Prediction, most: int = 50) -> Table:
     return table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows], result.model)
 
 
-VERDICTS = ("reproduced", "erratum", "discrepant", "blocked")
+VERDICTS = ("reproduced", "consistent", "erratum", "discrepant", "blocked")
+
+
+_AGREE = ("reproduced", "consistent")
 
 
 def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
@@ -223,7 +226,7 @@ def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
             for c in mine
         ]
         out.print(table(["item", "printed", "computed", "verdict"], rows, name))
-        paragraphs([f"{c['item']}: {c['note']}" for c in mine if c["verdict"] != "reproduced"])
+        paragraphs([f"{c['item']}: {c['note']}" for c in mine if c["verdict"] not in _AGREE])
         out.print()
     rows = [
         [

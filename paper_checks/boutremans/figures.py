@@ -7,7 +7,7 @@ import numpy as np
 from paper_checks.boutremans.scenes import CAPACITY, NOISE, joining, one_by_one
 from paper_checks.boutremans.simulations import RUN, D, last_over_first
 from paper_checks.boutremans.theory import printed_rates, rates, recursion
-from paper_checks.checks import Found, Record, exactly, rounding
+from paper_checks.checks import Found, Record, by_print, exactly, rounding
 from paper_checks.runs import Runs
 
 
@@ -22,7 +22,7 @@ def figure_2() -> list[Record]:
             "figure 2, last over the median of the earlier connections",
             "figure",
             10,
-            exactly(
+            by_print(
                 Found(
                     middle[0],
                     detail=f"Other readings: over the first {first[0]:.1f}, over the mean of the "
@@ -38,7 +38,7 @@ def figure_2() -> list[Record]:
             "figure 2, last over first",
             "figure",
             10,
-            exactly(first[0]),
+            by_print(first[0]),
             tolerance=rounding(1.0),
             note="The other reading of the same claim, by the printed rates. Tolerance: rounding.",
         ),

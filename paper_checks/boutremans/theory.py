@@ -123,6 +123,7 @@ def steady_state() -> list[Record]:
             tolerance=1e-9 * CAPACITY,
             note="Sum of alpha/(Delta - x_i) at the Delta of the package's solver, which shares "
             f"no code with the check's own. {EXACT}",
+            source="theory",
         ),
         Record(
             "section 3.1.1, the rate grows with the over-estimate",

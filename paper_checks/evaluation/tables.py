@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, exactly, rounding
+from paper_checks.checks import Found, Record, by_print, rounding
 from paper_checks.evaluation.scenes import PROPAGATION, pair, single, stored
 from paper_checks.runs import Floats, Runs
 from paper_checks.spread import SEEDS, SOURCE, SOURCE_MEAN, simulated, simulated_mean
@@ -77,7 +77,7 @@ def table_1() -> list[Record]:
             "section 3.1.1, not much difference at a small loss rate",
             "claim",
             True,
-            exactly(
+            by_print(
                 Found(
                     spans[0] < 1.1 < spans[1],
                     detail=f"Best over worst: {spans[0]:.2f} at 1 %, {spans[1]:.2f} at 5 %.",
@@ -141,7 +141,7 @@ def table_2() -> list[Record]:
                     f"{where}, retransmit ratio",
                     "table",
                     ratios[i],
-                    exactly(100 * again[i] / packets[i]),
+                    by_print(100 * again[i] / packets[i]),
                     tolerance=rounding(0.01),
                     note="Percent; from the printed counts. Tolerance: rounding of the print.",
                 ),
@@ -181,7 +181,7 @@ def table_3() -> list[Record]:
                 f"table 3, X = {X} ms, RTT2/RTT1",
                 "table",
                 rtts,
-                exactly((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
+                by_print((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
                 note="Propagation alone, (2 + 2 + 2 X)/6 ms; with the transmission times it is "
                 f"{(13.21 + 2 * (X - 1)) / 13.21:.3g}.",
             )
@@ -209,7 +209,7 @@ def table_3_claims() -> list[Record]:
             "section 3.2.2, almost linear in the RTT ratio",
             "claim",
             True,
-            exactly(
+            by_print(
                 Found(min(straight) > 0.9, detail=f"R^2: {straight[0]:.3f}, {straight[1]:.3f}.")
             ),
             note="Printed ratios of Reno and SACK against RTT2/RTT1; taken to hold above R^2 0.9.",
@@ -218,14 +218,14 @@ def table_3_claims() -> list[Record]:
             "section 3.2.2, SACK's bias exceeds Reno's at 58 and 208 ms",
             "claim",
             True,
-            exactly(bool(np.all(sack[3:] > reno[3:]))),
+            by_print(bool(np.all(sack[3:] > reno[3:]))),
             note="From the printed table.",
         ),
         Record(
             "section 3.2.2, Vegas shows no delay bias",
             "claim",
             1.0,
-            exactly(float(vegas.max())),
+            by_print(float(vegas.max())),
             tolerance=rounding(1.0),
             note="Largest printed ratio of Vegas; a ratio 'near 1' is read as one that rounds to "
             "1. The table's own last row, 2.15 at X = 208 ms, contradicts the conclusion.",
@@ -234,7 +234,7 @@ def table_3_claims() -> list[Record]:
             "section 3.2.3, RTT ratio at 58 ms",
             "claim",
             30,
-            exactly((PROPAGATION + 2e-3 * 57) / PROPAGATION),
+            by_print((PROPAGATION + 2e-3 * 57) / PROPAGATION),
             erratum="The ratio is 20, as table 3 says: (1 + 1 + 58)/3.",
         ),
     ]
@@ -294,7 +294,7 @@ def table_4() -> list[Record]:
                     f"{where}, {law}/Vegas",
                     "table",
                     printed,
-                    exactly(first / second),
+                    by_print(first / second),
                     tolerance=rounding(unit),
                     note="From the printed counts. Tolerance: rounding of the print.",
                 ),
@@ -302,7 +302,7 @@ def table_4() -> list[Record]:
                     f"{where}, counts fit the link",
                     "claim",
                     True,
-                    exactly(
+                    by_print(
                         Found(
                             first + second <= CAPACITY * COUNTED + 1,
                             detail=f"{first + second} packets, the link carries 19687.5 in 105 s.",
@@ -320,7 +320,7 @@ def _typing_error(where: str, printed: int, other: int) -> Record:
         f"{where}, ACKs of vegas",
         "table",
         printed,
-        exactly(CAPACITY * COUNTED - other),
+        by_print(CAPACITY * COUNTED - other),
         tolerance=20.0,
         note="What the full link leaves beside the other source. Tolerance: 20 packets, by which "
         "the other rows' sums fall short of the link.",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, exactly, rounding
+from paper_checks.checks import Found, Record, by_print, rounding
 from paper_checks.devendictis.validation import scene
 from paper_checks.evaluation.figures import DROPPED, LOSSY, NO_PICTURE, RUN, alike
 from paper_checks.evaluation.scenes import pair, single
@@ -132,14 +132,14 @@ def section_3() -> list[Record]:
             "table 2, counts fit the link",
             "claim",
             True,
-            exactly(_sums()),
+            by_print(_sums()),
             note="Printed counts added up: all six columns have the same sum, that of a full link.",
         ),
         Record(
             "section 3.1.3, Reno and SACK share almost half and half",
             "claim",
             [1.0, 1.0],
-            exactly([TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]),
+            by_print([TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]),
             tolerance=rounding(0.1),
             note="Ratios of table 2's printed counts, Reno/SACK and SACK/Reno. Tolerance: 'almost' "
             "is read as rounding to 1.0.",
@@ -148,7 +148,7 @@ def section_3() -> list[Record]:
             "section 3.3.1, figures 7b and 7c",
             "claim",
             "7b, 7c",
-            exactly(", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)),
+            by_print(", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)),
             note="computed: the figures of that section in which Vegas stands beside another.",
             erratum="A slip for 6b and 6c: figure 7 is section 3.3.3's and has no such parts.",
         ),
@@ -174,7 +174,7 @@ def section_3() -> list[Record]:
             "section 4, Vegas causes much fewer retransmissions",
             "claim",
             True,
-            exactly(
+            by_print(
                 Found(
                     max(_again(vegas=True)) < 0.1 * min(_again(vegas=False)),
                     detail=f"Vegas at most {max(_again(vegas=True))}, the others at least "

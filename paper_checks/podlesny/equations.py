@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from paper_checks.checks import Record, exactly, rounding
+from paper_checks.checks import Record, by_print, exactly, rounding
 from paper_checks.devendictis.validation import after_loss
 from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windowed
 from paper_checks.runs import Runs
@@ -234,7 +234,7 @@ def numbers() -> list[Record]:
             "section IV-A, 0.24 * 0.74/3",
             "claim",
             0.97,
-            exactly(0.24 * 0.74 / 3),
+            by_print(0.24 * 0.74 / 3),
             tolerance=rounding(0.01),
             erratum="The index is the quotient, 0.24/(0.74/3) = 0.973, as the text defines it; the "
             "printed product is 0.059.",
@@ -244,7 +244,7 @@ def numbers() -> list[Record]:
             "section IV-A, index of 74 % and 24 %",
             "claim",
             0.97,
-            exactly(quotient),
+            by_print(quotient),
             tolerance=rounding(0.01),
             note="24 % over 100 flows against 74 % over 300. Tolerance: rounding of the print.",
         ),
@@ -260,7 +260,7 @@ def numbers() -> list[Record]:
             "section IV-D, D buffer at 10 Mbit/s",
             "claim",
             31.25,
-            exactly(0.1 * 10e6 * 0.25 / 8 / 1000),
+            by_print(0.1 * 10e6 * 0.25 / 8 / 1000),
             tolerance=1e-9,
             note="KB: a tenth of 250 ms of the link.",
         ),

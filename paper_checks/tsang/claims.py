@@ -108,7 +108,7 @@ RECORDS = (
         _unlimited,
         note=f"Both windows of the 13 cases with alpha 1 and beta 3. {RULE} Section 3.3 expects a "
         "limit with larger thresholds.",
-        replayed=True,
+        source="replay",
     ),
     Record(
         "section 3.1, RED's thresholds of 15 and 45 do not act",
@@ -148,7 +148,7 @@ RECORDS = (
         True,
         _relieved,
         note=f"pkt/s from 30 s on, at the delay of the other figures of section 3.3. {RULE}",
-        replayed=True,
+        source="replay",
     ),
     Record(
         "abstract, with alpha = beta = 1 the fairness is unstable",
@@ -156,6 +156,6 @@ RECORDS = (
         "Vegas-1",
         _unstable,
         note=f"Read as the largest range of the index over the 13 delays. {RULE}",
-        replayed=True,
+        source="replay",
     ),
 )
