@@ -146,7 +146,7 @@ VALUES = {
 
 
 def path(cut=0.7):
-    one = [np.array(x) for x in (M, B, 4.0, 5.0 * M, cut, 2.0, 3.0)]
+    one = [np.array(x) for x in (M, B, 4.0, 5.0 * M, cut, 2.0, 3.0, 0.0)]
     edge = minicycle_derived.Edge(one[2], one[3])
     return minicycle_derived.Path(one[0], one[1], edge, edge, *one[4:], np.array(False))
 

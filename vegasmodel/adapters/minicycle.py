@@ -48,6 +48,7 @@ def answer(scenario: Scenario) -> Prediction:
         response=response,
         n_vegas=n_vegas,
         n_reno=n_reno,
+        start=_start(scenario, vegas, n_vegas, n_reno),
     )
     if int(cycle.status) != minicycle.OK:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
@@ -57,12 +58,13 @@ def answer(scenario: Scenario) -> Prediction:
         NAME,
         scenario,
         _per_flow(member, cycle.vegas, cycle.reno),
+        throughput_range=_range(member, cycle),
         base_rtt=np.where(member, rtt, np.nan),
         rtt_mean=np.full(member.size, rtt + queue / link.capacity),
         loss_rate=_per_flow(member, cycle.loss_rate_vegas, cycle.loss_rate_reno),
         queue_mean=np.array([queue]),
         utilization_links=np.array([float(cycle.utilization)]),
-        assumptions=(*_hypotheses(scenario, vegas, n_vegas, n_reno), *left_out(scenario)),
+        assumptions=(*_hypotheses(scenario, vegas, cycle, n_vegas, n_reno), *left_out(scenario)),
     )
 
 
@@ -76,6 +78,48 @@ def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, 
     if vegas.variant == "paper":
         return buffer, "both", 0.0
     return max(buffer - 1.0, 0.0) if vegas.variant == "ns2" else buffer, "growing", 2.0
+
+
+def _start(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> float:
+    """Window that Vegas brings into a cycle which any window of a range would repeat.
+
+    Where it was there first, the one that it had alone: W (RTT - base) = alpha RTT at W = c RTT.
+    Where it comes later, its first one.  Where all start together, that after the first overflow.
+    """
+    starts = {law: [m.start for m in scenario.members if (m.flow.law == "vegas") == law]
+              for law in (True, False)}  # fmt: skip
+    first = minicycle.INITIAL[vegas.variant]
+    first = first if vegas.initial_window is None else vegas.initial_window
+    link, rtt = scenario.links[0], scenario.members[0].rtt
+    if min(starts[True]) > min(starts[False]):
+        return first
+    if max(starts[True]) < min(starts[False]):
+        return minicycle.window_alone(
+            link.capacity, rtt, vegas.alpha, variant=vegas.variant, n_vegas=n_vegas
+        )
+    found = minicycle.first_window(
+        link.capacity,
+        rtt,
+        _reading(scenario, vegas)[0],
+        vegas.alpha,
+        vegas.decrease,
+        beta=vegas.beta,
+        gamma=vegas.gamma,
+        variant=vegas.variant,
+        initial=first,
+        n_vegas=n_vegas,
+        n_reno=n_reno,
+    )
+    return float(found)
+
+
+def _range(
+    member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycle: minicycle.Cycle
+) -> Floats | None:
+    """Least and greatest throughput of each flow where the cycles are a continuum."""
+    if cycle.vegas_range[0] == cycle.vegas_range[1]:
+        return None
+    return np.where(member[:, None], cycle.vegas_range, cycle.reno_range)
 
 
 def _reason(scenario: Scenario) -> str | None:
@@ -101,7 +145,9 @@ def _reason(scenario: Scenario) -> str | None:
     return None
 
 
-def _hypotheses(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> list[Assumption]:
+def _hypotheses(
+    scenario: Scenario, vegas: Flow, cycle: minicycle.Cycle, n_vegas: int, n_reno: int
+) -> list[Assumption]:
     """Hypotheses 1 to 5 of the paper, section 3, and what its title says: one source of each."""
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)
@@ -127,17 +173,19 @@ def _hypotheses(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> l
             single,
             "" if single else "several sources are taken to go through the cycle in step",
         ),
-        _known_base(vegas),
+        _known_base(scenario, vegas, bool(cycle.queue_empties)),
         plain_queue(link),
     ]
 
 
-def _known_base(vegas: Flow) -> Assumption:
-    """BaseRTT is taken as T: the queue empties in every cycle, so a measurement finds it."""
-    right = vegas.over_estimate in ("measured", 0.0)
-    return Assumption(
-        "base-rtt-is-the-rtt", right, "" if right else "the over-estimate is not in the equations"
-    )
+def _known_base(scenario: Scenario, vegas: Flow, empties: bool) -> Assumption:
+    """BaseRTT is taken as T: found where the queue empties in every cycle, or before it stands."""
+    right, detail = vegas.over_estimate == 0.0, "the over-estimate is not in the equations"
+    if vegas.over_estimate == "measured":
+        first = min(m.start for m in scenario.members)
+        right = empties or all(m.start == first for m in scenario.members if m.flow.law == "vegas")
+        detail = "some Vegas flow starts beside others, and the queue that it finds never empties"
+    return Assumption("base-rtt-is-the-rtt", right, "" if right else detail)
 
 
 def _per_flow(member: np.ndarray[tuple[int], np.dtype[np.bool_]], v: Floats, r: Floats) -> Floats:

@@ -28,13 +28,27 @@ import numpy.typing as npt
 
 from vegasmodel.equilibrium import minicycle_derived as derived
 from vegasmodel.equilibrium import minicycle_printed as printed
+from vegasmodel.equilibrium import minicycle_start as beginning
+from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
+from vegasmodel.equilibrium.minicycle_start import INITIAL, Variant
 
-__all__ = ["OK", "PHASES", "UNDEFINED", "Cycle", "hypotheses", "solve", "threshold", "throughput"]
+__all__ = [
+    "INITIAL",
+    "OK",
+    "PHASES",
+    "UNDEFINED",
+    "Cycle",
+    "first_window",
+    "hypotheses",
+    "solve",
+    "threshold",
+    "throughput",
+    "window_alone",
+]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Form = Literal["derived", "printed"]
 Losers = Literal["both", "reno", "growing"]
-Variant = Literal["paper", "ns2", "linux"]
 
 PHASES = derived.PHASES
 OK, UNDEFINED = 0, 1
@@ -47,6 +61,8 @@ class Cycle:
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
     reno: Floats  # throughput of one Reno flow, pkt/s
+    vegas_range: Floats  # [..., 2] least and greatest; one value but in a continuum of cycles
+    reno_range: Floats  # [..., 2]
     window_vegas: Floats  # [..., 7] at the edges of the PHASES, packets
     window_reno: Floats  # [..., 7]
     length: Floats  # [..., 6] mini-cycles in each of the PHASES; they add up to N - 1
@@ -81,24 +97,24 @@ def throughput(
     response: npt.ArrayLike = 0.0,
     n_vegas: npt.ArrayLike = 1,
     n_reno: npt.ArrayLike = 1,
+    start: npt.ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """Throughputs of one Vegas and of one Reno flow, pkt/s: ``(vegas, reno)``.
 
     Arguments as in `solve`; all arrays broadcast.  NaN where there is no cycle.
     """
+    word("form", form, ("derived", "printed"))
     if form == "printed":
         if losers != "both" or variant != "paper" or beta is not None:
             raise ValueError("form='printed' knows losers='both', variant='paper', beta = alpha")
         if np.any(np.asarray(n_vegas) != 1) or np.any(np.asarray(n_reno) != 1):
             raise ValueError("form='printed' knows one source of each kind")
-        C, T, B, A, _, cut, *_ = _inputs(capacity, rtt, buffer, alpha, alpha, decrease, 1, 1, 0.0)
+        C, T, B, A, _, cut, *_ = _inputs(capacity, rtt, buffer, alpha, None, decrease)
         return printed.throughput(C, T, B, A, cut)
-    if form != "derived":
-        raise ValueError(f"form={form!r}: one of 'derived', 'printed'")
     c = solve(
         capacity, rtt, buffer, alpha, decrease,
         beta=beta, losers=losers, variant=variant, response=response,
-        n_vegas=n_vegas, n_reno=n_reno,
+        n_vegas=n_vegas, n_reno=n_reno, start=start,
     )  # fmt: skip
     return c.vegas, c.reno
 
@@ -116,6 +132,7 @@ def solve(
     response: npt.ArrayLike = 0.0,
     n_vegas: npt.ArrayLike = 1,
     n_reno: npt.ArrayLike = 1,
+    start: npt.ArrayLike | None = None,
 ) -> Cycle:
     """The whole cycle of the derived model.
 
@@ -128,50 +145,72 @@ def solve(
     would keep itself up, and this takes the one that starts from a loss of both.
     variant: where Vegas grows, holds and shrinks.  "paper": below alpha, between, above beta;
     "ns2": alpha - 1/2 and beta + 1/2 (the backlog is rounded); "linux": alpha and beta + 1 (it is
-    truncated), of W (RTT - base)/base instead of W (RTT - base)/RTT.
+    truncated), of W (RTT - base)/base instead of W (RTT - base)/RTT.  The last two never give way
+    below two packets.
     response: mini-cycles from a queue to the window that answers it, 0 in the paper.  It decides
     only up to which buffer Vegas grows into the loss.  ns-2 and Linux take one decision an RTT
     (half an RTT after the middle of what they measured), on packets sent an RTT before, and spread
     the packet they add over the next RTT (half an RTT more): 2.
     n_vegas, n_reno: sources of one kind, all with this rtt, in step with each other.
 
+    start: window of one Vegas source when the first overflow is over, packets (default:
+    `first_window`).  It decides only where Vegas is never cut and holds: then every window of a
+    range repeats itself, and the cycle is that of the window nearest to ``start``.
+    ``vegas_range`` and ``reno_range`` are the throughputs over all of them.
+
     The regime says how Vegas meets the loss: "loss-limited" still growing (appendix A),
     "equilibrium" at its upper edge, "hold" between its edges, "lagging" above the upper edge
-    because Reno's sources outnumber it and fill the queue faster than it can give way.
+    because Reno's sources outnumber it and fill the queue faster than it can give way,
+    "least-window" above the upper edge because it gives way no further.
 
-    Raises ValueError for arguments out of range.
+    Raises FieldError for arguments out of range.
     """
     C, T, B, lo, hi, cut, n_V, n_R, lag = _inputs(
-        capacity, rtt, buffer, alpha, alpha if beta is None else beta, decrease,
-        n_vegas, n_reno, response,
-    )  # fmt: skip
-    if losers not in ("both", "reno", "growing"):
-        raise ValueError(f"losers={losers!r}: one of 'both', 'reno', 'growing'")
-    if np.any(hi < lo):
-        raise ValueError("beta: must be at least alpha")
+        capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno, response
+    )
+    word("losers", losers, ("both", "reno", "growing"))
+    word("variant", variant, VARIANTS)
     finite = np.isfinite(B)
     M, B = C * T, np.where(finite, B, 1.0)
-    lower, upper = _edge(lo, "lower", variant, n_V, M), _edge(hi, "upper", variant, n_V, M)
+    lower, upper = beginning.edges(lo, hi, variant, n_V, M)
     uncut = np.ones_like(C)
     cut = uncut if losers == "reno" else cut
     grows = derived.still_grows(M, B, cut, n_V, n_R, lower, lag)
     if losers == "growing":
         cut = np.where(grows, cut, uncut)
-    path = derived.Path(M, B, lower, upper, cut, n_V, n_R, grows)
-    sums = derived.cycle(path)
-    solved = finite & (sums.residual <= RESIDUAL)
+    floor = n_V * beginning.FLOOR[variant]
+    path = derived.Path(M, B, lower, upper, cut, n_V, n_R, floor, grows)
+    low, high = derived.final_windows(path)
+    many = finite & (low < high)
+    window = low
+    if np.any(many):
+        if start is None:
+            start = first_window(
+                capacity, rtt, np.where(finite, buffer, 1.0), alpha, decrease, beta=beta,
+                variant=variant, n_vegas=n_vegas, n_reno=n_reno,
+            )  # fmt: skip
+        window = np.clip(n_V * positive("start", start), low, high)
+    sums = derived.cycle(path, window)
+    ends = [derived.cycle(path, V) for V in (low, high)] if np.any(many) else [sums, sums]
+    solved = finite
+    for part in (sums, *ends):
+        solved = solved & (part.residual <= RESIDUAL)
     loses = grows if losers == "growing" else np.full_like(grows, losers == "both")
-    return _result(path, sums, C, solved, loses)
+    return _result(path, sums, ends, C, solved, loses)
 
 
 def _result(
     path: derived.Path,
     sums: derived.Sums,
+    ends: list[derived.Sums],
     C: Floats,
     solved: npt.NDArray[np.bool_],
     loses: npt.NDArray[np.bool_],
 ) -> Cycle:
-    """Per flow, and NaN where not solved; ``loses``: whether Vegas loses a packet a cycle."""
+    """Per flow, and NaN where not solved; ``loses``: whether Vegas loses a packet a cycle.
+
+    ``ends``: the cycles at the ends of the continuum, ``sums`` twice where there is none.
+    """
     n_V, n_R = path.n_vegas, path.n_reno
 
     def known(x: Floats) -> Floats:
@@ -181,16 +220,26 @@ def _result(
     sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
     V_N, give_way = sums.V[..., 6], path.upper.window(path.B)
     regime = np.select(
-        [path.grows, give_way > V_N, give_way < V_N],
-        ["loss-limited", "hold", "lagging"],
+        [path.grows, give_way > V_N, (give_way < V_N) & (path.floor >= V_N), give_way < V_N],
+        ["loss-limited", "hold", "least-window", "lagging"],
         "equilibrium",
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         loss_R = np.where(sent_R > 0, 1 / sent_R, np.nan)
     deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
+    lengths = [end.rounds.sum(axis=-1) for end in ends]
+    spans = np.array(
+        [
+            [C * end.sent_vegas / n_V / length, C * end.sent_reno / n_R / length]
+            for end, length in zip(ends, lengths, strict=True)
+        ]
+    )  # [end, protocol, ...]
+    ranges = np.moveaxis(np.sort(spans, axis=0), 0, -1)
     return Cycle(
         vegas=known(C * sent_V / total),
         reno=known(C * sent_R / total),
+        vegas_range=known(ranges[0]),
+        reno_range=known(ranges[1]),
         window_vegas=known(sums.V / n_V[..., None]),
         window_reno=known(sums.R / n_R[..., None]),
         length=known(sums.length),
@@ -212,37 +261,77 @@ def _result(
     )
 
 
-def _edge(
-    threshold: Floats, side: Literal["lower", "upper"], variant: Variant, n_V: Floats, M: Floats
-) -> derived.Edge:
-    """(7) for all Vegas sources together, at the lower or upper edge of the variant's rule."""
-    if variant not in ("paper", "ns2", "linux"):
-        raise ValueError(f"variant={variant!r}: one of 'paper', 'ns2', 'linux'")
-    offset = {"paper": (0.0, 0.0), "ns2": (-0.5, 0.5), "linux": (0.0, 1.0)}[variant]
-    A = n_V * np.maximum(threshold + offset[side == "upper"], 0.0)
-    return derived.Edge(shift=np.zeros_like(A) if variant == "linux" else A, pull=A * M)
-
-
-def _inputs(*values: npt.ArrayLike) -> list[Floats]:
-    """Broadcast float64 arrays, checked: the arguments of `solve` in the order of ``names``."""
-    arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values))
-    names = ("capacity", "rtt", "buffer", "alpha", "beta", "decrease", "n_vegas", "n_reno",
-             "response")  # fmt: skip
-    for name, x in zip(names, arrays, strict=True):
-        good = x >= 0 if name in ("buffer", "response") else (x > 0) & np.isfinite(x)
-        if name == "decrease":
-            good = good & (x <= 1)
-        if name.startswith("n_"):
-            good = good & (x >= 1)
-        if not np.all(good):
-            allowed = {
-                "buffer": "at least 0",
-                "response": "at least 0",
-                "decrease": "more than 0 and at most 1",
-            }
-            text = allowed.get(name, "at least 1" if name.startswith("n_") else "finite, above 0")
-            raise ValueError(f"{name}: {text}")
+def _inputs(
+    capacity: npt.ArrayLike,
+    rtt: npt.ArrayLike,
+    buffer: npt.ArrayLike,
+    alpha: npt.ArrayLike,
+    beta: npt.ArrayLike | None,
+    decrease: npt.ArrayLike = 1.0,
+    n_vegas: npt.ArrayLike = 1,
+    n_reno: npt.ArrayLike = 1,
+    response: npt.ArrayLike = 0.0,
+) -> list[Floats]:
+    """The arguments in this order, checked, as float64 arrays of one shape."""
+    beta = alpha if beta is None else beta
+    arrays = np.broadcast_arrays(
+        positive("capacity", capacity),
+        positive("rtt", rtt),
+        numbers("buffer", buffer, infinite=True),
+        positive("alpha", alpha),
+        positive("beta", beta),
+        numbers("decrease", decrease, high=1.0, above=True),
+        numbers("n_vegas", n_vegas, 1.0),
+        numbers("n_reno", n_reno, 1.0),
+        numbers("response", response),
+    )
+    ordered(alpha, beta)
     return [np.array(x) for x in arrays]
+
+
+def first_window(
+    capacity: npt.ArrayLike,
+    rtt: npt.ArrayLike,
+    buffer: npt.ArrayLike,
+    alpha: npt.ArrayLike = 3.0,
+    decrease: npt.ArrayLike = 0.75,
+    *,
+    beta: npt.ArrayLike | None = None,
+    gamma: npt.ArrayLike = 1.0,
+    variant: Variant = "paper",
+    initial: npt.ArrayLike | None = None,
+    n_vegas: npt.ArrayLike = 1,
+    n_reno: npt.ArrayLike = 1,
+) -> Floats:
+    """Window of one Vegas source after the first overflow, packets, if all sources start together.
+
+    The network is empty, every source begins with ``initial`` packets (default: 1, ns-2 and Linux
+    2) in slow start, and Vegas leaves that where its backlog passes ``gamma`` packets; see
+    `minicycle_start`.  The other arguments are those of `solve`.
+    """
+    C, T, B, lo, hi, cut, n_V, n_R, _ = _inputs(
+        capacity, rtt, numbers("buffer", buffer), alpha, beta, decrease, n_vegas, n_reno
+    )
+    word("variant", variant, VARIANTS)
+    first = beginning.INITIAL[variant] if initial is None else initial
+    gammas, firsts, _ = np.broadcast_arrays(positive("gamma", gamma), positive("initial", first), C)
+    return beginning.window(C * T, B, lo, hi, cut, n_V, n_R, gammas, firsts, variant)
+
+
+def window_alone(
+    capacity: float, rtt: float, alpha: float, *, variant: Variant = "paper", n_vegas: int = 1
+) -> float:
+    """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
+
+    Together V = mu T + q, at the lower edge: V = A + A mu T/q, so q = A where the rule divides by
+    the RTT, and V = A mu T/q where it divides by baseRTT.
+    """
+    word("variant", variant, VARIANTS)
+    M = positive("capacity", capacity) * positive("rtt", rtt)
+    low = positive("alpha", alpha) + beginning.OFFSETS[variant][0]
+    A = numbers("n_vegas", n_vegas, 1.0) * np.maximum(low, 0.0)
+    q = derived.positive_root(np.ones_like(M), M, A * M) if variant == "linux" else A
+    return float((M + q) / n_vegas)
 
 
 def threshold(
@@ -253,7 +342,7 @@ def threshold(
     The positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``; the paper's
     approximation is alpha (3 - 2 lambda).
     """
-    C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, alpha, decrease, 1, 1, 0.0)
+    C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
     k = A * (3 - 2 * cut)
     return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)
 

@@ -60,6 +60,7 @@ class Path:
     cut: Floats  # lambda: Vegas's window after the loss over that before it
     n_vegas: Floats
     n_reno: Floats
+    floor: Floats  # the least V to which Vegas gives way
     grows: npt.NDArray[np.bool_]  # Vegas still grows when the buffer overflows: appendix A
 
 
@@ -132,21 +133,28 @@ def held_window(path: Path) -> Floats:
     return np.maximum(held, path.lower.window(B))
 
 
-def final_window(path: Path) -> Floats:
-    """V at the loss, the paper's W_V(N), where Vegas can follow the equilibrium.
+def final_windows(path: Path) -> tuple[Floats, Floats]:
+    """The least and the greatest V at the loss, the paper's W_V(N); mostly they are one.
 
-    Appendix A where Vegas grows up to the loss; the upper edge at q = B if Vegas
-    gets there, (7); between the two, the window at which Vegas holds.
+    Appendix A where Vegas grows up to the loss; the upper edge at q = B if Vegas gets there, (7),
+    or its least window; between the edges, the window at which Vegas holds.
+
+    A Vegas that is never cut (lambda = 1) repeats *every* window that the lower edge lets rest at
+    the cycle's shortest queue and the upper edge at its longest: a continuum.  Its least member
+    is the one that a small window grows to, its greatest the one that a large window falls to.
     """
     grown = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
-    stopped = np.minimum(held_window(path), path.upper.window(path.B))
-    return np.where(path.grows, grown, np.minimum(grown, stopped))
+    most = np.minimum(grown, np.maximum(path.upper.window(path.B), path.floor))
+    held = held_window(path)
+    uncut = (path.cut == 1.0) & ~path.grows
+    least = np.minimum(np.where(uncut, np.maximum(held, path.floor), held), most)
+    low = np.where(path.grows, grown, least)
+    return low, np.where(uncut, most, low)
 
 
-def cycle(path: Path) -> Sums:
-    """The cycle of both protocols: phases, packets and durations."""
+def cycle(path: Path, V_N: Floats) -> Sums:
+    """The cycle of both protocols that ends at V = ``V_N``: phases, packets and durations."""
     M, B, n_R = path.M, path.B, path.n_reno
-    V_N = final_window(path)
     course = _course(path, V_N)
     late = course.misfit > 1e-10 * V_N
     if np.any(late):  # Vegas is still above the upper edge when the buffer overflows
@@ -196,26 +204,29 @@ def _course(path: Path, V_N: Floats) -> Course:
     # Phase 2, (16): n = b - a mini-cycles after saturation V meets the lower edge, or the loss
     n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
     n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
+    q_1 = np.maximum(-deficit, 0.0)
+    n = np.maximum(n, q_1 / each)  # a window above the lower edge from the start does not grow
     to_loss = N - 1 - deficit / each
     n = np.where(path.grows, to_loss, np.minimum(n, to_loss))
-    q_1 = np.maximum(-deficit, 0.0)
     q_b, V_b = np.clip(each * n, q_1, B + 1), V_a + n_V * n
 
     # Between the edges V holds and only Reno fills the queue
     q_c = upper.queue(V_b)
-    q_c = np.where(q_c <= B, np.maximum(q_c, q_b), B + 1)
+    q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
     # Vegas gives up at most a packet an RTT.  While (17) falls faster, V lags above it until
-    # (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X, or until V is at the edge for q = B
+    # (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X, or until V is at the edge for q = B, or least
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
     lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
+    lag = np.minimum(lag, np.maximum(V_b - path.floor, 0.0) / n_V)
     lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
 
-    # Phase 3, (17), up to q = B; then the last mini-cycle
-    q_e, V_e = np.maximum(q_d, B), np.where(q_d < B, upper.window(B), V_d)
+    # Phase 3, (17), up to q = B or the least window; then, the last mini-cycle included, V stays
+    q_e = np.where(q_d < B, np.clip(upper.queue(path.floor), q_d, B), np.maximum(q_d, B))
+    V_e = np.where(q_d < B, np.maximum(upper.window(B), np.minimum(path.floor, V_d)), V_d)
     return Course(
         fill=np.maximum(deficit, 0.0) / each,
         queue=np.stack([q_1, q_b, q_c, q_d, q_e, B + 1], axis=-1),
@@ -233,16 +244,16 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
-    leaves = (path.M, path.B, path.cut, path.n_vegas, path.n_reno)
+    leaves = (path.M, path.B, path.cut, path.n_vegas, path.n_reno, path.floor)
     edges = (path.lower.shift, path.lower.pull, path.upper.shift, path.upper.pull)
 
     def misfit(V: Floats, *leaf: Floats) -> Floats:
-        lower, upper = Edge(leaf[5], leaf[6]), Edge(leaf[7], leaf[8])
-        M, B, cut, n_V, n_R = leaf[:5]
+        lower, upper = Edge(leaf[6], leaf[7]), Edge(leaf[8], leaf[9])
+        M, B, cut, n_V, n_R, floor = leaf[:6]
         never = np.zeros(V.shape, dtype=np.bool_)
-        return _course(Path(M, B, lower, upper, cut, n_V, n_R, never), V).misfit
+        return _course(Path(M, B, lower, upper, cut, n_V, n_R, floor, never), V).misfit
 
-    most = np.minimum(loss_limited_window(*leaves), held_window(path))
+    most = np.minimum(loss_limited_window(*leaves[:5]), held_window(path))
     root = elementwise.find_root(misfit, (least, most), args=leaves + edges)
     return np.where(root.success, root.x, np.nan)
 

@@ -1,0 +1,79 @@
+"""What an argument may hold, for every function of this package that raises on misuse.
+
+The steady state itself (``secular``, ``arrivals.arrive``) does not: one bad case of a batch is
+NaN with a status.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vegasmodel.metrics import Floats
+from vegasmodel.rules import Choice
+from vegasmodel.units import FieldError
+
+VARIANTS = ("paper", "ns2", "linux")
+
+
+def numbers(
+    name: str,
+    value: ArrayLike,
+    low: float = 0.0,
+    high: float = math.inf,
+    *,
+    above: bool = False,
+    below: bool = False,
+    infinite: bool = False,
+) -> Floats:
+    """The value as float64, every entry within ``low .. high``; never NaN.
+
+    ``above``, ``below``: the end itself is not allowed.  ``infinite``: infinity is.
+    Raises ``FieldError`` with the first entry that is not allowed.
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise FieldError(name, value, "a number or an array of numbers") from None
+    good: Any = (array > low) if above else (array >= low)
+    good &= (array < high) if below else (array <= high)
+    if not infinite:
+        good &= np.isfinite(array)
+    if not np.all(good):
+        kind = f"more than {low:g}" if above else f"at least {low:g}"
+        if low == -math.inf:
+            kind = "any number"
+        if high < math.inf:
+            kind += f" and {'less than' if below else 'at most'} {high:g}"
+        elif not infinite:
+            kind += ", and finite"
+        raise FieldError(name, float(array[~good].flat[0]), kind)
+    return array
+
+
+def positive(name: str, value: ArrayLike) -> Floats:
+    """Float64, every entry more than 0 and finite."""
+    return numbers(name, value, above=True)
+
+
+def count(name: str, value: Any, low: int = 1) -> int:
+    """A whole number, at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        raise FieldError(name, value, f"a whole number, at least {low}")
+    return int(value)
+
+
+def word(name: str, value: str, words: tuple[str, ...]) -> None:
+    """One of a few words."""
+    Choice(words).check(value, name)
+
+
+def ordered(alpha: ArrayLike, beta: ArrayLike) -> None:
+    """Beta at least alpha: below it the window would never rest."""
+    low, high = np.broadcast_arrays(np.asarray(alpha), np.asarray(beta))
+    bad = high < low
+    if np.any(bad):
+        raise FieldError("beta", float(high[bad].flat[0]), "at least alpha")

@@ -1,0 +1,75 @@
+"""How the mini-cycles begin: which window Vegas has when the buffer has overflowed once.
+
+It decides where Vegas is never cut and holds, since then any window of a range repeats itself.
+All sources start together in an empty network.  In a mini-cycle (one window, one RTT) Reno's slow
+start doubles its window; Vegas's does so in two mini-cycles (paper, ns-2) or in one (Linux), ends
+where the backlog passes gamma, and is followed by the rule of every mini-cycle: up below the
+lower edge, down above the upper one.  At the overflow whoever grows is cut.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vegasmodel.equilibrium.minicycle_derived import Edge
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Variant = Literal["paper", "ns2", "linux"]
+
+FLOOR = {"paper": 0.0, "ns2": 2.0, "linux": 2.0}  # least window to which Vegas gives way
+INITIAL = {"paper": 1.0, "ns2": 2.0, "linux": 2.0}
+DOUBLING = {"paper": 2.0, "ns2": 2.0, "linux": 1.0}  # mini-cycles
+OFFSETS = {"paper": (0.0, 0.0), "ns2": (-0.5, 0.5), "linux": (0.0, 1.0)}  # of the two edges
+STEP = 1 / 64  # of a mini-cycle
+LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 does
+
+
+def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
+    """(7) for all Vegas sources together, each of which keeps ``backlog`` packets queued."""
+    A = n_V * np.maximum(backlog, 0.0)
+    return Edge(shift=np.zeros_like(A) if variant == "linux" else A, pull=A * M)
+
+
+def edges(
+    alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
+) -> tuple[Edge, Edge]:
+    """The lower and the upper edge of the variant's rule."""
+    below, above = OFFSETS[variant]
+    return edge(alpha + below, variant, n_V, M), edge(beta + above, variant, n_V, M)
+
+
+def window(
+    M: Floats,
+    B: Floats,
+    alpha: Floats,
+    beta: Floats,
+    cut: Floats,
+    n_V: Floats,
+    n_R: Floats,
+    gamma: Floats,
+    initial: Floats,
+    variant: Variant,
+) -> Floats:
+    """Window of one Vegas source after the first overflow, packets; arrays of one shape."""
+    lower, upper = edges(alpha, beta, variant, n_V, M)
+    leave = edge(gamma, variant, n_V, M)
+    V, R = n_V * initial, n_R * initial
+    slow = np.ones(V.shape, dtype=np.bool_)
+    grows, open_ = slow.copy(), V + R < M + B + 1
+    for _ in range(int(LONGEST / STEP)):
+        if not np.any(open_):
+            break
+        q = np.clip(V + R - M, 0.0, B)
+        slow &= ~open_ | (leave.window(q) > V)
+        low, high = lower.window(q), upper.window(q)
+        faster = V * 2.0 ** (STEP / DOUBLING[variant])
+        up = np.minimum(V + n_V * STEP, np.maximum(low, V))
+        down = np.maximum(V - n_V * STEP, np.maximum(high, np.minimum(n_V * FLOOR[variant], V)))
+        grows = np.where(open_, slow | (low > V), grows)
+        V = np.where(open_, np.where(slow, faster, np.where(high < V, down, up)), V)
+        R = np.where(open_, R * 2.0**STEP, R)
+        open_ = V + R < M + B + 1
+    return np.where(grows, cut * V, V) / n_V
