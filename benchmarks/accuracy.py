@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fluid import answer
+from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario, Staggered
 
 SEED = 2004

@@ -18,8 +18,9 @@ import numpy as np
 
 from benchmarks.accuracy import CASES, OTHER_DRAWS, SEED, _draws, _load, case
 from benchmarks.fluid import cpu, pair
-from vegasmodel.fluid import continuous, feedback
-from vegasmodel.fluid.answers import FEW, starts_of
+from vegasmodel.engines.delayed import feedback
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.rounds.answers import FEW, starts_of
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 

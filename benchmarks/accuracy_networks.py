@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vegasmodel.fluid import answer
+from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.packets import ns2
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Run, Scenario
 

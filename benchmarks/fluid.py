@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fluid import batch, continuous, rounds
-from vegasmodel.fluid.return_map import limit_cycle
+from vegasmodel.engines.fluid import batch, continuous
+from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.simulation import limit_cycle
 
 
 def pair(
@@ -90,9 +91,9 @@ def single() -> float:
     took = cpu(lambda: continuous.run(scenario))
     row("600 s of 2 flows, continuous, CPU s", f"{took:.4f}", "bar 0.1")
     row("  by rounds, CPU s", f"{cpu(lambda: rounds.run(scenario)):.4f}", "bar 0.1")
-    for engine in ("continuous", "rounds"):
-        spent = cpu(lambda by=engine: limit_cycle(scenario, engine=by))
-        row(f"limit cycle of 2 flows, {engine}, CPU ms", f"{1e3 * spent:.2f}", "bar 10")
+    for model in ("fluid", "rounds"):
+        spent = cpu(lambda by=model: limit_cycle(scenario, by))
+        row(f"limit cycle of 2 flows, {model}, CPU ms", f"{1e3 * spent:.2f}", "bar 10")
     short = 0.2
     rival = cpu(lambda: euler(short), 1) * 600.0 / short
     row("Euler steps of 0.01 ms over Python lists, 600 s, CPU s", f"{rival:.0f}")

@@ -64,7 +64,7 @@ class _Lacking:
         self.__dict__.update({key: v for key, v in figures.items() if v is not None})
 
     def __getattr__(self, name: str) -> Any:
-        if self._model == "fluid" and name in SWINGS:
+        if self._model == "rounds" and name in SWINGS:
             return swing(self._scenario)[SWINGS.index(name)]
         raise NoRun(f"{self._model} gives no {name}")
 
@@ -83,7 +83,7 @@ def answer(scenario: Scenario, model: str) -> Prediction:
 
 def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
     """Let the fluid model answer all of them, in processes side by side."""
-    new = (s for s in scenarios if (s.fingerprint(), "fluid") not in _known)
+    new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
     todo = {s.fingerprint(): s for s in new if not web.is_web(s)}
     slow = list(todo.values())
     if len(slow) <= FEW:
@@ -93,7 +93,7 @@ def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
         for scenario, found in zip(slow, pool.map(_fluid_alone, slow), strict=True):
-            _known[scenario.fingerprint(), "fluid"] = found
+            _known[scenario.fingerprint(), "rounds"] = found
 
 
 def _work(scenario: Scenario) -> float:
@@ -103,13 +103,13 @@ def _work(scenario: Scenario) -> float:
 
 
 def _fluid_alone(scenario: Scenario) -> Prediction:
-    return _predict(scenario, "fluid")
+    return _predict(scenario, "rounds")
 
 
 def _predict(scenario: Scenario, model: str) -> Prediction:
-    if model == "fluid" and web.is_web(scenario):
+    if model == "rounds" and web.is_web(scenario):
         return web.stored(scenario)
-    if model == "fluid" and len(scenario.members) > MANY:
+    if model == "rounds" and len(scenario.members) > MANY:
         run = dataclasses.replace(scenario.run, runs=1)
         return predict(dataclasses.replace(scenario, run=run), model)
     return predict(scenario, model)
@@ -121,10 +121,10 @@ def swing(scenario: Scenario) -> tuple[Floats, Floats]:
 
     The rate is window over RTT, as in ``runs``.  Raises ``NoRun``.
     """
-    from vegasmodel import fluid
+    from vegasmodel.simulation import simulate
 
     try:
-        data = fluid.simulate(scenario)
+        data = simulate(scenario)
     except ValueError as refusal:
         raise NoRun(str(refusal)) from None
     late = data["time"].values >= scenario.run.warmup
@@ -138,7 +138,7 @@ def swing(scenario: Scenario) -> tuple[Floats, Floats]:
 
 def fluid(scenario: Scenario) -> Prediction | None:
     """The fluid model's prediction, or ``None`` where it has none."""
-    found = answer(scenario, "fluid")
+    found = answer(scenario, "rounds")
     return found if found.applicable and found.throughput is not None else None
 
 

@@ -121,7 +121,7 @@ def rows(
     """Errors of ``models`` by family (default: all), best first; without stored run no row."""
     found = []
     chosen = families() if chosen is None else chosen
-    if "fluid" in models:
+    if "rounds" in models:
         prime(scenario for scenarios in chosen.values() for scenario in scenarios)
     for name, scenarios in chosen.items():
         rated = [_row(name, model, scenarios, runs) for model in models]

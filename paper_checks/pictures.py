@@ -17,7 +17,7 @@ from paper_checks.runs import NoRun, Runs
 from paper_checks.tsang.replay import replay
 from paper_checks.tsang.scenes import DELAYS, two
 from paper_checks.tsang.table3 import LATE, TABLE_3
-from vegasmodel import fluid, plots
+from vegasmodel import plots, simulation
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
@@ -68,7 +68,7 @@ def _tsang(runs: Runs) -> list[Picture]:
         scenes = [two(x2, alpha, beta) for x2 in delays]
         models = {
             model: _ratios(zip(delays, (_answers([s], [model]) for s in scenes), strict=True))
-            for model in ("network", "fluid")
+            for model in ("network", "rounds")
         }
         marks = {
             "ns-2 2.35": _ratios(zip(delays, (_measured([s], runs) for s in scenes), strict=True)),
@@ -111,7 +111,7 @@ def _ratios(
 
 def _boutremans(runs: Runs) -> list[Picture]:
     scene = joining(20, 3.0, 3.0)
-    models, marks = ("arrivals", "arrivals-bonald", "fluid"), _measured([scene], runs)
+    models, marks = ("arrivals", "arrivals-bonald", "rounds"), _measured([scene], runs)
     said = _answers([scene], models)
     return [
         Picture(
@@ -141,7 +141,7 @@ def _regions() -> Figure:
     )
     run = dataclasses.replace(base.run, duration=60.0, warmup=40.0, runs=1, start_jitter=0.0)
     scene = dataclasses.replace(base, name="convergence region", flows=flows, run=run)
-    return plots.convergence_regions(scene, [fluid.simulate(scene)])
+    return plots.convergence_regions(scene, [simulation.simulate(scene, "fluid")])
 
 
 def _evaluation(runs: Runs) -> list[Picture]:
@@ -149,7 +149,7 @@ def _evaluation(runs: Runs) -> list[Picture]:
     return [
         Picture(
             plots.throughput_over_buffer(
-                _answers(scenes, ("minicycle", "fluid")), _measured(scenes, runs)
+                _answers(scenes, ("minicycle", "rounds")), _measured(scenes, runs)
             ),
             "Reno (first) and Vegas (second) over the buffer of a 1.5 Mbit/s link, DropTail.",
         )
@@ -161,13 +161,13 @@ def _devendictis(runs: Runs) -> list[Picture]:
     return [
         Picture(
             plots.throughput_over_buffer(
-                _answers(scenes, ("minicycle", "fluid")), _measured(scenes, runs)
+                _answers(scenes, ("minicycle", "rounds")), _measured(scenes, runs)
             ),
             "Figure 3 at an RTT of 80 ms, which the paper does not state: parts of the link over "
             "its buffer. The mini-cycle is read as packets do: only who grows loses.",
         ),
         Picture(
-            plots.windows(fluid.simulate(mixed(0.08, 20.0))),
+            plots.windows(simulation.simulate(mixed(0.08, 20.0))),
             "Mini-cycles of the fluid model at a buffer of 20 packets.",
         ),
     ]
@@ -181,7 +181,7 @@ def _podlesny(runs: Runs) -> list[Picture]:
         for s in rd
     ]
     droptail = [dumbbell(n, kind="droptail") for n in counts[:4]]
-    said = _answers(one_way, ["rate-delay"]) + _answers([*rd, *droptail], ["fluid"])
+    said = _answers(one_way, ["rate-delay"]) + _answers([*rd, *droptail], ["rounds"])
     return [
         Picture(
             plots.class_shares(said, _measured([*rd, *droptail], runs)),

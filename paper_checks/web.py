@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel import fluid
+from vegasmodel.engines import rounds
 from vegasmodel.files import whole
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import predict
@@ -44,7 +44,7 @@ def is_web(scenario: Scenario) -> bool:
 def version() -> str:
     """A mark of the fluid model's sources."""
     mark = hashlib.sha256()
-    for path in sorted(Path(fluid.__file__).parent.glob("*.py")):
+    for path in sorted(Path(rounds.__file__).parent.glob("*.py")):
         mark.update(path.read_bytes())
     return mark.hexdigest()[:16]
 
@@ -64,17 +64,17 @@ def stored(scenario: Scenario) -> Prediction:
     """The fluid model's stored answer; not applicable, with the reason, where there is none."""
     entry = _file()["answers"].get(scenario.fingerprint())
     if entry is None:
-        return Prediction.not_applicable("fluid", scenario, ABSENT)
+        return Prediction.not_applicable("rounds", scenario, ABSENT)
     figures: dict[str, Any] = {key: np.array(entry[key], dtype=np.float64) for key in FIGURES}
     assumptions = tuple(Assumption(name, holds) for name, holds in entry["assumptions"])
     reason = None if current() else OLDER
-    return Prediction("fluid", scenario, reason=reason, assumptions=assumptions, **figures)
+    return Prediction("rounds", scenario, reason=reason, assumptions=assumptions, **figures)
 
 
 def _answer(scenario: Scenario) -> dict[str, Any]:
     """One seed: these are runs of many flows."""
     run = dataclasses.replace(scenario.run, runs=1)
-    found = predict(dataclasses.replace(scenario, run=run), "fluid")
+    found = predict(dataclasses.replace(scenario, run=run), "rounds")
     figures: dict[str, Any] = {key: _digits(getattr(found, key)) for key in FIGURES}
     held = [(a.name, a.holds) for a in found.assumptions]
     return {"name": scenario.name, "assumptions": held} | figures

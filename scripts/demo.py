@@ -42,7 +42,7 @@ def part_a() -> None:
     curves: dict[str, list[float]] = {name: [] for name in ("paper", "packets", "fluid", "ns-2")}
     rows = []
     for buffer in BUFFERS:
-        comparison = vm.compare(vegas_reno(buffer), models=("minicycle", "fluid"))
+        comparison = vm.compare(vegas_reno(buffer), models=("minicycle", "fluid", "rounds"))
         packets, fluid = comparison.models
         paper = vm.predict(vegas_reno(buffer, "paper"), "minicycle")
         measured = comparison.measured
@@ -85,7 +85,7 @@ def part_a() -> None:
 def part_b() -> None:
     """Rate over arrival index: exact recursion, Bonald's form and fluid beside ns-2."""
     scenario = vm.load(HERE / "boutremans" / "arrivals20.toml")
-    models = ("arrivals", "arrivals-bonald", "fluid")
+    models = ("arrivals", "arrivals-bonald", "fluid", "rounds")
     comparison = vm.compare(scenario, models=models)
     index = np.arange(1, len(scenario.members) + 1)
     by_name = {p.model: p.throughput for p in comparison.results}

@@ -121,7 +121,7 @@ def test_compare_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert measured["ratios"]["first/second"] == pytest.approx(0.2222 / 0.7778, rel=0.01)
     for errors in doc["errors"].values():
         assert set(errors) == {"throughput_nrmse", "ratio", "base_rtt"}
-    assert abs(doc["errors"]["fluid"]["throughput_nrmse"]) < 0.05
+    assert abs(doc["errors"]["rounds"]["throughput_nrmse"]) < 0.05
     strict = ["compare", str(LINUX), "--trace", str(TRACE), "--max-error", "0"]
     assert run(strict) == 1
     _, err = capsys.readouterr()
@@ -147,8 +147,8 @@ def test_simulate_convert_and_read_back(capsys: pytest.CaptureFixture[str], tmp_
     )
     assert [f["name"] for f in doc["flows"]] == ["vegas[0]", "vegas[1]"]
     assert picture.read_bytes().startswith(b"\x89PNG")
-    late = document(capsys, ["simulate", str(scenario), "--delayed", "--json"])
-    assert late["provenance"]["engine"] == "feedback"
+    late = document(capsys, ["simulate", str(scenario), "--model", "delayed", "--json"])
+    assert late["provenance"]["model"] == "delayed"
     doc = document(capsys, ["convert", str(first), "--out", str(second), "--json"])
     assert doc["flows"] == ["vegas[0]", "vegas[1]"]
     from vegasmodel import packets

@@ -65,7 +65,7 @@ def test_a_job_has_the_scenarios_numbers(recipe: types.ModuleType) -> None:
 
 
 def test_jittered_starts_are_those_of_the_fluid_model(recipe: types.ModuleType) -> None:
-    from vegasmodel.fluid import answers
+    from vegasmodel.engines.rounds import answers
 
     jittered = scenario('warmup = "1 s"', 'warmup = "1 s"\nruns = 3\nstart_jitter = "0.5 s"')
     for k in range(3):

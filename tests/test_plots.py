@@ -192,7 +192,7 @@ def test_with_equal_thresholds_the_region_is_a_point() -> None:
 
 def test_paths_end_where_windows_hold() -> None:
     s = two(2, 6)
-    data = vm.fluid.simulate(s, samples=201)
+    data = vm.simulate(s, "fluid", samples=201)
     fig = plots.convergence_regions(s, [data])
     np.testing.assert_array_equal(lines(fig.axes[0])["fluid"], data["window"].values)
     end = data["window"].values[-1]

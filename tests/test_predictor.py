@@ -46,7 +46,7 @@ def test_each_model_answers_its_own_scenario(model: str) -> None:
 
 
 def test_every_model_has_a_home() -> None:
-    assert set(HOME) == set(CLOSED_FORMS) == set(MODELS) - {"fluid"}
+    assert set(HOME) == set(CLOSED_FORMS) == set(MODELS) - {"fluid", "rounds"}
 
 
 @pytest.mark.parametrize("home", HOME)
@@ -150,10 +150,10 @@ def test_the_papers_fluid_settles_at_the_steady_state(every: str) -> None:
 
 
 @pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
-def test_the_fluid_finds_the_base_rtt_that_packets_see(variant: str) -> None:
+def test_rounds_finds_the_base_rtt_that_packets_see(variant: str) -> None:
     red = {**VEGAS, "variant": variant}
     s = scenario(red, RENO, buffer="20 pkt", queue=RED, run={"duration": "60 s", "warmup": "9 s"})
-    assert vm.predict(s, "fluid").base_rtt[0] >= 0.08 * (1 - 1e-9)
+    assert vm.predict(s, "rounds").base_rtt[0] >= 0.08 * (1 - 1e-9)
 
 
 def test_many_arrivals_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,4 +188,4 @@ def test_more_than_a_model_takes_is_a_reason_and_no_error():
     assert "10000 moments" in (vm.predict(linux, "equilibrium").reason or "")
     short = 'size = "30 pkt"\narrivals = { poisson = "1e300 1/s" }\n'
     crowd = vm.Scenario.from_toml(f'{link}[[flow]]\nlaw = "reno"\nrtt = "80 ms"\n{short}')
-    assert "200000" in (vm.predict(crowd, "fluid").reason or "")
+    assert "200000" in (vm.predict(crowd, "rounds").reason or "")

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from vegasmodel import progress
-from vegasmodel.fluid import rounds
+from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.scenario import Scenario
 
 LONG = Scenario.from_toml("""

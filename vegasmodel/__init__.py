@@ -9,16 +9,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vegasmodel import equilibrium, fluid, metrics, packets, plots, symbolic
+    from vegasmodel import engines, equilibrium, metrics, packets, plots, symbolic
     from vegasmodel.comparison import Comparison, compare
     from vegasmodel.prediction import Assumption, Prediction
     from vegasmodel.predictor import predict
     from vegasmodel.scenario import Flow, Link, Run, Scenario, load
+    from vegasmodel.simulation import limit_cycle, simulate
     from vegasmodel.units import FieldError
 
 __version__ = "0.1.0"
 
-_MODULES = ("equilibrium", "fluid", "metrics", "packets", "plots", "symbolic")
+_MODULES = ("engines", "equilibrium", "metrics", "packets", "plots", "symbolic")
 _NAMES = {
     "Assumption": "prediction",
     "Comparison": "comparison",
@@ -29,8 +30,10 @@ _NAMES = {
     "Run": "scenario",
     "Scenario": "scenario",
     "compare": "comparison",
+    "limit_cycle": "simulation",
     "load": "scenario",
     "predict": "predictor",
+    "simulate": "simulation",
 }
 
 __all__ = [
@@ -43,13 +46,15 @@ __all__ = [
     "Run",
     "Scenario",
     "compare",
+    "engines",
     "equilibrium",
-    "fluid",
+    "limit_cycle",
     "load",
     "metrics",
     "packets",
     "plots",
     "predict",
+    "simulate",
     "symbolic",
 ]
 

@@ -122,28 +122,31 @@ def simulate(
     ] = None,
     plot: Plot = None,
     samples: Annotated[int, typer.Option(help="Instants, evenly over the duration.")] = 2001,
-    delayed: Annotated[
-        bool, typer.Option("--delayed", help="Senders learn of the queue a round trip late.")
-    ] = False,
+    model: Annotated[
+        str,
+        typer.Option(help="rounds, fluid, or delayed: fluid with feedback a round trip late."),
+    ] = "rounds",
     json: Json = False,
 ) -> None:
-    """Fluid trajectories: windows, rates, RTTs and queues over time.
+    """Trajectories: windows, rates, RTTs and queues over time.
 
     Example: vegasmodel simulate mixed.toml --plot windows.png
     """
-    from vegasmodel import console, fluid, trajectories
-    from vegasmodel.rules import Integer
+    from vegasmodel import console, simulation, trajectories
+    from vegasmodel.rules import Choice, Integer
     from vegasmodel.scenario import load
+    from vegasmodel.simulation import SIMULATORS
     from vegasmodel.units import FieldError
 
     _check_picture(plot)
+    Choice(SIMULATORS).check(model, "--model")
     Integer(2, 1_000_000).check(samples, "--samples")
     if out is not None:
         console.output_path(out, "--out", (".parquet",))
     case = load(scenario)
     try:
         with progress.shown():
-            data = fluid.simulate(case, samples=samples, delayed=delayed)
+            data = simulation.simulate(case, model, samples=samples)
     except ValueError as error:
         raise FieldError(str(scenario), case.name, str(error)) from None
     if out is not None:

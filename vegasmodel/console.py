@@ -161,7 +161,7 @@ def print_results(
     if any(result.applicable for result in results):
         out.print(results_table(scenario, results, out.width))
     else:
-        out.print(Text("No model asked has an answer here; the simulator may: --model fluid"))
+        out.print(Text("No model asked has an answer here; a simulator may: --model rounds"))
     if len(scenario.flows) > 2:
         out.print(Text(f"({len(scenario.flows)} groups; --json lists all and their ratios)"))
     if per_flow:
@@ -284,7 +284,7 @@ def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
     out.print(table(["flow", "window pkt", "pkt/s", "RTT"], rows, "Means over the second half"))
     paragraphs([f"Queue at {x['name']}: {number(x['queue_pkt'])} packets." for x in links])
     if data.attrs.get("left_out"):
-        paragraphs([f"fluid: {data.attrs['left_out']} does not hold."])
+        paragraphs([f"{data.attrs['model']}: {data.attrs['left_out']} does not hold."])
 
 
 def _json_number(value: Any) -> float | None:

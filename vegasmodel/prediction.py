@@ -149,3 +149,22 @@ def _entry(values: Floats | None, i: int) -> float | None:
 def _number(value: float | None) -> float | None:
     """JSON has neither NaN nor infinity: both become null."""
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True, eq=False)
+class LimitCycle:
+    """The steady state of a scenario whose flows have all started."""
+
+    kind: str  # "fixed point" | "periodic" | "neither found"
+    period: float  # s; 0 at a fixed point, NaN where neither is found
+    overflows: int  # in one period; by rounds, moments at which a window falls
+    throughput: Floats  # [flow] pkt/s, mean over the period
+    spread: Floats  # [flow] standard error of that mean over blocks; 0 where the motion repeats
+    window: Floats  # [flow] packets, mean over time
+    rtt_mean: Floats  # [flow] s, mean over the packets
+    base_rtt: Floats  # [flow] s; NaN if not Vegas
+    queue_mean: float  # packets
+    losses: Floats  # [flow] losses in one period; by rounds, packets, NaN where nothing repeats
+    multipliers: np.ndarray  # Floquet multipliers, largest first; empty where there are none
+    residual: float  # packets by which the state after a period differs from the one before
+    status: str  # "done", or why there is no answer (the averages are then NaN)

@@ -27,10 +27,11 @@ _MODELS = MappingProxyType(
         "rate-delay": ("vegasmodel.adapters.rate_delay", "answer"),
         "network": ("vegasmodel.adapters.network", "answer"),
         "fluid": ("vegasmodel.adapters.fluid", "answer"),
+        "rounds": ("vegasmodel.adapters.rounds", "answer"),
     }
 )
 MODELS = tuple(_MODELS)
-CLOSED_FORMS = tuple(name for name in MODELS if name != "fluid")
+CLOSED_FORMS = tuple(name for name in MODELS if name not in ("fluid", "rounds"))
 
 
 def choose(model: str | None) -> tuple[str, ...]:
@@ -45,7 +46,7 @@ def choose(model: str | None) -> tuple[str, ...]:
     return (model,)
 
 
-def predict(scenario: Scenario, model: str = "fluid") -> Prediction:
+def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     """What one model predicts.
 
     ``model`` is one of ``MODELS``.  A model that cannot be evaluated for the scenario answers

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def to_trace(data: xr.Dataset) -> trace.Trace:
-    """The dataset of ``fluid.simulate`` as a ``Trace`` of its intervals.
+    """The dataset of ``simulate`` as a ``Trace`` of its intervals.
 
     Throughput is what was delivered in an interval over its length; windows, RTTs and queues are
     those at its end.
@@ -23,7 +23,7 @@ def to_trace(data: xr.Dataset) -> trace.Trace:
     links = [str(name) for name in data["link"].values]
     delivered = np.diff(data["delivered"].values, axis=0)
     return trace.make(
-        "fluid",
+        str(data.attrs["model"]),
         time[1:],
         flows,
         {

@@ -19,13 +19,13 @@ __all__ = ["page"]
 
 N = 20
 SLOWLY = 20.0  # s
-NAMES = ("ns-2", "fluid", "exact recursion", "Bonald's form")
+NAMES = ("ns-2", "rounds", "exact recursion", "Bonald's form")
 
 
 def _rates(alpha: float, runs: Runs) -> list[Floats]:
     """Rates over the index by ``NAMES``, pkt/s."""
     scenario = joining(N, alpha, alpha)
-    fluid = predict(scenario, "fluid").throughput
+    fluid = predict(scenario, "rounds").throughput
     assert fluid is not None
     return [
         runs(scenario).mean,
@@ -38,7 +38,7 @@ def _rates(alpha: float, runs: Runs) -> list[Floats]:
 def _over(alpha: float, runs: Runs) -> list[Floats]:
     """Over-estimates of baseRTT by ``NAMES``, s."""
     scenario = joining(N, alpha, alpha)
-    fluid = predict(scenario, "fluid").base_rtt
+    fluid = predict(scenario, "rounds").base_rtt
     assert fluid is not None
     printed = alpha / CAPACITY * np.array([k * harmonic(k) for k in range(N)])
     return [base_rtts(runs(scenario)) - D, np.asarray(fluid) - D, recursion(N, alpha), printed]
@@ -50,7 +50,7 @@ def _slowly(alpha: float) -> Floats:
     flow = dataclasses.replace(scenario.flows[0], start=Staggered(0.0, SLOWLY))
     end = N * SLOWLY
     run = dataclasses.replace(scenario.run, runs=1, warmup=end, duration=end + 30.0)
-    found = predict(dataclasses.replace(scenario, flows=(flow,), run=run), "fluid").throughput
+    found = predict(dataclasses.replace(scenario, flows=(flow,), run=run), "rounds").throughput
     assert found is not None
     return np.asarray(found)
 

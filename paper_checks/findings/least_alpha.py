@@ -91,7 +91,7 @@ def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndar
             scenario = scene(buffer, alpha)
             v, r = runs(scenario).mean
             packets.append(float(v / r))
-            rates = predict(scenario, "fluid").throughput
+            rates = predict(scenario, "rounds").throughput
             assert rates is not None
             fluid.append(float(rates[0] / rates[1]))
         forms = [closed_form(scene, buffer, losers) for losers in LOSERS]
@@ -99,7 +99,7 @@ def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndar
     return np.array(rows)
 
 
-NAMES = ("ns-2", "fluid", "mini-cycle, Reno loses", "mini-cycle, both lose")
+NAMES = ("ns-2", "rounds", "mini-cycle, Reno loses", "mini-cycle, both lose")
 
 
 def page(runs: Runs) -> Page:

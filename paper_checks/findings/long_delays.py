@@ -56,7 +56,7 @@ def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
 def _linux(x2: int) -> float:
     scenario = two(x2, warmup=CONVERGED)
     flows = tuple(dataclasses.replace(flow, variant="linux") for flow in scenario.flows)
-    found = predict(dataclasses.replace(scenario, flows=flows), "fluid").throughput
+    found = predict(dataclasses.replace(scenario, flows=flows), "rounds").throughput
     assert found is not None
     return float(found[0] / found[1])
 

@@ -21,7 +21,7 @@ FORMS: tuple[tuple[Literal["printed", "derived"], Literal["both", "reno"]], ...]
     ("derived", "both"),
     ("derived", "reno"),
 )
-NAMES = ("ns-2", "fluid", "both lose, printed", "both lose, derived", "Reno loses, derived")
+NAMES = ("ns-2", "rounds", "both lose, printed", "both lose, derived", "Reno loses, derived")
 
 
 def _rows(runs: Runs) -> np.ndarray:
@@ -29,7 +29,7 @@ def _rows(runs: Runs) -> np.ndarray:
     rows = []
     for B in BUFFERS:
         measured = runs(scene(T, B))
-        rates = predict(scene(T, B), "fluid").throughput
+        rates = predict(scene(T, B), "rounds").throughput
         assert rates is not None
         ratios = [measured.mean[0] / measured.mean[1], rates[0] / rates[1]]
         for form, losers in FORMS:

@@ -61,7 +61,7 @@ def show() -> None:
     """First of two flows: its share, measured and predicted; the error of ln(first/second)."""
     rows = []
     for scenario in reference.stored(LINUX):
-        found, model = reference.lookup(scenario), predict(scenario, model="fluid")
+        found, model = reference.lookup(scenario), predict(scenario, model="rounds")
         if found is None or found.throughput is None or model.throughput is None:
             continue
         total, se = found.throughput.sum(), found.throughput_se

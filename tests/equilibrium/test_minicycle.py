@@ -14,9 +14,9 @@ from scipy import optimize
 
 import vegasmodel as vm
 from tests.helpers import scenario
+from vegasmodel.engines.fluid import continuous
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.equilibrium import minicycle_printed as printed
-from vegasmodel.fluid import continuous
 
 SETTINGS = settings(deadline=None, max_examples=30, derandomize=True)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.fluid.test_continuous import reno, scenario, vegas
-from vegasmodel.fluid import batch, continuous
+from vegasmodel.engines.fluid import batch, continuous
 from vegasmodel.scenario import Staggered
 
 jax = pytest.importorskip("jax")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from vegasmodel.fluid import continuous, feedback
+from vegasmodel.engines.delayed import feedback
+from vegasmodel.engines.fluid import continuous
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Run, Scenario, Staggered, Uniform
 
 
@@ -107,7 +108,7 @@ def smooth(width):
 
 
 def test_sliding_is_the_limit_of_ever_steeper_laws():
-    from vegasmodel.fluid import windows_march
+    from vegasmodel.engines.fluid import march as windows_march
 
     s = scenario([vegas(), reno()], buffer=math.inf)
     flows = continuous.flows_of(s)
@@ -150,7 +151,7 @@ def test_reno_between_losses_agrees_with_scipy():
 
 @pytest.mark.parametrize("rtts", [(0.08, 0.08), (0.05, 0.13)])
 def test_cycles_that_are_left_out_look_like_those_that_are_computed(rtts):
-    from vegasmodel.fluid import windows_march
+    from vegasmodel.engines.fluid import march as windows_march
 
     s = scenario([vegas(rtt=rtts[0]), reno(rtts[1])], duration=300.0)
     answer = continuous.run(s, sample=0.37)

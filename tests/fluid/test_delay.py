@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from vegasmodel.fluid.delay import Event, integrate
+from vegasmodel.engines.delayed.integrator import Event, integrate
 
 
 def steps(t):

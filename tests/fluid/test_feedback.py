@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
-from vegasmodel import fluid
-from vegasmodel.fluid import continuous, feedback
-from vegasmodel.fluid.delay import Event, integrate
+from vegasmodel.engines.delayed import feedback
+from vegasmodel.engines.delayed.integrator import Event, integrate
+from vegasmodel.engines.fluid import continuous
 from vegasmodel.scenario import Drop, Red
+from vegasmodel.simulation import simulate
 
 
 def test_the_cycle_of_one_reno_source_in_closed_form():
@@ -275,7 +276,7 @@ def test_reno_under_random_loss_rests_at_the_square_root_of_two_over_p():
 
 def test_trajectories_with_delay():
     case = scenario([vegas(), reno()], duration=60.0, warmup=20.0)
-    data = fluid.simulate(case, samples=601, delayed=True)
+    data = simulate(case, "delayed", samples=601)
     assert data.attrs["engine"] == "feedback"
     assert float(data["base_rtt"][-1, 0]) == pytest.approx(0.08, abs=1e-6)
     assert np.isnan(data["base_rtt"][:, 1]).all()

@@ -1,6 +1,5 @@
 """The periodic steady state against closed forms, long runs and its own invariants."""
 
-import functools
 import math
 
 import numpy as np
@@ -9,10 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
-from vegasmodel.fluid import continuous, return_map
+from vegasmodel import simulation
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid import cycle as return_map
 from vegasmodel.scenario import Flow
+from vegasmodel.units import FieldError
 
-limit_cycle = functools.partial(return_map.limit_cycle, engine="continuous")
+limit_cycle = return_map.limit_cycle
 
 
 @pytest.mark.parametrize(("c", "T", "B"), [(1000.0, 0.1, 30.0), (1000.0, 0.02, 50.0)])
@@ -165,8 +167,8 @@ def test_misuse():
         limit_cycle(scenario([vegas()]), losers="me")
     with pytest.raises(ValueError, match="step"):
         limit_cycle(scenario([vegas()]), step=0.0)
-    with pytest.raises(ValueError, match="engine"):
-        return_map.limit_cycle(scenario([vegas()]), engine="fast")
+    with pytest.raises(FieldError, match=r"^model"):
+        simulation.limit_cycle(scenario([vegas()]), "fast")
 
 
 @settings(deadline=None, max_examples=25, derandomize=True)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vegasmodel.fluid import answer, simulate
-from vegasmodel.fluid.rounds import resolution, run
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import resolution, run
 from vegasmodel.scenario import DropTail, Flow, Link, Poisson, Red, Run, Scenario
+from vegasmodel.simulation import simulate
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
 
@@ -214,7 +215,7 @@ def test_trajectories_carry_units_and_provenance() -> None:
     pair = (Flow("vegas", 0.1, variant="ns2"), Flow("reno", 0.1, max_window=20.0))
     scenario = Scenario((Link(100.0),), pair)
     data = simulate(scenario, samples=11)
-    assert data.attrs["engine"] == "rounds"
+    assert data.attrs["model"] == "rounds"
     assert dict(data.sizes) == {"time": 11, "flow": 2, "link": 1}
     assert data.window.attrs["units"] == "packets"
     step = float(data.time[1] - data.time[0])
@@ -228,8 +229,8 @@ def test_trajectories_carry_units_and_provenance() -> None:
 
 def test_the_papers_law_moves_continuously() -> None:
     scenario = Scenario((Link(100.0),), (Flow("vegas", 0.1, count=2, alpha=2.0, beta=2.0),))
-    data = simulate(scenario, samples=601)
-    assert data.attrs["engine"] == "continuous"
+    data = simulate(scenario, "fluid", samples=601)
+    assert data.attrs["model"] == "fluid"
     assert data.attrs["status"] == "done"
     assert set(data.data_vars) == {"window", "rate", "rtt", "base_rtt", "delivered", "queue"}
     # boutremans (4): each flow keeps alpha packets queued, 4 in all, once it has settled

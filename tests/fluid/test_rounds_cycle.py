@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
-from vegasmodel.fluid import answer, limit_cycle
+from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+from vegasmodel.simulation import limit_cycle
+
+steady = functools.partial(limit_cycle, model="rounds")
 
 
 def pair(capacity: float, rtt: float, buffer: float, alpha: float, law: str) -> Scenario:
@@ -25,7 +30,7 @@ def pair(capacity: float, rtt: float, buffer: float, alpha: float, law: str) -> 
     ],
 )
 def test_a_cycle_has_the_averages_of_a_long_run(scenario: Scenario) -> None:
-    found, long = limit_cycle(scenario), answer(scenario, runs=1)
+    found, long = steady(scenario), answer(scenario, runs=1)
     # half a cycle more or less in 400 s, or the standard error where nothing repeats
     part = found.period / 400.0 if found.kind == "periodic" else 0.0
     allowed = part * long.throughput + 4.0 * found.spread + 2e-3 * scenario.links[0].capacity
@@ -34,7 +39,7 @@ def test_a_cycle_has_the_averages_of_a_long_run(scenario: Scenario) -> None:
 
 
 def test_a_cycle_ends_where_the_loss_based_source_loses() -> None:
-    found = limit_cycle(pair(482.0, 0.065, 48.0, 3.0, "reno"))
+    found = steady(pair(482.0, 0.065, 48.0, 3.0, "reno"))
     assert found.kind == "periodic"
     assert found.losses[0] == 0.0
     # one packet an overflow, and the window climbs back from half by about a packet a round trip
@@ -45,7 +50,7 @@ def test_a_cycle_ends_where_the_loss_based_source_loses() -> None:
 
 def test_vegas_alone_rests() -> None:
     vegas = tuple(Flow("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3))
-    found = limit_cycle(Scenario((Link(500.0),), vegas))
+    found = steady(Scenario((Link(500.0),), vegas))
     assert (found.kind, found.period) == ("fixed point", 0.0)
     assert found.throughput.sum() == pytest.approx(500.0, rel=2e-3)
 
@@ -53,7 +58,7 @@ def test_vegas_alone_rests() -> None:
 def test_what_is_tossed_for_does_not_repeat() -> None:
     link = Link(400.0, buffer=40.0, queue=Red(5.0, 15.0))
     flows = (Flow("vegas", 0.08, variant="ns2"), Flow("newreno", 0.08, start=1.0))
-    found = limit_cycle(Scenario((link,), flows))
+    found = steady(Scenario((link,), flows))
     assert found.kind == "neither found"
     assert np.isnan(found.period)
     assert np.all(found.spread > 0.0)
@@ -62,4 +67,4 @@ def test_what_is_tossed_for_does_not_repeat() -> None:
 
 def test_sources_that_end_have_no_steady_state() -> None:
     with pytest.raises(ValueError, match="flows end: short"):
-        limit_cycle(Scenario((Link(400.0),), (Flow("reno", 0.08, name="short", size=30.0),)))
+        steady(Scenario((Link(400.0),), (Flow("reno", 0.08, name="short", size=30.0),)))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from vegasmodel.disciplines import DropTail
-from vegasmodel.fluid import answer
-from vegasmodel.fluid.rounds import run
-from vegasmodel.fluid.rounds_state import FLOW, NS2
-from vegasmodel.fluid.rounds_timer import arm, back_off, greet
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import FLOW, NS2
+from vegasmodel.engines.rounds.timer import arm, back_off, greet
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vegasmodel.fluid import answer
-from vegasmodel.fluid.rounds import run
-from vegasmodel.fluid.rounds_laws import _decide_linux
-from vegasmodel.fluid.rounds_state import FLOW, LINUX
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.laws import _decide_linux
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import FLOW, LINUX
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Flow, Link, Run, Scenario, load
 

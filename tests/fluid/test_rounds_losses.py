@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from vegasmodel.fluid import answer
-from vegasmodel.fluid.rounds import run
-from vegasmodel.fluid.rounds_laws import grow, window
-from vegasmodel.fluid.rounds_state import FLOW, NS2, VEGAS
-from vegasmodel.fluid.rounds_timer import back_off, heard
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.laws import grow, window
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import FLOW, NS2, VEGAS
+from vegasmodel.engines.rounds.timer import back_off, heard
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 # Capacity, buffer, RED's lower threshold or None, rtt, alpha, number of Vegas sources, the other

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vegasmodel.engines.rounds import batch
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import run
 from vegasmodel.equilibrium import rate_delay
-from vegasmodel.fluid import answer, batch
-from vegasmodel.fluid.rounds import run
 from vegasmodel.scenario import (
     DropTail,
     Flow,
@@ -152,7 +153,7 @@ def test_a_batch_answers_as_one_by_one() -> None:
     cases[4] = dataclasses.replace(
         cases[4], flows=(Flow("reno", 0.1, arrivals=Poisson(50000.0), size=30.0),)
     )
-    found = batch.rounds(cases, threads=4)
+    found = batch.run(cases, threads=4)
     for i, (one, scenario) in enumerate(zip(found, cases, strict=True)):
         alone = answer(scenario)
         assert one.applicable is alone.applicable is (i != 4)
@@ -162,7 +163,7 @@ def test_a_batch_answers_as_one_by_one() -> None:
         np.testing.assert_array_equal(one.throughput, alone.throughput)
         np.testing.assert_array_equal(one.loss_rate, alone.loss_rate)
     with pytest.raises(ValueError, match="threads"):
-        batch.rounds(cases, threads=0)
+        batch.run(cases, threads=0)
 
 
 def test_short_flows_bring_what_they_carry() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from vegasmodel.fluid import answer
-from vegasmodel.fluid.rounds import run
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import run
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns2_trace
 from vegasmodel.scenario import Flow, Link, Run, Scenario

@@ -8,10 +8,10 @@ import numba
 import numpy as np
 import pytest
 
-from vegasmodel.fluid.answers import starts_of
-from vegasmodel.fluid.rounds import run
-from vegasmodel.fluid.rounds_queue import _pick, chance
-from vegasmodel.fluid.rounds_state import LINK, RED
+from vegasmodel.engines.rounds.answers import starts_of
+from vegasmodel.engines.rounds.queue import _pick, chance
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import LINK, RED
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 

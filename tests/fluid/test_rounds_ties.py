@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vegasmodel.fluid import answer
-from vegasmodel.fluid.rounds_queue import burst, join
-from vegasmodel.fluid.rounds_route import routes
-from vegasmodel.fluid.rounds_state import LINK
-from vegasmodel.fluid.rounds_stock import count, take
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.queue import burst, join
+from vegasmodel.engines.rounds.route import routes
+from vegasmodel.engines.rounds.state import LINK
+from vegasmodel.engines.rounds.stock import count, take
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 

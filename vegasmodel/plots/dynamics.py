@@ -34,7 +34,7 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
 
     Of more, some evenly over their order are drawn, the first and the last among them.
 
-    ``data`` as ``fluid.simulate`` gives it.  Where windows fall again and again, a second column
+    ``data`` as ``simulate`` gives it.  Where windows fall again and again, a second column
     shows the last ``cycles`` cycles large, with a line at each fall.
     """
     falls = _falls(data)

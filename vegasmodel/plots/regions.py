@@ -63,7 +63,7 @@ def convergence_regions(
 
     Lines where Diff_i is at its edges (alpha_i and beta_i; with alpha = beta one line a flow), the
     region where both hold shaded, hatched where the first flow has the greater rate; arrows point
-    where the windows move.  ``paths``: datasets of ``fluid.simulate``, each drawn from a circle to
+    where the windows move.  ``paths``: datasets of ``simulate``, each drawn from a circle to
     a square.  ``x``: over-estimates of the baseRTTs, s; default those that the scenario fixes,
     else 0.  Raises ``ValueError`` where the scenario is not of two Vegas flows on one link.
     """
@@ -76,7 +76,7 @@ def convergence_regions(
     _arrows(ax, plane, top, arrows)
     for i, data in enumerate(paths):
         w, color = data["window"].values, (BLACK, PINK, ORANGE)[i % 3]
-        name = "fluid" if len(paths) == 1 else f"fluid {i + 1}"
+        name = str(data.attrs["model"]) + (f" {i + 1}" if len(paths) > 1 else "")
         ax.plot(w[:, 0], w[:, 1], ls=DASHES[i % len(DASHES)], color=color, lw=1.6, label=name)
         ax.plot(*w[0], "o", color=color, ms=7, mfc="white", clip_on=False, zorder=5)
         ax.plot(*w[-1], "s", color=color, ms=7, clip_on=False, zorder=5)

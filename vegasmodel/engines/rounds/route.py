@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds_state import DROPTAIL, HOP, LINK, RED
+from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import ahead, empty_rtt, implementation, work
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
-HEADER = 40.0  # bytes; tcpip_base_hdr_size_
 BISECTIONS = 40
 BINADES = 20  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
@@ -73,18 +73,6 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
     return found
 
 
-def implementation(scenario: Scenario, group: Flow) -> str:
-    """Whose code the sources of a group run, which decides how they count packets and time.
-
-    ``paper`` is a law of Vegas.  Loss-based sources that say no more run beside the scenario's
-    others: in Linux where these do, else in ns-2, as in the papers.
-    """
-    if group.law == "vegas" or group.variant != "paper":
-        return group.variant
-    stated = {other.variant for other in scenario.flows} - {"paper"}
-    return "linux" if stated == {"linux"} else "ns2"
-
-
 def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     """Whether ACKs of two flows meet on ns-2's way back, again and again.
 
@@ -109,28 +97,6 @@ def _as_ns2(scenario: Scenario) -> bool:
         group.variant == "ns2" or (not vegas and implementation(scenario, group) == "ns2")
         for group in scenario.flows
     )
-
-
-def modern(scenario: Scenario, group: Flow) -> bool:
-    """Whether the flow is of ns-2 with the defaults of 2.35, not those of the papers' years."""
-    return implementation(scenario, group) == "ns2" and scenario.run.ns2_defaults == "2.35"
-
-
-def work(scenario: Scenario, group: Flow) -> float:
-    """A data packet of the group in packets of the scenario.
-
-    ns-2 2.35 adds headers to those of its loss-based sources (useHeaders_).
-    """
-    headers = HEADER if modern(scenario, group) and group.law != "vegas" else 0.0
-    return (scenario.size_of(group) + headers) / scenario.packet_size
-
-
-def empty_rtt(scenario: Scenario, member: Member) -> float:
-    """The flow's RTT with all queues empty: longer than its ``rtt`` by what headers take."""
-    group = member.flow
-    more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
-    slow = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2
-    return member.rtt + more * sum(1.0 / rate for rate in slow)
 
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
@@ -196,15 +162,6 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
         gaps[-1] += ack / link.capacity + link.delay
     gaps[-1] = empty_rtt(scenario, member) - sum(gaps[:-1])
     return np.array(gaps)
-
-
-def ahead(scenario: Scenario, member: Member) -> float:
-    """Seconds from the sender to the link: one of four equal access legs, and its transmission."""
-    group = member.flow
-    links = scenario.path(group)
-    delays = 2.0 * sum(link.delay for link in links)
-    legs = member.rtt - scenario.transmission(group) - delays
-    return legs / 4.0 + work(scenario, group) / scenario.access_rate(group)
 
 
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:

@@ -12,12 +12,11 @@ the motion ends in a fixed point; its multipliers are those of the map over one 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vegasmodel.fluid.continuous import (
+from vegasmodel.engines.fluid.continuous import (
     LOSERS,
     STATUS,
     STEP,
@@ -29,12 +28,13 @@ from vegasmodel.fluid.continuous import (
     unsupported,
 )
 from vegasmodel.metrics import Floats
+from vegasmodel.prediction import LimitCycle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vegasmodel.fluid.windows import State
-    from vegasmodel.fluid.windows_tally import Tally
+    from vegasmodel.engines.fluid.tally import Tally
+    from vegasmodel.engines.fluid.windows import State
     from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
@@ -46,30 +46,12 @@ LASTING = 1000  # round trips that a transient may take; overflows can be far mo
 INSTANT = 1e-6  # of a round trip: overflows this near to each other are one without end
 
 
-@dataclass(frozen=True, eq=False)
-class LimitCycle:
-    """The steady state of a scenario whose flows have all started."""
-
-    kind: str  # "fixed point" | "periodic" | "neither found"
-    period: float  # s; 0 at a fixed point, NaN where neither is found
-    overflows: int  # in one period; by rounds, moments at which a window falls
-    throughput: Floats  # [flow] pkt/s, mean over the period
-    spread: Floats  # [flow] standard error of that mean over blocks; 0 where the motion repeats
-    window: Floats  # [flow] packets, mean over time
-    rtt_mean: Floats  # [flow] s, mean over the packets
-    base_rtt: Floats  # [flow] s; NaN if not Vegas
-    queue_mean: float  # packets
-    losses: Floats  # [flow] losses in one period; by rounds, packets, NaN where nothing repeats
-    multipliers: np.ndarray  # Floquet multipliers, largest first; empty where there are none
-    residual: float  # packets by which the state after a period differs from the one before
-    status: str  # "done", or why there is no answer (the averages are then NaN)
-
-
 class _Motion:
     """A scenario's flows on their link, and the maps of its motion."""
 
     def __init__(self, scenario: Scenario, losers: str, packets: bool | None, step: float) -> None:
-        from vegasmodel.fluid import windows, windows_march
+        from vegasmodel.engines.fluid import march as windows_march
+        from vegasmodel.engines.fluid import windows
 
         self._State, self._march = windows.State, windows_march.march
         self._losers, self._step = LOSERS.index(losers), step
@@ -109,7 +91,6 @@ class _Motion:
 def limit_cycle(
     scenario: Scenario,
     *,
-    engine: str | None = None,
     losers: str = "growing",
     packets: bool | None = None,
     step: float = STEP,
@@ -117,21 +98,10 @@ def limit_cycle(
 ) -> LimitCycle:
     """Find the steady state of a scenario, without averaging a long run where it repeats.
 
-    ``engine``: ``continuous`` (one drop-tail link) or ``rounds``; by default the one that
-    ``simulate`` takes.  By rounds (``rounds_cycle.py``) it is the motion of whole packets, which
-    more often is neither; they move in steps and have no multipliers of their own, so those of the
-    continuous law are given where its motion is of the same kind.  ``losers``, ``packets`` and
-    ``step`` are those of ``continuous.run``.  ``longest``, in round trips, bounds the wait for an
-    overflow or for rest (default ``LONGEST_WAIT``), or the run by rounds (default
-    ``rounds_cycle.FIRST``; more finds more cycles, and averages with less spread).  Raises
+    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``longest``, in round
+    trips, bounds the wait for an overflow or for rest (default ``LONGEST_WAIT``).  Raises
     ``ValueError`` where the model has no equation for the scenario.
     """
-    from vegasmodel.fluid import trajectories
-
-    if engine not in (None, "continuous", "rounds"):
-        raise ValueError(f"engine is continuous or rounds, not {engine!r}")
-    if (engine or trajectories.engine(scenario)) == "rounds":
-        return _by_rounds(scenario, longest)
     longest = LONGEST_WAIT if longest is None else longest
     reason = unsupported(scenario)
     if reason is not None:
@@ -150,27 +120,6 @@ def limit_cycle(
     if code == 1:
         return _cycle(motion, state, longest)
     return _failure(motion, STATUS[code])
-
-
-def _by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
-    """The steady state of whole packets, with the continuous law's multipliers."""
-    from vegasmodel.fluid import answers
-    from vegasmodel.fluid.rounds_cycle import steady
-
-    brief = [g.name for g in scenario.flows if g.size != math.inf or g.arrivals != "once"]
-    reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
-    if reason is not None:
-        raise ValueError(f"there is no steady state by rounds: {reason}")
-    found = steady(scenario) if longest is None else steady(scenario, longest)
-    multipliers = np.empty(0)
-    if found.kind != "neither found" and unsupported(scenario) is None:
-        smooth = limit_cycle(scenario, engine="continuous")
-        multipliers = smooth.multipliers if smooth.kind == found.kind else multipliers
-    return LimitCycle(
-        found.kind, found.period, found.sections, found.throughput, found.spread, found.window,
-        found.rtt_mean, found.base_rtt, found.queue_mean, found.losses, multipliers,
-        found.residual, found.status,
-    )  # fmt: skip
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:

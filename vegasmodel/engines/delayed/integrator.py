@@ -32,7 +32,7 @@ import numpy as np
 from scipy.integrate import RK45
 from scipy.optimize import brentq
 
-from vegasmodel.fluid.delay_past import Lag, Memory, NegativeDelayError, Past, Piece, rounding
+from vegasmodel.engines.delayed.past import Lag, Memory, NegativeDelayError, Past, Piece, rounding
 from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]

@@ -18,8 +18,8 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail
 
 if TYPE_CHECKING:
-    from vegasmodel.fluid.windows import Flows, State
-    from vegasmodel.fluid.windows_tally import Tally
+    from vegasmodel.engines.fluid.tally import Tally
+    from vegasmodel.engines.fluid.windows import Flows, State
     from vegasmodel.scenario import Flow, Scenario
 
 LOSERS = ("growing", "all", "loss-based")
@@ -92,7 +92,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
     With ``packets`` a loss-based source rests for the round trip of its fast recovery.
     """
-    from vegasmodel.fluid.windows import Flows
+    from vegasmodel.engines.fluid.windows import Flows
 
     rows = []
     for member in scenario.members:
@@ -136,7 +136,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
     """State before the first start, and an empty tally."""
-    from vegasmodel.fluid.windows import State
+    from vegasmodel.engines.fluid.windows import State
 
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
@@ -145,7 +145,7 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 
 def empty_tally(n: int) -> Tally:
     """Integrals at zero, for n flows."""
-    from vegasmodel.fluid.windows_tally import Tally
+    from vegasmodel.engines.fluid.tally import Tally
 
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
@@ -186,7 +186,7 @@ def run(
     Cycles that repeat (to 1e-9 of a window) are computed once.  Raises ``ValueError`` where the
     model has no equation for the scenario (``unsupported`` says why).
     """
-    from vegasmodel.fluid import windows_march
+    from vegasmodel.engines.fluid import march as windows_march
 
     reason = unsupported(scenario)
     if reason is not None:

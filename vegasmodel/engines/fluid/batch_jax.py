@@ -26,8 +26,8 @@ import numpy as np
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
-    from vegasmodel.fluid.batch import Batch
-    from vegasmodel.fluid.windows import Flows
+    from vegasmodel.engines.fluid.batch import Batch
+    from vegasmodel.engines.fluid.windows import Flows
 
 TIGHT = 1e-14  # relative tolerance of the equation of a step
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same
@@ -255,7 +255,7 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 
 
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
-    """``windows_march.lose``, where the step has ended in an overflow; whole cycles are skipped."""
+    """``march.lose``, where the step has ended in an overflow; whole cycles are skipped."""
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.vegas)
     spilt = y.full & (y.level > 0)
     hit = hit & y.on & spilt
@@ -293,7 +293,7 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 
 
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be: ``windows_march.horizon``, but up to the next threshold."""
+    """How long the next step may be: ``march.horizon``, but up to the next threshold."""
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.climb, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)

@@ -1,13 +1,11 @@
 """Thousands of scenarios at once: the self-clocked fluid of ``windows.py``, averages only.
 
 Scenarios of different sizes lie side by side, padded with flows that never start.  Two engines
-answer: ``threads`` runs the compiled loop of ``windows_march.py`` over them, one thread a core,
+answer: ``threads`` runs the compiled loop of ``march.py`` over them, one thread a core,
 and gives bit for bit what it gives one by one, leaving out whole cycles once they repeat (to
 1e-9 of a window); ``jax`` steps all of them together through jit and vmap, on whatever device JAX
 has: meant for a GPU, on a CPU it is the slower one.  No history is kept: memory is a few numbers
 a flow.
-
-``rounds`` does the same for the rounds engine: whole ``Prediction``s, on threads.
 """
 
 from __future__ import annotations
@@ -20,12 +18,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vegasmodel.fluid.continuous import LOSERS, STEP, flows_of, in_packets, limits, unsupported
-from vegasmodel.fluid.windows import Flows
+from vegasmodel.engines.fluid.continuous import (
+    LOSERS,
+    STEP,
+    flows_of,
+    in_packets,
+    limits,
+    unsupported,
+)
+from vegasmodel.engines.fluid.windows import Flows
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
-    from vegasmodel.prediction import Prediction
     from vegasmodel.scenario import Scenario
 
 ENGINES = ("threads", "jax")
@@ -103,14 +107,14 @@ def run(
         raise ValueError("step lies in (0, 4]")
     cases = scenarios if isinstance(scenarios, Batch) else pack(scenarios, packets=packets)
     if engine == "jax":
-        from vegasmodel.fluid import batch_jax
+        from vegasmodel.engines.fluid import batch_jax
 
         return BatchRun(*batch_jax.average(cases, LOSERS.index(losers), step, chunk))
     return _threads(cases, LOSERS.index(losers), step)
 
 
 def _threads(cases: Batch, losers: int, step: float) -> BatchRun:
-    from vegasmodel.fluid.windows_march import average_many
+    from vegasmodel.engines.fluid.march import average_many
 
     n, most = cases.flows.rtt.shape
     wide, narrow = np.empty((4, n, most)), np.empty((2, n))
@@ -122,38 +126,3 @@ def _threads(cases: Batch, losers: int, step: float) -> BatchRun:
         list(pool.map(one, range(0, n, SHARE)))
     throughput, rtt_mean, base_rtt, losses = wide
     return BatchRun(throughput, rtt_mean, base_rtt, losses, narrow[0], narrow[1] == 0)
-
-
-def rounds(
-    scenarios: Sequence[Scenario],
-    *,
-    parts: int | None = None,
-    runs: int | None = None,
-    threads: int | None = None,
-) -> tuple[Prediction, ...]:
-    """The rounds engine's answer to each scenario, in order: ``answers.answer``, side by side.
-
-    The same figures as one by one, whatever the number of ``threads`` (default: one a core): a run
-    has its own random numbers and shares nothing.  ``parts`` and ``runs`` are those of ``answer``.
-    A scenario that the engine lacks, or that fails, is an entry that is not applicable, with the
-    reason; the others stand.  Raises ``ValueError`` for ``parts``, ``runs`` or ``threads`` below 1.
-    """
-    from vegasmodel.fluid.answers import answer
-    from vegasmodel.prediction import Prediction
-
-    for name, value in (("parts", parts), ("runs", runs), ("threads", threads)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name}: {value} is not allowed; at least 1")
-
-    def one(scenario: Scenario) -> Prediction:
-        try:
-            found = answer(scenario, parts=parts, runs=runs)
-        except (ValueError, ArithmeticError, MemoryError) as error:
-            return Prediction.not_applicable("fluid", scenario, f"the run failed: {error}")
-        if found.applicable and found.extra["status"] != "done":
-            reason = f"the run ended early: {found.extra['status']}"
-            return Prediction.not_applicable("fluid", scenario, reason)
-        return found
-
-    with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
-        return tuple(pool.map(one, scenarios))

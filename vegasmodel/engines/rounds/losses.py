@@ -1,7 +1,7 @@
 """The sender while packets are missing: duplicate ACKs, and those that fill a hole.
 
 ``duplicate`` and ``filled`` take the next stretch of such ACKs; the rules of the window are those
-of ``rounds_laws``.
+of ``laws``.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_acks import fill, fresh, leave, portion, room, take
-from vegasmodel.fluid.rounds_laws import (
+from vegasmodel.engines.rounds.acks import fill, fresh, leave, portion, room, take
+from vegasmodel.engines.rounds.laws import (
     NEVER,
     acks_to_change,
     anew,
@@ -28,7 +28,7 @@ from vegasmodel.fluid.rounds_laws import (
     threshold,
     window,
 )
-from vegasmodel.fluid.rounds_state import (
+from vegasmodel.engines.rounds.state import (
     EXPIRY,
     LINUX,
     NEWRENO,
@@ -44,7 +44,7 @@ from vegasmodel.fluid.rounds_state import (
     Record,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import (
+from vegasmodel.engines.rounds.timer import (
     arm,
     await_order,
     forget,

@@ -45,11 +45,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vegasmodel.fluid import continuous
-from vegasmodel.fluid.feedback_march import Past, Senders, Totals, march
-from vegasmodel.fluid.rounds_route import ahead
-from vegasmodel.fluid.windows import Flows
+from vegasmodel.engines.delayed.march import Past, Senders, Totals, march
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid.windows import Flows
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import ahead
 from vegasmodel.scenario import Scenario
 
 STEP = 1.0 / 32.0  # over the shortest round trip

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds import Totals, run
-from vegasmodel.fluid.rounds_flows import MAX_ARRIVALS
-from vegasmodel.fluid.rounds_route import work
-from vegasmodel.fluid.rounds_state import LINUX
+from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
+from vegasmodel.engines.rounds.run import Totals, run
+from vegasmodel.engines.rounds.state import LINUX
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
 
@@ -148,7 +148,7 @@ def answer(
     began = time.perf_counter()
     reason = obstacle(scenario)
     if reason is not None:
-        return Prediction.not_applicable("fluid", scenario, reason)
+        return Prediction.not_applicable("rounds", scenario, reason)
     samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     wanted = runs or (FEW if _dice(scenario) else 1)
     outcomes: list[Totals] = []
@@ -182,7 +182,7 @@ def answer(
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
     return Prediction(
-        "fluid",
+        "rounds",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
         throughput_se=np.std(rates, axis=0, ddof=1) / np.sqrt(len(rates)) if several else None,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_acks import add_hole, fresh, leave, portion, room, take
-from vegasmodel.fluid.rounds_laws import (
+from vegasmodel.engines.rounds.acks import add_hole, fresh, leave, portion, room, take
+from vegasmodel.engines.rounds.laws import (
     NEVER,
     acks_to_change,
     anew,
@@ -27,8 +27,8 @@ from vegasmodel.fluid.rounds_laws import (
     scoreboard,
     window,
 )
-from vegasmodel.fluid.rounds_losses import duplicate, filled, missed
-from vegasmodel.fluid.rounds_state import (
+from vegasmodel.engines.rounds.losses import duplicate, filled, missed
+from vegasmodel.engines.rounds.state import (
     DATA,
     LINUX,
     NEWRENO,
@@ -42,7 +42,7 @@ from vegasmodel.fluid.rounds_state import (
     around,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import heard, watch
+from vegasmodel.engines.rounds.timer import heard, watch
 from vegasmodel.metrics import Floats
 
 

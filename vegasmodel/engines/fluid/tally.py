@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vegasmodel.fluid.windows import Flows, State, jit, making
+from vegasmodel.engines.fluid.windows import Flows, State, jit, making
 from vegasmodel.metrics import Floats
 
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same

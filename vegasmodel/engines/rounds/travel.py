@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_laws import NEVER
-from vegasmodel.fluid.rounds_queue import advance, burst, chance, drop, join, overflow, waiting
-from vegasmodel.fluid.rounds_state import DATA, LINUX, Net, Record, Records, around, jit
+from vegasmodel.engines.rounds.laws import NEVER
+from vegasmodel.engines.rounds.queue import advance, burst, chance, drop, join, overflow, waiting
+from vegasmodel.engines.rounds.state import DATA, LINUX, Net, Record, Records, around, jit
 
 INSTANT = 1e-12  # seconds
 TIE = 1e-10  # seconds; far below the time of an instruction

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_laws import NEVER, doubling, expire, window
-from vegasmodel.fluid.rounds_losses import waited
-from vegasmodel.fluid.rounds_queue import advance, burst, share, slip_in, waiting
-from vegasmodel.fluid.rounds_sender import plan
-from vegasmodel.fluid.rounds_state import (
+from vegasmodel.engines.rounds.laws import NEVER, doubling, expire, window
+from vegasmodel.engines.rounds.losses import waited
+from vegasmodel.engines.rounds.queue import advance, burst, share, slip_in, waiting
+from vegasmodel.engines.rounds.sender import plan
+from vegasmodel.engines.rounds.state import (
     CONNECTED,
     DATA,
     LINUX,
@@ -28,8 +28,8 @@ from vegasmodel.fluid.rounds_state import (
     Records,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import arm, greet, refused, watch
-from vegasmodel.fluid.rounds_travel import (
+from vegasmodel.engines.rounds.timer import arm, greet, refused, watch
+from vegasmodel.engines.rounds.travel import (
     arrive_at_once,
     arrive_evenly,
     begin,
@@ -326,7 +326,7 @@ def march(
 ) -> tuple[int, int]:
     """Run to ``end``; sample at ``times``.  Returns a status and the number of events.
 
-    ``grid`` are the ``rounds_route.roundings``.
+    ``grid`` are the ``route.roundings``.
     """
     np.random.seed(seed)
     for k in range(net.links.shape[0]):

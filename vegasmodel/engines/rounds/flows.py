@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds_route import (
-    HEADER,
-    ahead,
-    empty_rtt,
-    implementation,
-    modern,
-    work,
-)
-from vegasmodel.fluid.rounds_state import FLOW, LINUX, NS2, PAPER, START
-from vegasmodel.fluid.rounds_timer import MODERN_TICK, TICK
+from vegasmodel.engines.rounds.state import FLOW, LINUX, NS2, PAPER, START
+from vegasmodel.engines.rounds.timer import MODERN_TICK, TICK
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import HEADER, ahead, empty_rtt, implementation, modern, work
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 
 LAWS = {"vegas": 0, "reno": 1, "newreno": 2, "sack": 3, "tahoe": 4}

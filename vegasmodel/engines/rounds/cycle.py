@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
-    from vegasmodel.fluid.rounds import Totals
+    from vegasmodel.engines.rounds.run import Totals
     from vegasmodel.scenario import Scenario
 
 FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
@@ -54,8 +54,8 @@ def steady(scenario: Scenario, longest: float = FIRST) -> Steady:
 
     ``longest`` bounds the run, in round trips.
     """
-    from vegasmodel.fluid.answers import STATUS
-    from vegasmodel.fluid.rounds import run
+    from vegasmodel.engines.rounds.answers import STATUS
+    from vegasmodel.engines.rounds.run import run
 
     members, duration = scenario.members, scenario.run.duration
     rtts = [member.rtt for member in members]

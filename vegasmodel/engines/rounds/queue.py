@@ -16,12 +16,12 @@ import math
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_state import RED, Record, Records, jit
-from vegasmodel.fluid.rounds_stock import count, give_back, store, take, whole
+from vegasmodel.engines.rounds.state import RED, Record, Records, jit
+from vegasmodel.engines.rounds.stock import count, give_back, store, take, whole
 
 ROUNDING = 1e-6  # packets
 EMPTY = 1e-9  # packets
-INSTANT = 1e-8  # packets; ``rounds_route.roundings`` are larger
+INSTANT = 1e-8  # packets; ``route.roundings`` are larger
 
 
 @jit

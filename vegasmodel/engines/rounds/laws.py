@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_state import (
+from vegasmodel.engines.rounds.state import (
     LINUX,
     NEWRENO,
     NS2,
@@ -27,7 +27,7 @@ from vegasmodel.fluid.rounds_state import (
     Record,
     jit,
 )
-from vegasmodel.fluid.rounds_timer import arm, back_off, forget, settling
+from vegasmodel.engines.rounds.timer import arm, back_off, forget, settling
 
 NEVER = 1e300
 SLACK = 1e-9  # rounding of a window that stands on a whole packet

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_laws import fine, scoreboard, window
-from vegasmodel.fluid.rounds_state import LINUX, RECOVERY, TICKS, VEGAS, Record, jit
-from vegasmodel.fluid.rounds_timer import smooth
+from vegasmodel.engines.rounds.laws import fine, scoreboard, window
+from vegasmodel.engines.rounds.state import LINUX, RECOVERY, TICKS, VEGAS, Record, jit
+from vegasmodel.engines.rounds.timer import smooth
 from vegasmodel.metrics import Floats
 
 

@@ -1,60 +1,57 @@
-"""Fluid trajectories of a scenario, and which engine gives them."""
+"""Trajectories and the steady state of a scenario, by the simulator that the user names."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fluid import answers, continuous
+from vegasmodel.prediction import LimitCycle
+from vegasmodel.rules import Choice
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
     import xarray
 
-
-def engine(scenario: Scenario) -> Literal["continuous", "rounds"]:
-    """Which engine answers a scenario.
-
-    The papers' law moves a window continuously, so the continuous engine has it; ns-2 and Linux
-    decide once a round trip on whole packets, which the rounds engine carries.  Scenarios without
-    Vegas, and those with features that the continuous engine lacks, go to the rounds engine too.
-    """
-    variants = {group.variant for group in scenario.flows if group.law == "vegas"}
-    plain = variants == {"paper"} and continuous.unsupported(scenario) is None
-    return "continuous" if plain else "rounds"
+SIMULATORS = ("rounds", "fluid", "delayed")
+STEADY = ("rounds", "fluid")  # those that find a limit cycle
 
 
 def simulate(
-    scenario: Scenario, *, samples: int = 2001, parts: int | None = None, delayed: bool = False
+    scenario: Scenario,
+    model: str = "rounds",
+    *,
+    samples: int = 2001,
+    parts: int | None = None,
 ) -> xarray.Dataset:
-    """Trajectories at ``samples`` instants evenly over the duration, by ``engine(scenario)``.
+    """Trajectories at ``samples`` instants evenly over the duration.
 
-    With ``delayed`` it is the continuous law of every variant under feedback delay
-    (``feedback.py``): then ``rtt`` is that of the packet whose ACK arrives now, and ``lost``
-    (time, flow) is there too.
+    ``model``: ``rounds`` (trains of packets; takes every scenario), ``fluid`` (differential
+    equations; one drop-tail link) or ``delayed`` (the fluid's law under feedback delay: then
+    ``rtt`` is that of the packet whose ACK arrives now, and ``lost`` (time, flow) is there too).
 
     ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second into the first link,
     ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
     least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) and ``queue``
     (time, link) packets that wait to cross a link forward.  Units stand in the variables'
-    ``attrs``, where the numbers come from in the dataset's.  ``parts`` is the rounds engine's
-    resolution.  Raises ``ValueError`` where the engine lacks a feature.
+    ``attrs``, where the numbers come from in the dataset's.  ``parts`` is the resolution of
+    ``rounds``.  Raises ``FieldError`` for an unknown model, ``ValueError`` where the model lacks a
+    feature of the scenario.
     """
+    Choice(SIMULATORS).check(model, "model")
     import xarray
 
     import vegasmodel
 
-    way = "feedback" if delayed else engine(scenario)
-    if way == "feedback":
-        found = _feedback(scenario, samples)
-    elif way == "continuous":
-        found = _continuous(scenario, samples)
+    if model == "delayed":
+        found = _delayed(scenario, samples)
+    elif model == "fluid":
+        found = _fluid(scenario, samples)
     else:
         found = _rounds(scenario, samples, parts)
     attrs = {
-        "model": "fluid",
-        "engine": way,
+        "model": model,
         "scenario": scenario.name,
         "fingerprint": scenario.fingerprint(),
         "version": vegasmodel.__version__,
@@ -81,11 +78,12 @@ def simulate(
 
 
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
-    from vegasmodel.fluid.rounds import resolution, run
+    from vegasmodel.engines.rounds import answers
+    from vegasmodel.engines.rounds.run import resolution, run
 
     reason = answers.obstacle(scenario)
     if reason is not None:
-        raise ValueError(f"the fluid model cannot simulate this scenario: {reason}")
+        raise ValueError(f"the model rounds cannot simulate this scenario: {reason}")
     starts = answers.starts_of(scenario, 0)
     totals = run(scenario, parts=parts, samples=samples, starts=starts)
     window, sent, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
@@ -110,7 +108,9 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
     }
 
 
-def _continuous(scenario: Scenario, samples: int) -> dict[str, Any]:
+def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
+    from vegasmodel.engines.fluid import continuous
+
     run = continuous.run(scenario, sample=scenario.run.duration / (samples - 1))
     rate = np.nan_to_num(run.rate)
     carried = 0.5 * (rate[1:] + rate[:-1]) * np.diff(run.time)[:, None]  # trapezoids
@@ -129,8 +129,8 @@ def _continuous(scenario: Scenario, samples: int) -> dict[str, Any]:
     }
 
 
-def _feedback(scenario: Scenario, samples: int) -> dict[str, Any]:
-    from vegasmodel.fluid import feedback
+def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
+    from vegasmodel.engines.delayed import feedback
 
     run = feedback.run(scenario, samples)
     least = np.fmin.accumulate(np.where(run.delivered > 0, run.rtt, np.inf), axis=0)
@@ -150,3 +150,51 @@ def _feedback(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 def _vegas(scenario: Scenario) -> Any:
     return np.array([member.flow.law == "vegas" for member in scenario.members])
+
+
+def limit_cycle(
+    scenario: Scenario,
+    model: str = "fluid",
+    *,
+    losers: str = "growing",
+    packets: bool | None = None,
+    longest: float | None = None,
+) -> LimitCycle:
+    """The steady state itself: a fixed point, a periodic motion, or else averages.
+
+    ``model``: ``fluid`` (one drop-tail link; with Floquet multipliers; ``losers`` and ``packets``
+    as in ``engines.fluid.continuous.run``) or ``rounds`` (whole packets, which more often repeat
+    nowhere; they move in steps and have no multipliers of their own, so those of ``fluid`` are
+    given where its motion is of the same kind).  ``longest``, in round trips, bounds the wait for
+    an overflow or for rest, or the run by rounds; more finds more cycles, and averages with less
+    spread.  Raises ``FieldError`` for an unknown model, ``ValueError`` where the model has no
+    equation for the scenario.
+    """
+    Choice(STEADY).check(model, "model")
+    if model == "rounds":
+        return _steady_by_rounds(scenario, longest)
+    from vegasmodel.engines.fluid.cycle import limit_cycle as by_fluid
+
+    return by_fluid(scenario, losers=losers, packets=packets, longest=longest)
+
+
+def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
+    """The steady state of whole packets, with the multipliers of ``fluid``."""
+    from vegasmodel.engines.fluid.continuous import unsupported
+    from vegasmodel.engines.rounds import answers
+    from vegasmodel.engines.rounds.cycle import steady
+
+    brief = [g.name for g in scenario.flows if g.size != math.inf or g.arrivals != "once"]
+    reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
+    if reason is not None:
+        raise ValueError(f"there is no steady state by rounds: {reason}")
+    found = steady(scenario) if longest is None else steady(scenario, longest)
+    multipliers = np.empty(0)
+    if found.kind != "neither found" and unsupported(scenario) is None:
+        smooth = limit_cycle(scenario, "fluid")
+        multipliers = smooth.multipliers if smooth.kind == found.kind else multipliers
+    return LimitCycle(
+        found.kind, found.period, found.sections, found.throughput, found.spread, found.window,
+        found.rtt_mean, found.base_rtt, found.queue_mean, found.losses, multipliers,
+        found.residual, found.status,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_state import Record, jit
+from vegasmodel.engines.rounds.state import Record, jit
 
 NOTHING = 1e-9  # packets
 WORK, SIZE, WHOLE = range(3)

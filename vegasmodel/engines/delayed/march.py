@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vegasmodel.fluid.windows import Flows, jit, making
+from vegasmodel.engines.fluid.windows import Flows, jit, making
 from vegasmodel.machine_code import forget_stale
 from vegasmodel.metrics import Floats
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fluid.rounds_flows import LAWS, fold, records
-from vegasmodel.fluid.rounds_route import Routes, roundings, routes, work
-from vegasmodel.fluid.rounds_state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
+from vegasmodel.engines.rounds.flows import LAWS, fold, records
+from vegasmodel.engines.rounds.route import Routes, roundings, routes
+from vegasmodel.engines.rounds.state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import work
 from vegasmodel.progress import running
 from vegasmodel.scenario import Red, Scenario
 
@@ -31,7 +32,7 @@ MECHANISMS = {"rounding": ROUNDING, "rounds": ROUNDS, "ticks": TICKS}
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
-NEVER = 1e300  # rounds_laws.NEVER; compiled code is not loaded for the door
+NEVER = 1e300  # laws.NEVER; compiled code is not loaded for the door
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def run(
     there is more than one queue.  Short flows that arrive at random are drawn from ``seed``; a
     group of them is one flow of the totals.
     """
-    from vegasmodel.fluid.rounds_kernel import march
+    from vegasmodel.engines.rounds.kernel import march
 
     fine, calm = resolution(scenario) if parts is None else (parts, parts)
     if fine < 1:

@@ -10,7 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vegasmodel.fluid.windows import (
+from vegasmodel.engines.fluid.tally import (
+    Tally,
+    follow,
+    note,
+    nothing,
+    replay,
+    skip_cycles,
+    tally_step,
+)
+from vegasmodel.engines.fluid.windows import (
     BOTH,
     DOWN,
     HIGH,
@@ -27,15 +36,6 @@ from vegasmodel.fluid.windows import (
     making,
     threshold,
     violation,
-)
-from vegasmodel.fluid.windows_tally import (
-    Tally,
-    follow,
-    note,
-    nothing,
-    replay,
-    skip_cycles,
-    tally_step,
 )
 from vegasmodel.metrics import Floats
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.fluid.rounds_state import (
+from vegasmodel.engines.rounds.state import (
     EXPIRY,
     LINUX,
     OPEN,

@@ -1,0 +1,17 @@
+"""Adapter of the event-driven simulator of packet trains."""
+
+from __future__ import annotations
+
+from vegasmodel.engines.rounds import answers
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+NAME = "rounds"
+
+
+def answer(scenario: Scenario) -> Prediction:
+    """Throughputs by simulation over ``warmup .. duration``."""
+    try:
+        return answers.answer(scenario)
+    except ValueError as error:  # more than the engine simulates
+        return Prediction.not_applicable(NAME, scenario, str(error))

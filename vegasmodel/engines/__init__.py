@@ -1,0 +1,6 @@
+"""Simulators of a scenario; each stands alone, and ``vegasmodel.simulation`` chooses by name.
+
+``fluid``: differential equations of continuous windows, a millisecond a scenario.  ``rounds``:
+trains of packets through a network of queues; where windows are small it handles every packet.
+``delayed``: the fluid's law under feedback delay.
+"""

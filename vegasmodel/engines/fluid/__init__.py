@@ -1,0 +1,1 @@
+"""The light simulator: differential equations of continuous windows over one link."""

@@ -1,0 +1,1 @@
+"""The event-driven simulator: trains of packets through a network of queues."""

@@ -1,0 +1,43 @@
+"""Many scenarios at once: whole ``Prediction``s, on threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+
+def run(
+    scenarios: Sequence[Scenario],
+    *,
+    parts: int | None = None,
+    runs: int | None = None,
+    threads: int | None = None,
+) -> tuple[Prediction, ...]:
+    """The answer to each scenario, in order: ``answers.answer``, side by side.
+
+    The same figures as one by one, whatever the number of ``threads`` (default: one a core): a run
+    has its own random numbers and shares nothing.  ``parts`` and ``runs`` are those of ``answer``.
+    A scenario that the engine lacks, or that fails, is an entry that is not applicable, with the
+    reason; the others stand.  Raises ``ValueError`` for ``parts``, ``runs`` or ``threads`` below 1.
+    """
+    for name, value in (("parts", parts), ("runs", runs), ("threads", threads)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name}: {value} is not allowed; at least 1")
+
+    def one(scenario: Scenario) -> Prediction:
+        try:
+            found = answer(scenario, parts=parts, runs=runs)
+        except (ValueError, ArithmeticError, MemoryError) as error:
+            return Prediction.not_applicable("rounds", scenario, f"the run failed: {error}")
+        if found.applicable and found.extra["status"] != "done":
+            reason = f"the run ended early: {found.extra['status']}"
+            return Prediction.not_applicable("rounds", scenario, reason)
+        return found
+
+    with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
+        return tuple(pool.map(one, scenarios))
