@@ -54,8 +54,6 @@ def test_capture_of_a_fixed_window(pack, v6, at, tmp_path):
     assert len(trace.flows) == 1
     assert trace.flows[0].endswith("5001")
     np.testing.assert_allclose(delivered(trace), 2000)
-    np.testing.assert_allclose(total(trace, "sent"), 2000)
-    assert total(trace, "retransmits") == 0
     np.testing.assert_allclose(later(trace, "throughput"), 500, rtol=0.01)
     # at the receiver the RTT comes in two parts, one by timestamps of 1 ms
     np.testing.assert_allclose(
@@ -64,9 +62,14 @@ def test_capture_of_a_fixed_window(pack, v6, at, tmp_path):
     if at == "sender":
         np.testing.assert_allclose(np.nanmin(trace.get("rtt_min")), BASE_RTT, atol=2e-6)
         np.testing.assert_allclose(later(trace, "window"), 20)
+        np.testing.assert_allclose(total(trace, "sent"), 2000)
+        assert total(trace, "retransmits") == 0
+    else:  # what was lost before cannot be seen there
+        assert [trace.get(name) for name in ("sent", "retransmits", "window")] == [None] * 3
+        assert "captured-at-the-sender" in trace.doubts
 
 
-def test_capture_agrees_with_a_dpkt_loop_on_bytes_and_repeats(tmp_path):
+def test_capture_agrees_with_a_dpkt_loop_on_bytes(tmp_path):
     """Segments are dropped, repeated and swapped at random; dpkt counts what is new."""
     rng = random.Random(4)
     packets = []
@@ -83,26 +86,20 @@ def test_capture_agrees_with_a_dpkt_loop_on_bytes_and_repeats(tmp_path):
     ]
     path = saved(tmp_path, samples.pcap(packets))  # data only: no ACK tells what arrived
     trace = read(path)
-    high, sent, again, new = None, 0, 0, 0
+    new = set()
     with path.open("rb") as file:
         for _, buffer in dpkt.pcap.Reader(file):
-            tcp = dpkt.ethernet.Ethernet(buffer).data.data
-            seq = (tcp.seq - (2**32 - 50_000)) % 2**32
-            high = seq if high is None else high
-            sent += 1
-            again += seq < high
-            if seq + len(tcp.data) > high:
-                new += min(len(tcp.data), seq + len(tcp.data) - high)
-                high = seq + len(tcp.data)
-    np.testing.assert_allclose(total(trace, "sent"), sent)
-    np.testing.assert_allclose(total(trace, "retransmits"), again)
-    np.testing.assert_allclose(delivered(trace), new / samples.PAYLOAD)
+            new.add(dpkt.ethernet.Ethernet(buffer).data.data.seq)
+    assert {"acknowledgements-seen", "captured-at-the-sender"} <= set(trace.doubts)
+    np.testing.assert_allclose(delivered(trace), len(new))
 
 
 def test_no_rtt_across_a_retransmission(tmp_path):
     frames = samples.frames(samples.course(packets=3, window=1))
     data, ack = frames[2][1], frames[3][1]
-    packets = [*frames[:2], (1.0, data), (3.0, data), (3.1, ack)]
+    again = data[:58] + (9_000_000).to_bytes(4) + data[62:]  # its timestamp: sent later
+    packets = [*frames[:2], (1.0, data), (3.0, again), (3.1, ack)]
+    packets += [(3.1, frames[4][1]), (3.1 + BASE_RTT, frames[5][1])]
     trace = read(saved(tmp_path, samples.pcap(packets)))
     assert total(trace, "retransmits") == 1
     np.testing.assert_allclose(np.nanmax(trace.get("rtt")), BASE_RTT, atol=2e-6)

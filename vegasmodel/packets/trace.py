@@ -71,6 +71,7 @@ VARIABLES = {
     "first": Variable("flow", "s", "time of the flow's first packet", static=True),
     "last": Variable("flow", "s", "time of the flow's last packet", static=True),
     "packet_size": Variable("flow", "B", "bytes of a full data packet", static=True),
+    "payload": Variable("flow", "B", "bytes of data that count as one packet", static=True),
 }
 
 

@@ -90,6 +90,7 @@ class Bins:
         *,
         links: list[str] | None = None,
         known: tuple[str, ...] = (),
+        doubts: Mapping[str, str] | None = None,
     ) -> Trace:
         """The trace of the ``chosen`` flows up to time ``last``.
 
@@ -119,7 +120,14 @@ class Bins:
             entries["served"] = link[SERVED] / lengths
         entries |= variables
         return make(
-            engine, ends, flows, entries, begin=self.begin, links=links, provenance=provenance
+            engine,
+            ends,
+            flows,
+            entries,
+            begin=self.begin,
+            links=links,
+            provenance=provenance,
+            doubts=doubts,
         )
 
 

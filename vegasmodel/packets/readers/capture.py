@@ -26,7 +26,7 @@ _ORDER = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _INTERFACE, _OLD_PACKET, _SIMPLE, _PACKET = 1, 2, 3, 6
 _RESOLUTION, _OFFSET = 9, 14  # options of an interface
 
-Frame = tuple[float, int, bytes]
+Frame = tuple[float, int, bytes, int]
 
 
 def matches(head: bytes) -> bool:
@@ -35,7 +35,10 @@ def matches(head: bytes) -> bool:
 
 
 def frames(source: Source) -> Iterator[Frame]:
-    """Time (s), link type and bytes of each frame.  A file cut off within a frame ends there."""
+    """Time (s), link type and bytes of each frame, and its length before it was cut.
+
+    A file cut off within a frame ends there.
+    """
     if not matches(source.head):
         source.fail("byte 0", source.head[:4], "the magic number of pcap or pcapng")
     source.file.seek(0)
@@ -54,14 +57,14 @@ def _records(source: Source) -> Iterator[Frame]:
     link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
     unpack, at = struct.Struct(order + "IIII").unpack, 24
     while len(record := read(16)) == 16:
-        seconds, ticks, size, _ = unpack(record)
+        seconds, ticks, size, whole = unpack(record)
         if size > MAX_FRAME:
             source.fail(f"byte {at}", size, f"a frame of at most {MAX_FRAME} bytes")
         frame = read(size)
         if len(frame) < size:
             return
         at += 16 + size
-        yield seconds + ticks * tick, link, frame
+        yield seconds + ticks * tick, link, frame, max(whole, size)
 
 
 def _blocks(source: Source) -> Iterator[Frame]:
@@ -120,7 +123,7 @@ def _packet(
 ) -> Frame:
     if len(body) < 20:
         source.fail(f"byte {at}", body, "a packet block of 20 bytes or more")
-    which, high, low, size, _ = struct.unpack(order + "IIIII", body[:20])
+    which, high, low, size, whole = struct.unpack(order + "IIIII", body[:20])
     if kind == _OLD_PACKET:
         which = struct.unpack(order + "H", body[:2])[0]
     if which >= len(interfaces):
@@ -128,4 +131,4 @@ def _packet(
     if size > len(body) - 20:
         source.fail(f"byte {at}", size, f"a frame of at most {len(body) - 20} bytes")
     link, tick, offset = interfaces[which]
-    return offset + ((high << 32) | low) * tick, link, body[20 : 20 + size]
+    return offset + ((high << 32) | low) * tick, link, body[20 : 20 + size], max(whole, size)

@@ -1,19 +1,22 @@
 """TCP flows as seen at one point: segments pass one way, ACKs the other.
 
 Everything is counted in bytes and divided by the flow's full payload at the end.  Delivered:
-growth of the ACK number (of the data seen, where no ACK passes).  RTT: from a segment to the ACK
-that ends with it, never across a retransmission.  Away from the sender that is only the part
-behind the point; the part before it, from an ACK to the data that echoes its timestamp, is added
-where it is not negligible.
+growth of the ACK number, as far as the data was seen (of the data seen, where no ACK passes).  RTT:
+from a segment to the ACK that ends with it, never across a retransmission.  Away from the sender
+that is only the part behind the point; the part before it, from an ACK to the data that echoes its
+timestamp, is added where it is not negligible.  What is sent, sent again and in flight is known at
+the sender alone.  A SYN begins a connection, also between ports that had one.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from vegasmodel.packets.readers import segments
 from vegasmodel.packets.readers.bins import (
     ACKS,
     AGAIN,
@@ -27,148 +30,275 @@ from vegasmodel.packets.readers.bins import (
     WINDOW_SUM,
     Bins,
 )
+from vegasmodel.packets.readers.segments import MAX_RECENT, Flow
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, Trace
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace
 
 Key = tuple[object, ...]  # both ends, the sender first
 MAX_PENDING = 500_000  # segments and ACKs that wait for their answer, all flows together
+MAX_RECENTS = 200_000  # segments that copies are compared with, all flows together
+MAX_HANDSHAKES = 100_000
 MAX_SPAN = 1e9  # seconds between the first packet and the last
-BACKWARDS = 1.0  # seconds by which a capture's clock may step back
-JUMBO = 9000  # bytes: larger payloads are several packets that the network card will cut
-HERE = 0.1  # the sender is at this point if its share of the RTT is smaller
+STEP = 1e-3  # seconds by which the clock goes back: more is a step, less the order of the frames
 MINOR = 0.01  # a direction with less of the other's bytes is requests, not a flow
 
 
-class Flow:
-    """State of one direction with data."""
+@dataclass
+class Handshake:
+    """The SYNs of a connection, by the end that sent them: number, largest segment, time.
 
-    __slots__ = (
-        "acked",
-        "acks",
-        "first",
-        "headers",
-        "high",
-        "index",
-        "largest",
-        "last",
-        "least_down",
-        "least_up",
-        "mss",
-        "pending",
-        "stamps",
-        "total",
-        "up",
-    )
+    ``far``: time to the second SYN; ``near``: from there to the ACK of it, at the end that began.
+    """
 
-    def __init__(self, index: int, time: float, seq: int) -> None:
-        self.index, self.first, self.last = index, time, time
-        self.high = self.acked = seq
-        self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
-        self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
-        self.acks = self.total = self.largest = self.headers = self.mss = 0
-        self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
-
-    @property
-    def payload(self) -> float:
-        """Bytes of data in a full packet."""
-        if self.largest > JUMBO:
-            return self.mss or 1448
-        return self.largest or 1
+    number: int
+    syns: dict[object, tuple[int, int, float]] = field(default_factory=dict)
+    steps: int = 0  # of the clock before its first SYN
+    repeated: bool = False  # a SYN came again: its times tell no RTT
+    over: bool = False  # the ACK of the second SYN has passed
+    far: float = math.inf
+    near: float = math.inf
 
 
 class Connections:
-    """All flows of a capture.  ``data`` and ``ack`` take packets in the order of time."""
+    """All flows of a capture.  ``syn``, ``data`` and ``ack`` take packets in the file's order."""
 
-    def __init__(self, source: Source) -> None:
-        self.source, self.bins = source, Bins()
-        self.flows: dict[Key, Flow] = {}
+    def __init__(self, source: Source, *, steady: bool = False) -> None:
+        self.source, self.bins, self.steady = source, Bins(), steady
+        self.flows: dict[Key, Flow] = {}  # of the connections that are open
+        self.all: list[Flow] = []
+        self.handshakes: dict[frozenset[object], Handshake] = {}
+        self.counts: dict[frozenset[object], int] = {}  # connections between two ends, if many
         self.origin: float | None = None
-        self.now, self.bin, self.pending = 0.0, 0, 0
+        self.now, self.time, self.shift, self.bin = 0.0, 0.0, 0.0, 0
+        self.pending = self.recents = self.steps = 0
 
-    def clock(self, time: float, place: str) -> float:
-        """Seconds since the first packet; small steps back are held."""
+    def clock(self, time: float, place: str) -> None:
+        """Seconds since the first packet.  Where the clock steps back, time goes on from there."""
         if self.origin is None:
             self.origin = time
-        elapsed = time - self.origin
-        if not self.now - BACKWARDS <= elapsed <= MAX_SPAN:
-            self.source.fail(place, time, "a time that does not decrease, within 1e+09 s")
+        elapsed = time - self.origin + self.shift
+        if elapsed < self.now and (self.steady or not elapsed > -MAX_SPAN):
+            self.source.fail(place, time, "a time that does not decrease")
+        if elapsed < self.now - STEP:
+            self.shift += self.now - elapsed
+            elapsed = self.now
+            self.steps += 1
+        if not elapsed <= MAX_SPAN:
+            self.source.fail(place, time, "a time within 1e+09 s of the first")
+        self.time = elapsed
         self.now = max(elapsed, self.now)
         if self.now >= self.bins.end:
             self.bins.reach(self.now)
         self.bin = self.bins.index(self.now)
-        return self.now
 
-    def data(self, key: Key, seq: int, size: int, headers: int, echo: int, place: str) -> Flow:
-        """A segment with ``size > 0`` bytes; ``echo`` is its timestamp echo, or -1."""
-        time, flow = self.now, self.flows.get(key)
+    def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
+        """A SYN (``second``: with an ACK).  ``mss``: its option, 0 without."""
+        ends = frozenset(key)
+        known = self.handshakes.get(ends)
+        mine, other = key
+        if known is not None and mine in known.syns and known.syns[mine][0] == seq:
+            known.repeated = True
+            return
+        if known is None or not second or mine in known.syns or other not in known.syns:
+            known = self._open(key, ends)
+        known.syns[mine] = (seq, mss, self.time)
+
+    def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
+        """A new connection: the flows of the one before end."""
+        for each in (key, reverse(key)):
+            flow = self.flows.pop(each, None)
+            if flow is not None:
+                self._forget_times(flow)
+                self.recents -= len(flow.recent)
+                flow.recent = {}
+                self.counts[ends] = flow.number
+        if len(self.handshakes) >= MAX_HANDSHAKES:
+            del self.handshakes[next(iter(self.handshakes))]
+        found = self.handshakes[ends] = Handshake(self.counts.get(ends, 0) + 1, steps=self.steps)
+        return found
+
+    def data(
+        self,
+        key: Key,
+        seq: int,
+        size: int,
+        headers: int,
+        place: str,
+        *,
+        echo: int = -1,
+        stamp: int = -1,
+        ident: int = -1,
+    ) -> Flow | None:
+        """A segment with ``size > 0`` bytes; its timestamp, echo and identifier, or -1."""
+        time, flow = self.time, self.flows.get(key)
         if flow is None:
             flow = self._new(key, seq, place)
         table, i, k = self.bins.flow, flow.index, self.bin
-        step = (seq - flow.high) & 0xFFFFFFFF
-        start = flow.high + (step if step < 0x80000000 else step - 0x100000000)
+        if flow.steps != self.steps:
+            self._forget_times(flow)
+        start = flow.high + _signed(seq - flow.high)
         end = start + size
+        if start < flow.begin:
+            self._before(flow, start)
+        if flow.strange(start, end):
+            return None
+        repeat = start < flow.high and self._repeat(flow, start, end, ident, stamp)
+        if repeat is None:
+            return flow
         table[SENT, i, k] += size
-        flow.last = time
+        flow.last = max(flow.last, self.now)
         flow.total += size
         if size > flow.largest:
             flow.largest, flow.headers = size, headers
-        if start < flow.high:
-            table[AGAIN, i, k] += size
+        if headers < segments.ETHERNET and size % (segments.ETHERNET - headers) == 0:
+            flow.regular += size
+        if repeat:
             self.pending -= len(flow.pending)
             flow.pending.clear()
-        elif self.pending < MAX_PENDING:
+        elif start >= flow.high and self.pending < MAX_PENDING:
             flow.pending.append((end, time))
             self.pending += 1
+        self._remember(flow)
+        flow.sent(start, end, ident, stamp, time)
         if end > flow.high:
+            if start > flow.high:
+                flow.hole(flow.high, start)
             if not flow.acks:
-                table[DELIVERED, i, k] += min(size, end - flow.high)
+                table[DELIVERED, i, k] += end - max(start, flow.high)
             flow.high = end
+        if echo >= 0 and flow.stamps:
+            self._echo(flow, echo)
+        return flow
+
+    def _before(self, flow: Flow, start: int) -> None:
+        """Data before the first that was seen: the flow began there, if no ACK is beyond it."""
+        if flow.opened or flow.acked > flow.begin:
+            return
+        flow.holes.insert(0, (start, flow.begin))
+        flow.begin = flow.acked = start
+
+    def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
+        """Data below the highest byte: whether it was sent again; None for a copy of a frame."""
+        table, i, k = self.bins.flow, flow.index, self.bin
+        below = min(end, flow.high)
+        filled = flow.fill(start, below)
+        old = below - start - filled
+        if not old:  # the first that is seen of it
+            later = flow.later(ident, stamp)
+            flow.unsure += later is None
+            table[AGAIN, i, k] += filled if later else 0
+            if not flow.acks:
+                table[DELIVERED, i, k] += filled
+            return later is not False
+        kind = flow.seen_again(start, end, ident, stamp, self.time)
+        if kind == segments.COPY:
+            flow.copies += 1
+            return None
+        flow.unsure += kind == segments.UNSURE
+        table[AGAIN, i, k] += old
+        if not flow.acks:
+            table[DELIVERED, i, k] += filled
+        return True
+
+    def _remember(self, flow: Flow) -> None:
+        """Make room among the recent segments."""
+        recent = flow.recent
+        if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
+            del recent[next(iter(recent))]
+        else:
+            self.recents += 1
+
+    def _echo(self, flow: Flow, echo: int) -> None:
+        """Data that answers an ACK: how long that took on the sender's side."""
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
             stamp, passed = stamps.popleft()
             self.pending -= 1
-            if stamp == echo:
-                flow.up = time - passed
+            if stamp == echo and self.time >= passed:
+                flow.up = self.time - passed
                 flow.least_up = min(flow.least_up, flow.up)
-        return flow
+                flow.stamped = True
+                self._point(flow)
 
-    def ack(self, flow: Flow, number: int, stamp: int) -> None:
-        """An ACK for ``flow``; ``stamp`` is its timestamp, or -1."""
-        time, table = self.now, self.bins.flow
+    def fin(self, key: Key, seq: int) -> None:
+        """The FIN of a flow: its sequence number is no data."""
+        flow = self.flows.get(key)
+        if flow is not None:
+            flow.fin = flow.high + _signed(seq - flow.high)
+
+    def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
+        """An ACK for the flow ``key``, with its timestamp and identifier, or -1."""
+        if self.handshakes:
+            self._third(key)
+        flow = self.flows.get(key)
+        if flow is None:
+            return
+        time, table = self.time, self.bins.flow
         i, k = flow.index, self.bin
+        if flow.steps != self.steps:
+            self._forget_times(flow)
+        reached = flow.acked + _signed(number - flow.acked)
+        if reached == flow.high + 1 and flow.fin == flow.high:
+            reached -= 1
+        same = (ident, number, stamp)
+        if not flow.begin <= reached <= flow.high or (ident > 0 and same == flow.last_ack):
+            return  # of another connection, as it acknowledges what was not sent; or a copy
+        flow.last_ack = same
         if not flow.acks:
             table[DELIVERED, i, :] = 0
         flow.acks += 1
         table[ACKS, i, k] += 1
-        step = (number - flow.acked) & 0xFFFFFFFF
-        if step == 0 or step >= 0x80000000:
+        if reached <= flow.acked:
             return
-        table[DELIVERED, i, k] += step
-        table[WINDOW_SUM, i, k] += max(flow.high - flow.acked, step)
+        table[DELIVERED, i, k] += reached - flow.acked
+        table[WINDOW_SUM, i, k] += flow.high - flow.acked
         table[WINDOW_N, i, k] += 1
-        flow.acked += step
-        flow.high = max(flow.high, flow.acked)
+        flow.acked = reached
+        if flow.holes:
+            flow.pass_holes(reached)
         stamps = flow.stamps
         if stamp >= 0 and self.pending < MAX_PENDING and (not stamps or stamps[-1][0] != stamp):
             stamps.append((stamp, time))
             self.pending += 1
-        sent, pending = -1.0, flow.pending
-        while pending and pending[0][0] <= flow.acked:
+        sent, pending = math.nan, flow.pending
+        while pending and pending[0][0] <= reached:
             end, then = pending.popleft()
             self.pending -= 1
-            if end == flow.acked:
+            if end == reached:
                 sent = then
-        if sent >= 0:
+        if time >= sent:
             self._rtt(flow, time - sent, k)
+
+    def _third(self, key: Key) -> None:
+        """The ACK that ends a handshake: how far away both ends are."""
+        shake = self.handshakes.get(frozenset(key))
+        if shake is None or shake.over or len(shake.syns) < 2:
+            return
+        first, second = shake.syns
+        if key[1] == first:
+            shake.over = True
+            far = shake.syns[second][2] - shake.syns[first][2]
+            near = self.time - shake.syns[second][2]
+            if not shake.repeated and far >= 0 and near >= 0 and shake.steps == self.steps:
+                shake.far, shake.near = far, near
 
     def _rtt(self, flow: Flow, down: float, k: int) -> None:
         flow.least_down = min(flow.least_down, down)
-        here = flow.least_up == np.inf or flow.least_up < HERE * flow.least_down
-        rtt, table = (down if here else down + flow.up), self.bins.flow
+        self._point(flow)
+        table = self.bins.flow
+        rtt = down if flow.alone else down + flow.up
         table[RTT_SUM, flow.index, k] += rtt
         table[RTT_N, flow.index, k] += 1
         if rtt < table[RTT_MIN, flow.index, k]:
             table[RTT_MIN, flow.index, k] = rtt
+
+    def _point(self, flow: Flow) -> None:
+        """Whether segment to ACK is the whole RTT; if that changes, the RTTs so far are wrong."""
+        alone = flow.here or math.isinf(flow.least_up)
+        if alone is not flow.alone:
+            flow.alone = alone
+            self.bins.flow[RTT_SUM : RTT_N + 1, flow.index, :] = 0
+            self.bins.flow[RTT_MIN, flow.index, :] = math.inf
 
     def lost(self, key: Key, size: int) -> None:
         """A segment of a known flow was dropped."""
@@ -176,59 +306,152 @@ class Connections:
         if flow is not None:
             self.bins.flow[LOST, flow.index, self.bin] += size
 
+    def _forget_times(self, flow: Flow) -> None:
+        self.pending -= len(flow.pending) + len(flow.stamps)
+        flow.pending.clear()
+        flow.stamps.clear()
+        flow.steps = self.steps
+
     def _new(self, key: Key, seq: int, place: str) -> Flow:
-        if len(self.flows) == MAX_FLOWS:
+        if len(self.all) == MAX_FLOWS:
             self.source.fail(place, "one flow more", f"at most {MAX_FLOWS} flows")
-        if len(self.flows) == self.bins.flow.shape[1]:
+        if len(self.all) == self.bins.flow.shape[1]:
             self.bins.grow_flows()
             self.bin = self.bins.index(self.now)
-        flow = self.flows[key] = Flow(len(self.flows), self.now, seq)
+        ends, flow = frozenset(key), Flow(len(self.all), key, self.now, seq)
+        flow.steps = self.steps
+        shake = self.handshakes.get(ends)
+        if shake is None:
+            flow.number = self.counts.get(ends, 0) + 1
+        else:
+            sizes = [size for _, size, _ in shake.syns.values() if size]
+            flow.number, flow.syns, flow.mss = shake.number, len(sizes), min(sizes, default=0)
+            if key[0] in shake.syns:
+                flow.opened = True
+                flow.begin = flow.high = flow.acked = shake.syns[key[0]][0] + 1
+            began = next(iter(shake.syns)) == key[0]
+            flow.up = flow.least_up = shake.near if began else shake.far
+            flow.least_down = shake.far if began else shake.near
+        self.flows[key] = flow
+        self.all.append(flow)
         return flow
 
     def trace(
         self,
         engine: str,
-        names: Mapping[Key, str],
-        reverse: Mapping[Key, Key],
+        name: Callable[[Key], str],
         provenance: Mapping[str, str],
         known: tuple[str, ...],
+        *,
         links: list[str] | None = None,
+        doubts: Mapping[str, str] | None = None,
     ) -> Trace:
         """The trace of all flows but the minor directions of two-way connections."""
-        chosen = [
-            (names[key], flow)
-            for key, flow in self.flows.items()
-            if reverse[key] not in self.flows
-            or flow.total >= MINOR * self.flows[reverse[key]].total
+        totals = {(flow.key, flow.number): flow.total for flow in self.all}
+        flows = [
+            flow
+            for flow in self.all
+            if flow.total >= MINOR * totals.get((reverse(flow.key), flow.number), 0)
         ]
-        if not chosen:
+        if not flows:
             self.source.fail("", "no flow", "TCP segments with data")
-        flows = [flow for _, flow in chosen]
+        names = {flow.index: name(flow.key) + _number(flow.number) for flow in flows}
         payload = np.array([flow.payload for flow in flows], dtype=float)
         order = [flow.index for flow in flows]
         for row in (DELIVERED, SENT, AGAIN, LOST, WINDOW_SUM):
             self.bins.flow[row, order] /= payload[:, None]
-        times = [[flow.first, flow.last] for flow in flows]
-        variables = {
-            "first": np.array(times)[:, 0],
-            "last": np.array(times)[:, 1],
-            "packet_size": payload + [flow.headers for flow in flows],
+        self._forget_what_is_not_known(flows)
+        size = [math.nan if flow.assumed else flow.payload + flow.headers for flow in flows]
+        variables: dict[str, Floats] = {
+            "first": np.array([flow.first for flow in flows]),
+            "last": np.array([flow.last for flow in flows]),
+            "payload": payload,
+            "packet_size": np.array(size, dtype=float),
         }
         about = {
             "throughput": "growth of the ACK number",
             "window": "bytes in flight over the full payload",
             "rtt": "segment to its ACK, none across retransmissions",
-            "packets": "bytes over the flow's full payload",
+            "packets": "bytes over the flow's full payload: the SYNs', or its largest segment",
+            "copies": str(sum(flow.copies for flow in flows)),
             "origin": repr(self.origin),
             **provenance,
         }
+        found = {**self._doubts(flows, names), **(doubts or {})}
         return self.bins.trace(
             engine,
             self.now,
-            [n for n, _ in chosen],
+            [names[index] for index in order],
             order,
             variables,
             about,
             links=links,
             known=known,
+            doubts=found,
         )
+
+    def _forget_what_is_not_known(self, flows: list[Flow]) -> None:
+        table = self.bins.flow
+        for flow in flows:
+            if not flow.here:
+                table[[SENT, AGAIN, WINDOW_SUM], flow.index] = math.nan
+                if math.isinf(flow.least_up):
+                    table[RTT_SUM, flow.index] = math.nan
+                    table[RTT_MIN, flow.index] = math.inf
+            if flow.missed or flow.unsure:
+                table[[SENT, AGAIN], flow.index] = math.nan
+            if flow.copies and flow.last_ack[0] <= 0:
+                table[ACKS, flow.index] = math.nan
+
+    def _doubts(self, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
+        """What the figures rest on and the capture does not tell, by flow."""
+
+        def of(test: Callable[[Flow], bool]) -> str:
+            found = [names[flow.index] for flow in flows if test(flow)]
+            return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if found[3:] else "")
+
+        doubts = {
+            "known-packet-size": (
+                of(lambda flow: flow.assumed),
+                "segments larger than a packet, and not both SYNs; the payload is assumed",
+            ),
+            "captured-at-the-sender": (
+                of(lambda flow: not flow.here),
+                "what was sent, sent again or in flight is unknown elsewhere",
+            ),
+            "whole-rtt": (
+                of(lambda flow: not flow.here and not flow.stamped),
+                "no data echoes an ACK's timestamp; of the RTT before this point no more is known "
+                "than the handshake tells, if there is one",
+            ),
+            "every-frame-captured": (
+                of(lambda flow: flow.missed > 0),
+                "data was acknowledged that the capture lacks, so its packets are not counted",
+            ),
+            "retransmissions-told-from-copies": (
+                of(lambda flow: flow.unsure > 0),
+                "frames came again or late, and nothing tells why; packets sent again are unknown",
+            ),
+            "acknowledgements-seen": (
+                of(lambda flow: not flow.acks),
+                "no ACK passes; what was seen counts as delivered",
+            ),
+        }
+        found = {name: f"{who}: {what}" for name, (who, what) in doubts.items() if who}
+        if self.steps:
+            found["steady-clock"] = f"the capture's clock went back {self.steps} times"
+        return found
+
+
+def reverse(key: Key) -> Key:
+    """The other direction."""
+    return key[::-1]
+
+
+def _signed(difference: int) -> int:
+    """A difference of sequence numbers, from -2**31 to 2**31 - 1."""
+    return (difference + 0x80000000 & 0xFFFFFFFF) - 0x80000000
+
+
+def _number(number: int) -> str:
+    return f" #{number}" if number > 1 else ""

@@ -20,8 +20,9 @@ _LINE = re.compile(
 )
 _IP = re.compile(r"length: (\d{1,9}) ([\d.]{7,15}) > ([\d.]{7,15})\)")
 _TCP = re.compile(
-    r"ns3::TcpHeader \((\d{1,5}) > (\d{1,5}) \[[^]]{0,60}\] Seq=(\d{1,10}) Ack=(\d{1,10})"
+    r"ns3::TcpHeader \((\d{1,5}) > (\d{1,5}) \[([^]]{0,60})\] Seq=(\d{1,10}) Ack=(\d{1,10})"
 )
+_ID = re.compile(r"Ipv4Header \([^)]{0,120}? id (\d{1,9})")
 _STAMP = re.compile(r"TcpOptionTimestamp\((\d{1,10});(\d{1,10})\)")
 _PAYLOAD = re.compile(r"Payload \(size=(\d{1,9})\)|Payload Fragment \[(\d{1,9}):(\d{1,9})\]")
 _HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")
@@ -34,7 +35,7 @@ def matches(head: bytes) -> bool:
 
 def read(source: Source) -> Trace:
     """Read the whole file.  Raises ``TraceError`` with the line."""
-    connections = Connections(source)
+    connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
     places: dict[Key, tuple[str, str | None]] = {}  # where a flow is watched
     for number, text in source.lines():
@@ -51,33 +52,44 @@ def read(source: Source) -> Trace:
         if device is not None and kind in "+-":
             queues.event(f"{node}/{device}", kind, connections.now, where)
         ip, tcp = _IP.search(text, line.end()), _TCP.search(text, line.end())
+        label = _ID.search(text, line.end())
         if ip is None or tcp is None:
             continue
-        sport, dport, seq, ack = (int(x) for x in tcp.groups())
+        sport, dport, seq, ack = (int(tcp[i]) for i in (1, 2, 4, 5))
         size = sum(
             int(whole) if whole else max(int(b) - int(a), 0)
             for whole, a, b in _PAYLOAD.findall(text, tcp.end())
         )
         stamps = _STAMP.search(text, tcp.end())
         stamp, echo = (int(x) for x in stamps.groups()) if stamps else (-1, -1)
-        key = (ip[2], sport, ip[3], dport)
-        at = (node, device)
-        if kind in "+t" and size:
-            if places.setdefault(key, at) == at:
-                headers = max(int(ip[1]) - size, 0)
-                connections.data(key, seq & 0xFFFFFFFF, size, headers, echo, where)
-        elif kind == "d":
+        key: Key = ((ip[2], sport), (ip[3], dport))
+        at, ident = (node, device), int(label[1]) if label else -1
+        flags = tcp[3]
+        if "SYN" in flags and kind in "+t":
+            connections.syn(key, seq, second="ACK" in flags, mss=0)
+        sent = kind in "+t" or (kind == "d" and key in places)  # its queue may drop it first
+        if size and sent and places.setdefault(key, at) == at:
+            flow = connections.data(
+                key,
+                seq,
+                size,
+                max(int(ip[1]) - size, 0),
+                where,
+                echo=echo,
+                stamp=stamp,
+                ident=ident & 0xFFFF,
+            )
+            if flow is not None and " ttl 64 " in text:
+                flow.at_sender = True  # no router has passed it on
+        if kind == "d":
             connections.lost(key, size)
-        elif kind == "r":
-            back = (*key[2:], *key[:2])
-            flow = connections.flows.get(back)
-            if flow is not None and places[back] == at:
-                connections.ack(flow, ack & 0xFFFFFFFF, stamp)
-    flows = connections.flows
+        if "FIN" in flags and kind in "+t" and places.get(key) == at:
+            connections.fin(key, seq + size)
+        if kind == "r" and "ACK" in flags and "RST" not in flags and places.get(key[::-1]) == at:
+            connections.ack(key[::-1], ack, stamp=stamp, ident=ident & 0xFFFF)
     return connections.trace(
         "ns3",
-        {key: "{}:{}>{}:{}".format(*key) for key in flows},
-        {key: (*key[2:], *key[:2]) for key in flows},
+        lambda key: "{}:{}>{}:{}".format(*key[0], *key[1]),  # type: ignore[misc]  # pairs
         {"format": "ns-3 ascii"},
         ("sent", "retransmits", "loss", "acks"),
         links=list(queues.index),

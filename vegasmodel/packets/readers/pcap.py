@@ -10,7 +10,7 @@ import ipaddress
 import struct
 
 from vegasmodel.packets.readers import capture
-from vegasmodel.packets.readers.connections import Connections, Key
+from vegasmodel.packets.readers.connections import Connections
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace
 
@@ -23,21 +23,21 @@ _AFTER = {1: 14, 113: 16, 276: 20}
 _VLAN = (0x8100, 0x88A8, 0x9100)
 _EXTENSIONS = (0, 43, 60)  # IPv6: hop by hop, routing, destination
 _STAMPED = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
+FIN, SYN, RST, ACK = 1, 2, 4, 16
 _TCP = struct.Struct(">HHIIBB").unpack_from
 _STAMPS = struct.Struct(">II").unpack_from
 
 
 def read(source: Source) -> Trace:
     """Read the whole capture.  Raises ``TraceError`` with the byte."""
-    connections = Connections(source)
-    flows, place = connections.flows, "a packet"
-    sizes: dict[Key, int] = {}
-    for time, link, frame in capture.frames(source):
-        found = _tcp(source, link, frame)
+    connections, place, cut = Connections(source), "a packet", 0
+    for time, link, frame, whole in capture.frames(source):
+        found = _tcp(source, link, frame, whole)
         if found is None:
             continue
-        addresses, at, end, ip = found
+        addresses, at, end, ip, ident = found
         if len(frame) < at + 20:
+            cut += whole > len(frame)
             continue
         sport, dport, seq, number, offset, flags = _TCP(frame, at)
         header = (offset >> 4) * 4
@@ -46,32 +46,44 @@ def read(source: Source) -> Trace:
             continue
         connections.clock(time, place)
         stamp, echo = _stamps(frame, at, header)
-        sender, receiver = (addresses[0], sport), (addresses[1], dport)
-        if flags & 2 and len(sizes) < 100_000:
+        key = ((addresses[0], sport), (addresses[1], dport))
+        if flags & SYN:
             mss = _segment_size(frame, at, header)
-            if mss:
-                sizes[receiver, sender] = mss - (12 if stamp >= 0 else 0)
-        if size:
-            connections.data((sender, receiver), seq, size, at - ip + header, echo, place)
-        if flags & 16:
-            flow = flows.get((receiver, sender))
-            if flow is not None:
-                connections.ack(flow, number, stamp)
-    for key, flow in flows.items():
-        flow.mss = max(sizes.get(key, 0), 0)
+            connections.syn(key, seq, second=bool(flags & ACK), mss=mss)
+            seq += 1
+        if size and not flags & RST:  # the data of a RST is a message in words
+            flow = connections.data(
+                key, seq, size, at - ip + header, place, echo=echo, stamp=stamp, ident=ident
+            )
+            if flow is not None and not flow.total > size:
+                flow.options = 12 if stamp >= 0 else 0
+                flow.loopback = _loopback(addresses)
+        if flags & FIN:
+            connections.fin(key, seq + size)
+        if flags & (ACK | RST) == ACK:
+            connections.ack(key[::-1], number, stamp=stamp, ident=ident)
+    if cut and not connections.all:
+        source.fail("", f"{cut} frames cut before the end of their TCP header", "a longer -s")
     return connections.trace(
         "pcap",
-        {key: _name(*key) for key in flows},  # type: ignore[arg-type]  # keys have 4 parts
-        {key: key[::-1] for key in flows},
+        lambda key: _name(*key),  # type: ignore[arg-type]  # made above
         {"format": "pcap or pcapng"},
         ("sent", "retransmits", "acks"),
+        doubts={"whole-headers": f"{cut} frames end within their TCP header"} if cut else {},
     )
 
 
+def _loopback(addresses: tuple[bytes, bytes]) -> bool:
+    return addresses[0] == addresses[1] or ipaddress.ip_address(addresses[0]).is_loopback
+
+
 def _tcp(
-    source: Source, link: int, frame: bytes
-) -> tuple[tuple[bytes, bytes], int, int, int] | None:
-    """Addresses, where the TCP header begins, where the packet ends, where IP begins."""
+    source: Source, link: int, frame: bytes, whole: int
+) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
+    """Addresses, where TCP's header begins, where the packet ends, where IP begins, identifier.
+
+    ``whole``: bytes of the frame before it was cut; the identifier is -1 in IPv6.
+    """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]
         kind = int.from_bytes(frame[at : at + 2])
@@ -91,9 +103,10 @@ def _tcp(
         if frame[ip + 9] != 6 or fragment:
             return None
         # a length of 0 stands for a packet that the network card will cut
-        length = (frame[ip + 2] << 8 | frame[ip + 3]) or len(frame) - ip
+        length = (frame[ip + 2] << 8 | frame[ip + 3]) or whole - ip
         addresses = frame[ip + 12 : ip + 16], frame[ip + 16 : ip + 20]
-        return addresses, ip + (frame[ip] & 15) * 4, ip + length, ip
+        ident = frame[ip + 4] << 8 | frame[ip + 5]
+        return addresses, ip + (frame[ip] & 15) * 4, ip + length, ip, ident
     if version == 6 and len(frame) >= ip + 40:
         at, following = ip + 40, frame[ip + 6]
         for _ in range(8):
@@ -102,8 +115,8 @@ def _tcp(
             following, at = frame[at], at + (frame[at + 1] + 1) * 8
         if following != 6:
             return None
-        length = (frame[ip + 4] << 8 | frame[ip + 5]) or len(frame) - ip - 40
-        return (frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]), at, ip + 40 + length, ip
+        length = (frame[ip + 4] << 8 | frame[ip + 5]) or whole - ip - 40
+        return (frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]), at, ip + 40 + length, ip, -1
     return None
 
 

@@ -1,0 +1,178 @@
+"""Captures whose every packet is known: random ones, and those that were once read wrong."""
+
+import itertools
+import random
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.packets import captures
+from tests.packets.captures import ACK, RST, Frame, Options
+from vegasmodel.packets import read
+
+COUNT = 12  # seeds of each of the shares below; benchmarks/random_captures.py takes 10,000
+
+
+@pytest.mark.parametrize("share", range(10))
+def test_random_captures_are_counted_exactly_or_said_to_be_unknown(share, tmp_path):
+    said = []
+    for seed in range(share * COUNT, (share + 1) * COUNT):
+        rng = random.Random(seed)
+        options = captures.draw(rng)
+        capture = captures.make(options, rng)
+        found, what = captures.wrong(options, capture, tmp_path / "trace")
+        assert not found, (seed, options)
+        if captures.told(options):
+            assert what == "exact", (seed, options)
+        said.append(what)
+    assert {"exact", "unknown"} == set(said)  # neither all nor nothing is said to be unknown
+
+
+def one(tmp_path, seed=1, **options):
+    """A capture with these options alone: the trace, its truths and frames."""
+    plain = replace(Options(), **options)
+    capture = captures.make(plain, random.Random(seed))
+    (tmp_path / "trace").write_bytes(capture.data)
+    return read(tmp_path / "trace"), capture
+
+
+def packets(trace):
+    """Delivered, of each flow."""
+    return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
+
+
+def total(trace, name):
+    return np.sum(trace.get(name), axis=0)
+
+
+@pytest.mark.parametrize("merged", [2, 4, 6])
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_segments_that_the_card_merged_are_several_packets(merged, at, tmp_path):
+    trace, _ = one(tmp_path, merged=merged, packets=600, window=60, at=at, delayed_ack=True)
+    np.testing.assert_allclose(packets(trace), [600])
+    assert trace.get("packet_size")[0] == 1500
+    assert "known-packet-size" not in trace.doubts
+
+
+def test_the_smaller_of_the_two_segment_sizes_counts(tmp_path):
+    """One end announces 7000 B more than the other."""
+    for seed in range(12):
+        trace, _ = one(tmp_path, seed, merged=4, packets=100)
+        np.testing.assert_allclose(packets(trace), [100])
+
+
+def test_without_a_syn_the_size_of_merged_packets_is_assumed_and_said(tmp_path):
+    trace, _ = one(tmp_path, merged=4, syns=False, packets=100)
+    assert "known-packet-size" in trace.doubts
+    assert trace.get("packet_size") is None
+    np.testing.assert_allclose(packets(trace) * trace.get("payload"), [100 * 1448])
+
+
+def test_a_loopback_packet_is_one_packet(tmp_path, monkeypatch):
+    """65,483 B in one packet: loopback has no network card that could cut it."""
+    monkeypatch.setitem(captures.ENDS, 4, (b"\x7f\0\0\1", b"\x7f\0\0\1"))
+    trace, _ = one(tmp_path, mss=65_483, syns=False, stamps=True, packets=200, snap=160)
+    np.testing.assert_allclose(packets(trace), [200])
+
+
+def test_an_ip_length_of_zero_stands_for_the_frames_own(tmp_path):
+    trace, _ = one(tmp_path, zero_length=True, merged=8, snap=96, packets=200, window=40)
+    np.testing.assert_allclose(packets(trace), [200])
+
+
+@pytest.mark.parametrize("connections", [2, 3])
+def test_a_syn_begins_a_connection_on_ports_that_had_one(connections, tmp_path):
+    trace, _ = one(tmp_path, connections=connections, packets=1000)
+    np.testing.assert_allclose(packets(trace), [1000] * connections)
+    assert trace.flows[1] == trace.flows[0] + " #2"
+
+
+def test_an_ack_is_bounded_by_the_data_seen(tmp_path):
+    """One RST, and one ACK, with a random number."""
+    for seed, flags in ((1, RST | ACK), (2, ACK)):
+        rng = random.Random(seed)
+        plain = replace(Options(), packets=1000)
+        lines = captures.Connection(plain, rng, 1.0)
+        lines.run()
+        isns = (rng.randrange(2**32), rng.randrange(2**32))
+        stray = Frame(lines.frames[700].time, False, 0, 0, 10**9, flags)
+        frames = [*lines.frames[:700], stray, *lines.frames[700:]]
+        records = [(frame.time, *captures._bytes(frame, isns, plain)) for frame in frames]
+        (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
+        np.testing.assert_allclose(packets(read(tmp_path / "trace")), [1000])
+
+
+def test_copies_are_no_retransmissions(tmp_path):
+    trace, capture = one(tmp_path, copied=0.3, packets=500)
+    assert len(capture.frames) > 1200
+    assert total(trace, "retransmits") == total(trace, "sent") - 500 == 0
+    trace, capture = one(tmp_path, copied=0.3, loss=0.02, packets=500)
+    assert capture.truths[0].again > 0
+    np.testing.assert_allclose(total(trace, "retransmits") * 1448, capture.truths[0].again)
+
+
+def test_packets_that_overtake_are_no_retransmissions(tmp_path):
+    """At the sender: its card sends two queues, and the frames come swapped."""
+    plain = replace(Options(), packets=300, window=30)
+    lines = captures.Connection(plain, random.Random(3), 1.0)
+    lines.run()
+    frames = lines.frames
+    for i in range(10, len(frames) - 1, 7):
+        if frames[i].size and frames[i + 1].size:
+            frames[i], frames[i + 1] = frames[i + 1], frames[i]
+            frames[i].time, frames[i + 1].time = frames[i + 1].time, frames[i].time
+    assert sum(a.seq > b.seq for a, b in itertools.pairwise(frames) if b.size) > 2
+    records = [(frame.time, *captures._bytes(frame, (1, 2), plain)) for frame in frames]
+    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
+    trace = read(tmp_path / "trace")
+    np.testing.assert_allclose(packets(trace), [300])
+    assert total(trace, "retransmits") == 0
+
+
+@pytest.mark.parametrize("back", [0.02, 0.5, 3600.0])
+def test_a_clock_that_goes_back_makes_no_short_rtt(back, tmp_path):
+    plain = replace(Options(), packets=400)
+    lines = captures.Connection(plain, random.Random(5), 1.0)
+    lines.run()
+    records = [
+        (5000.0 + frame.time - back * (i > 300), *captures._bytes(frame, (1, 2), plain))
+        for i, frame in enumerate(lines.frames)
+    ]
+    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
+    trace = read(tmp_path / "trace")
+    np.testing.assert_allclose(packets(trace), [400])
+    assert np.nanmin(trace.get("rtt_min")) > lines.truth.base
+    assert np.nanmax(trace.get("rtt")) < max(lines.truth.rtts) + 2e-6
+    assert "steady-clock" in trace.doubts
+
+
+def test_frames_cut_within_their_headers_are_told(tmp_path):
+    trace, _ = one(tmp_path, packets=50)
+    assert "whole-headers" not in trace.doubts
+    capture = captures.make(replace(Options(), packets=50), random.Random(1))
+    data = bytearray(capture.data)
+    # the fifth frame keeps 50 of its bytes
+    at = 24
+    for _ in range(4):
+        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+    size = struct.unpack_from("<I", data, at + 8)[0]
+    struct.pack_into("<I", data, at + 8, 50)
+    del data[at + 16 + 50 : at + 16 + size]
+    (tmp_path / "trace").write_bytes(data)
+    assert "1 frames" in read(tmp_path / "trace").doubts["whole-headers"]
+
+
+def test_frames_that_the_capture_lacks_make_the_count_unknown(tmp_path):
+    """tcpdump was too slow for every tenth frame with data."""
+    plain = replace(Options(), packets=300)
+    lines = captures.Connection(plain, random.Random(6), 1.0)
+    lines.run()
+    kept = [f for i, f in enumerate(lines.frames) if i % 10 or not f.size or i > 500]
+    records = [(frame.time, *captures._bytes(frame, (1, 2), plain)) for frame in kept]
+    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
+    trace = read(tmp_path / "trace")
+    np.testing.assert_allclose(packets(trace), [300])
+    assert trace.get("retransmits") is None
+    assert "every-frame-captured" in trace.doubts

@@ -1,0 +1,191 @@
+"""One direction of a TCP connection: which of its bytes were seen, sent again, or copied.
+
+A segment is a copy where the capture shows the same frame twice, and sent again where the sender
+sent the bytes twice.  What tells them apart, in this order: the order of TCP timestamps and of
+IPv4 identifiers, an identifier seen before, and that nothing is sent again within half an RTT.
+Where none of these does, the flow's count of packets sent again is unsure, and said to be.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+
+import numpy as np
+
+MAX_HOLES = 1000
+MAX_RECENT = 4096  # segments of a flow in which a copy finds its original
+MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
+HERE = 0.1  # the sender is at this point if its share of the RTT is smaller
+EARLY = 0.5  # part of the RTT within which nothing is sent again
+ETHERNET = 1500  # bytes of a packet that most networks carry
+JUMBO = 9000
+
+COPY, AGAIN, UNSURE = range(3)
+
+
+class Flow:
+    """State of one direction with data.  Sequence numbers do not wrap here."""
+
+    __slots__ = (
+        "acked",
+        "acks",
+        "alone",
+        "at_sender",
+        "begin",
+        "copies",
+        "counted_ids",
+        "fin",
+        "first",
+        "headers",
+        "high",
+        "holes",
+        "index",
+        "key",
+        "largest",
+        "last",
+        "last_ack",
+        "last_id",
+        "last_stamp",
+        "least_down",
+        "least_up",
+        "loopback",
+        "missed",
+        "mss",
+        "number",
+        "opened",
+        "options",
+        "pending",
+        "recent",
+        "regular",
+        "stamped",
+        "stamps",
+        "steps",
+        "syns",
+        "total",
+        "unsure",
+        "up",
+    )
+
+    def __init__(self, index: int, key: tuple[object, ...], time: float, seq: int) -> None:
+        self.index, self.key, self.number = index, key, 1
+        self.first = self.last = time
+        self.begin = self.high = self.acked = seq
+        self.fin: int | None = None  # sequence number of the FIN
+        self.holes: list[tuple[int, int]] = []  # below high and not seen, in order
+        self.recent: dict[int, tuple[int, int, int, float]] = {}  # end, id, stamp, time by start
+        self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
+        self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
+        self.last_id = self.last_stamp = -1
+        self.last_ack = (-1, -1, -1)
+        self.counted_ids = True  # the sender's identifiers count up
+        self.acks = self.total = self.largest = self.headers = self.regular = 0
+        self.mss = self.syns = self.options = self.steps = 0
+        self.copies = self.missed = self.unsure = 0
+        self.loopback = self.at_sender = self.stamped = self.opened = False
+        self.alone = True  # nothing is known of an RTT before this point
+        self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
+
+    @property
+    def here(self) -> bool:
+        """Whether the capture's point is known to be at the sender."""
+        return self.at_sender or self.least_up < HERE * self.least_down
+
+    @property
+    def limit(self) -> int:
+        """Bytes of data that a packet can hold, by the SYNs; 0 where none was seen."""
+        return max(self.mss - self.options, 1) if self.mss else 0
+
+    @property
+    def payload(self) -> int:
+        """Bytes of data in a full packet."""
+        if self.limit:
+            return max(min(self.largest, self.limit), 1)
+        if self.loopback or self.largest + self.headers <= ETHERNET:
+            return max(self.largest, 1)
+        full = ETHERNET - self.headers
+        jumbo = self.largest + self.headers <= JUMBO
+        return self.largest if full < 1 or (jumbo and 2 * self.regular < self.total) else full
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the payload is only likely: segments larger than a packet, and SYNs missing."""
+        if self.limit:
+            return self.syns < 2 and self.largest > self.limit
+        return self.largest + self.headers > ETHERNET
+
+    def strange(self, start: int, end: int) -> bool:
+        """Whether a segment is of another connection, or a keep-alive: none of the flow's data."""
+        beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
+        alive = end == start + 1 == self.high and start < self.acked
+        return beyond or alive or (self.opened and start < self.begin)
+
+    def later(self, ident: int, stamp: int) -> bool | None:
+        """Whether the segment was sent after all that were seen before; None: not told."""
+        if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
+            return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
+        if ident > 0 and self.last_id > 0 and self.counted_ids and ident != self.last_id:
+            return (ident - self.last_id) & 0xFFFF < 0x8000
+        return None
+
+    def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
+        """``COPY``, ``AGAIN`` or ``UNSURE``, of a segment whose bytes were seen before."""
+        if self.later(ident, stamp):
+            return AGAIN
+        known = self.recent.get(start)
+        if known is None or known[0] != end:
+            return UNSURE
+        _, old_id, old_stamp, then = known
+        if old_id > 0 and ident > 0 and self.counted_ids:
+            return COPY if old_id == ident else AGAIN
+        if stamp >= 0 and old_stamp >= 0 and stamp != old_stamp:
+            return AGAIN
+        return COPY if time - then < EARLY * self.least_down < np.inf else UNSURE
+
+    def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
+        """Keep what later segments are compared with."""
+        if ident > 0:
+            if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:
+                self.counted_ids = False
+            if self.last_id < 0 or (ident - self.last_id) & 0xFFFF < 0x8000:
+                self.last_id = ident
+        if stamp >= 0 and (
+            self.last_stamp < 0 or (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
+        ):
+            self.last_stamp = stamp
+        self.recent[start] = (end, ident, stamp, time)
+
+    def fill(self, start: int, end: int) -> int:
+        """Bytes of ``[start, end)`` that were a hole; they are none any more."""
+        holes, filled = self.holes, 0
+        if not holes or start >= holes[-1][1] or end <= holes[0][0]:
+            return 0
+        i = max(bisect_right(holes, (start, 1 << 62)) - 1, 0)
+        while i < len(holes) and holes[i][0] < end:
+            low, high = holes[i]
+            part = min(high, end) - max(low, start)
+            if part <= 0:
+                i += 1
+                continue
+            filled += part
+            rest = [(a, b) for a, b in ((low, max(low, start)), (min(high, end), high)) if a < b]
+            holes[i : i + 1] = rest
+            i += len(rest)
+        return filled
+
+    def hole(self, low: int, high: int) -> None:
+        """Bytes that were not seen, beyond all that were."""
+        if len(self.holes) == MAX_HOLES:
+            self.holes.pop(0)
+            self.unsure += 1
+        self.holes.append((low, high))
+
+    def pass_holes(self, acked: int) -> None:
+        """What is acknowledged was sent: a hole there is a frame that the capture lacks."""
+        while self.holes and self.holes[0][0] < acked:
+            low, high = self.holes[0]
+            self.missed += min(high, acked) - low
+            if high > acked:
+                self.holes[0] = (acked, high)
+                return
+            self.holes.pop(0)
