@@ -6,6 +6,7 @@ a check fell short; 2: bad input, in one line.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vegasmodel import cli_forms, progress
+from vegasmodel import cli_forms, extras, progress
 
 if TYPE_CHECKING:
-    from paper_checks import Check
     from vegasmodel.prediction import Prediction
     from vegasmodel.scenario import Scenario
 
@@ -102,15 +102,17 @@ def predict(
     Example: vegasmodel predict mixed.toml --model minicycle
     """
     from vegasmodel.predictor import choose, predict_all
+    from vegasmodel.predictor import predict as one
     from vegasmodel.scenario import load
 
     _check_picture(plot)
     names = choose(model)
     case = load(scenario)
     with progress.shown():
-        results = predict_all(case, names)
+        results = predict_all(case, names) if len(names) > 1 else [one(case, *names)]
     if len(names) > 1 and not json:
-        results = [p for p in results if p.applicable] or results  # all reasons, or none
+        # all reasons, or none but that of a model that could be installed
+        results = [p for p in results if p.applicable or "missing" in p.extra] or results
     _show(case, results, json=json, plot=plot, flows=flows)
 
 
@@ -282,8 +284,11 @@ def paper(
     if html is None:
         checks = paper_checks.run(papers, live=live)
     else:
+        extras.need("report", "--html")
         console.output_path(html, "--html", (".html",))
-        checks = _report(html, papers, live)
+        from paper_checks import report
+
+        checks = report.write(html, papers, live)
     rows = [check.to_json() for check in checks]
     if json:
         console.print_json({"checks": rows})
@@ -292,17 +297,6 @@ def paper(
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
         raise Shortfall(f"{short} of {len(rows)} items are discrepant")
-
-
-def _report(path: Path, papers: Sequence[str], live: bool) -> list[Check]:
-    from vegasmodel.units import FieldError
-
-    try:
-        from paper_checks import report
-    except ModuleNotFoundError as missing:
-        extra = f"the extra 'report', which brings {missing.name}: pip install 'vegasmodel[report]'"
-        raise FieldError("--html", str(path), extra) from None
-    return report.write(path, papers, live)
 
 
 app.command()(cli_forms.equilibrium)
@@ -315,6 +309,7 @@ def _check_picture(path: Path | None) -> None:
     if path is not None:
         from vegasmodel.console import output_path
 
+        extras.need("plot", "--plot")
         output_path(path, "--plot", (".png", ".svg", ".pdf"))
 
 
@@ -340,6 +335,9 @@ def _show(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; turn every expected failure into one line and an exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a letter that the locale has not becomes a "?"
+            stream.reconfigure(errors="replace")
     sys.exit(run(arguments))
 
 
@@ -349,7 +347,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     try:
         status: Any = app(args=arguments, prog_name="vegasmodel", standalone_mode=False)
-    except FieldError as error:
+    except (FieldError, extras.ExtraMissing) as error:
         return _complain(str(error), 2)
     except Shortfall as short:
         return _complain(str(short), 1)

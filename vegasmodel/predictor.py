@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import cast
 
+from vegasmodel.extras import ExtraMissing
 from vegasmodel.prediction import Prediction
 from vegasmodel.rules import nearest
 from vegasmodel.scenario import Scenario
@@ -50,7 +51,8 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     """What one model predicts.
 
     ``model`` is one of ``MODELS``.  A model that cannot be evaluated for the scenario answers
-    with ``applicable=False`` and a reason; it does not raise.  ``FieldError``: no such model.
+    with ``applicable=False`` and a reason; it does not raise.  ``FieldError``: no such model;
+    ``ExtraMissing``: the model needs an extra that is not installed.
     """
     (name,) = choose(model) if model != "all" else ("all",)
     if name == "all":
@@ -66,5 +68,16 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
 
 
 def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
-    """Every model's prediction, those without an answer included."""
-    return [predict(scenario, model) for model in models]
+    """Every model's prediction, those without an answer included.
+
+    A model whose extra is not installed has none either, and says so.
+    """
+    return [_predict_or_say(scenario, model) for model in models]
+
+
+def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
+    try:
+        return predict(scenario, model)
+    except ExtraMissing as missing:
+        empty = Prediction.not_applicable(model, scenario, str(missing))
+        return dataclasses.replace(empty, extra={"missing": missing})

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.extras import need
 from vegasmodel.metrics import Floats
 
 __all__ = ["Certificate", "Equilibrium", "certificate", "parking_lot", "solve"]
@@ -79,8 +80,10 @@ def solve(
 
     An interior-point solver (Clarabel, exponential cones) finds the full links; Newton steps on
     their prices bring the residual down to rounding.  Raises ``ValueError`` for shapes that do
-    not fit, a flow without links, and values that are not positive.
+    not fit, a flow without links, and values that are not positive; ``ExtraMissing`` without
+    Clarabel.
     """
+    need("network", "the equilibrium of several links")
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
     # In units of the largest capacity and of the mean alpha all figures are near 1.
     rate, packets = float(c.max()), float(a.mean())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from vegasmodel.extras import need
+
 if TYPE_CHECKING:
     from vegasmodel.plots.dynamics import windows
     from vegasmodel.plots.regions import convergence_regions
@@ -50,6 +52,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'vegasmodel.plots' has no attribute {name!r}")
+    need("plot", f"vegasmodel.plots.{name}")
     value = getattr(importlib.import_module(f"vegasmodel.plots.{_NAMES[name]}"), name)
     globals()[name] = value
     return value

@@ -27,6 +27,7 @@ from vegasmodel.engines.fluid.continuous import (
     unsupported,
 )
 from vegasmodel.engines.fluid.windows import Flows
+from vegasmodel.extras import need
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ def run(
         raise ValueError(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
     if not 0 < step <= 4:
         raise ValueError("step lies in (0, 4]")
+    if engine == "jax":
+        need("jax", "the engine 'jax'")
     cases = scenarios if isinstance(scenarios, Batch) else pack(scenarios, packets=packets)
     if engine == "jax":
         from vegasmodel.engines.fluid import batch_jax

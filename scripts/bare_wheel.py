@@ -1,0 +1,208 @@
+"""Tries every command of the bare wheel: without extras, simulators, HOME, terminal or UTF-8.
+
+    scripts/bare_wheel.py
+
+Builds the wheel, installs it with the locked versions of what it needs, and nothing else, into an
+empty environment, and runs each command in a folder of its own with a space in its name.  A
+command answers, or says in one line what it lacks, with exit status 2.  Machine code that this
+checkout has compiled is handed over: a minute of compiling is not what is tried here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+LIMIT = 300  # s a command
+RUN = '[run]\nduration = "10 s"\nwarmup = "3 s"\n'
+VEGAS = '[[flow]]\nname = "Végas"\nlaw = "vegas"\nrtt = "40 ms"\nvariant = "ns2"\n'
+RENO = '[[flow]]\nlaw = "reno"\nrtt = "40 ms"\n'
+SCENARIOS = {
+    "one.toml": f'[[link]]\ncapacity = "250 pkt/s"\nbuffer = "9 pkt"\n{VEGAS}{RENO}{RUN}',
+    "two.toml": '[[link]]\nname = "a"\ncapacity = "250 pkt/s"\n'
+    f'[[link]]\nname = "b"\ncapacity = "300 pkt/s"\n{VEGAS}{RUN}',
+}
+POOR = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # ASCII; HOME is not set
+NOWHERE = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}  # nobody can write there
+COMMANDS = """
+from vegasmodel.cli import app
+for command in app.registered_commands:
+    print(command.name or command.callback.__name__)
+"""
+DOORS = """
+import vegasmodel as vm
+from vegasmodel.engines.fluid import batch
+from vegasmodel.equilibrium import network
+def missed(ask):
+    try:
+        ask()
+    except ImportError as missing:
+        assert "pip install 'vegasmodel[" in str(missing), missing
+    else:
+        raise SystemExit("an extra is there that should not be")
+missed(lambda: vm.plots.save)
+missed(lambda: vm.symbolic)
+missed(lambda: network.solve([[1.0], [1.0]], [1.0, 2.0], [1.0]))
+missed(lambda: vm.predict(vm.load("two.toml"), "network"))
+missed(lambda: batch.run([vm.load("one.toml")], engine="jax"))
+"""
+
+
+class Try(NamedTuple):
+    """A command line, its exit status, and what its one line on standard error must hold."""
+
+    line: str
+    status: int = 0
+    says: str = ""
+
+
+TRIES = (
+    Try("--version"),
+    Try("ratio --capacity 1080pkt/s --buffer 20pkt vegas:alpha=3,beta=3 reno"),
+    Try("ratio --capacity 1080pkt/s vegas reno --plot p.png", 2, "vegasmodel[plot]"),
+    Try("predict one.toml"),
+    Try("predict one.toml --model all --json"),
+    Try("predict one.toml --plot p.png", 2, "vegasmodel[plot]"),
+    Try("predict two.toml"),
+    Try("predict two.toml --model network", 2, "vegasmodel[network]"),
+    Try("simulate one.toml --out a.parquet"),
+    Try("simulate one.toml --model fluid"),
+    Try("simulate one.toml --model delayed --json"),
+    Try("simulate one.toml --plot p.png", 2, "vegasmodel[plot]"),
+    Try("measure one.toml", 2, "ns-2 is not installed"),
+    Try("measure one.toml --engine ns3", 2, "vegasmodel[ns3]"),
+    Try("measure one.toml --plot p.png", 2, "vegasmodel[plot]"),
+    Try("compare one.toml", 2, "ns-2 is not installed"),
+    Try("compare one.toml --plot p.png", 2, "vegasmodel[plot]"),
+    Try("compare one.toml --trace given.parquet"),
+    Try("convert given.parquet --out b.parquet"),
+    Try("paper devendictis", 1, "discrepant"),
+    Try("paper devendictis --html p.html", 2, "vegasmodel[report]"),
+    Try("paper boutremans --live", 2, "ns-2 is not installed"),
+    Try("equilibrium --capacity 250pkt/s --over-estimate 0ms,16.2ms"),
+    Try("arrivals --n 20"),
+    Try("rd --rate 100 --delay 100 --capacity 100Mbit/s --buffer 3125pkt"),
+)
+
+
+def main() -> int:
+    """Build, install, try: 1 if anything went wrong."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="bare wheel ") as name:
+        python = install(Path(name))
+        folder = Path(name) / "of its own"
+        folder.mkdir()
+        for file, text in SCENARIOS.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        complaints = judge(python, folder, Try("simulate one.toml --out given.parquet"))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for found in pool.map(lambda one: judge(python, folder, one), TRIES):
+                complaints += found
+        complaints += judge(python, folder, Try("predict one.toml"), NOWHERE)
+        complaints += inside(python, folder)
+    for complaint in complaints:
+        print(f"bare wheel: {complaint}", file=sys.stderr)
+    seconds = time.monotonic() - began
+    print(f"bare wheel: {len(TRIES)} command lines, {len(complaints)} faults, {seconds:.0f} s")
+    return int(bool(complaints))
+
+
+def install(place: Path) -> Path:
+    """An environment with the bare wheel of this working tree; its Python."""
+    source, venv, uv = place / "source", place / "venv", str(BIN / "uv")
+    for folder in ("vegasmodel", "paper_checks"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, source / folder, ignore=ignored)
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy2(ROOT / file, source)
+    python = ["--python", sys.executable]
+    work([uv, "build", "--wheel", "--no-build-isolation", *python, "-o", str(place), str(source)])
+    (wheel,) = place.glob("*.whl")
+    wanted = place / "wanted.txt"
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    wanted.write_text(f"vegasmodel @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+    work([uv, "venv", *python, str(venv)])
+    lock = ["--require-hashes", "--constraint", str(ROOT / "requirements.lock")]
+    pip = [uv, "pip", "install", "--python", str(venv / "bin" / "python"), *lock]
+    pip += ["--requirement", str(wanted)]
+    try:
+        work([*pip, "--offline"])  # the set-up has fetched what is needed
+    except subprocess.CalledProcessError:
+        work(pip)
+    (package,) = venv.glob("lib/python*/site-packages/vegasmodel")
+    for made in (ROOT / "vegasmodel").rglob("__pycache__/*.nb[ic]"):
+        target = package / made.relative_to(ROOT / "vegasmodel")
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy2(made, target)
+    for file in package.rglob("*.py"):  # the kept code goes by the times of its sources
+        shutil.copystat(ROOT / "vegasmodel" / file.relative_to(package), file)
+    return venv / "bin" / "python"
+
+
+def work(command: Sequence[str]) -> None:
+    """A step of the set-up: what it says is shown if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stdout + done.stderr, file=sys.stderr)
+        done.check_returncode()
+
+
+def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = None) -> list[str]:
+    """Run a command line; what is wrong with how it ended."""
+    command = [str(python.with_name("vegasmodel")), *one.line.split()]
+    done = call(command, folder, more or {})
+    said = done.stderr.splitlines()
+    wrong = []
+    if done.returncode != one.status:
+        wrong.append(f"exit status {done.returncode}, not {one.status}")
+    if len(said) != (1 if one.status else 0) or one.says not in done.stderr:
+        wrong.append(f"{len(said)} lines on standard error, the last: {said[-1:]}")
+    if (done.stdout == "") != (one.status == 2):
+        wrong.append(f"{len(done.stdout.splitlines())} lines on standard output")
+    return [f"{one.line}: {fault}" for fault in wrong]
+
+
+def inside(python: Path, folder: Path) -> list[str]:
+    """What the commands above leave out: other doors to the extras, and new commands."""
+    doors = call([str(python), "-c", DOORS], folder, {})
+    names = call([str(python), "-c", COMMANDS], folder, {}).stdout.split()
+    tried = {one.line.split()[0] for one in TRIES}
+    faults = [f"no try of the command {name!r}" for name in names if name not in tried]
+    if not names:
+        faults.append("the commands are not known")
+    if doors.returncode:
+        faults.append(f"from Python: {doors.stderr.splitlines()[-1:]}")
+    return faults
+
+
+def call(
+    command: Sequence[str], folder: Path, more: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run it as poorly equipped as a process can be."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={"PATH": str(Path(command[0]).parent), **POOR, **more},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,110 @@
+"""Without an extra: one line that says how to get it, before anything is computed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vegasmodel as vm
+from vegasmodel import extras
+from vegasmodel.cli import run
+from vegasmodel.engines.fluid import batch
+from vegasmodel.equilibrium import network
+
+HEAD = '[[link]]\nname = "a"\ncapacity = "250 pkt/s"\nbuffer = "9 pkt"\n'
+SECOND = '[[link]]\nname = "b"\ncapacity = "300 pkt/s"\n'
+FLOWS = '[[flow]]\nname = "Végas"\nlaw = "vegas"\nrtt = "40 ms"\n'
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No extra is installed; a folder with two scenarios."""
+    for names in extras.MODULES.values():
+        for name in names:
+            monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.toml").write_text(HEAD + FLOWS, encoding="utf-8")
+    (tmp_path / "two.toml").write_text(HEAD + SECOND + FLOWS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "extra", "work"),
+    [
+        ("ratio --capacity 99pkt/s vegas reno --plot p.png", "plot", "predictor.predict_all"),
+        ("predict one.toml --plot p.png", "plot", "predictor.predict_all"),
+        ("simulate one.toml --plot p.png", "plot", "simulation.simulate"),
+        ("measure one.toml --plot p.png", "plot", "comparison.run_engine"),
+        ("compare one.toml --plot p.png", "plot", "comparison.compare"),
+        ("predict two.toml --model network", "network", "adapters.network.certificate"),
+        ("paper devendictis --html p.html", "report", "predictor.predict"),
+    ],
+)
+def test_a_command_says_what_it_lacks_before_it_computes(
+    line: str, extra: str, work: str, bare: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    module, _, function = work.rpartition(".")
+    place = importlib.import_module(f"vegasmodel.{module}")
+    monkeypatch.setattr(place, function, pytest.fail, raising=False)
+    assert run(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"pip install 'vegasmodel[{extra}]'" in err
+    assert err.count("\n") == 1
+
+
+def test_over_two_links_the_other_models_answer(
+    bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["predict", "two.toml"]) == 0
+    assert "vegasmodel[network]" in capsys.readouterr().out.replace("\n", "")
+    assert run(["predict", "two.toml", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    (result,) = (r for r in results if r["model"] == "network")
+    assert not result["applicable"]
+    assert "vegasmodel[network]" in result["reason"]
+    with pytest.raises(extras.ExtraMissing, match="network"):
+        vm.predict(vm.load("two.toml"), "network")
+
+
+@pytest.mark.parametrize(
+    ("extra", "ask"),
+    [
+        ("plot", lambda: vm.plots.__getattr__("save")),
+        ("symbolic", lambda: importlib.reload(importlib.import_module("vegasmodel.symbolic"))),
+        ("network", lambda: network.solve([[1.0], [1.0]], [1.0, 2.0], [1.0])),
+        ("jax", lambda: batch.run([vm.load("one.toml")], engine="jax")),
+    ],
+)
+def test_so_does_python(extra: str, ask: Callable[[], Any], bare: Path) -> None:
+    with pytest.raises(extras.ExtraMissing, match=rf"pip install 'vegasmodel\[{extra}\]'"):
+        ask()
+
+
+def test_every_extra_that_the_code_imports_is_declared() -> None:
+    import tomllib
+
+    declared = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    optional = declared["project"]["optional-dependencies"]
+    for extra, names in extras.MODULES.items():
+        brought = " ".join(optional[extra]).replace("vegasmodel[plot]", *optional["plot"])
+        assert all(name in brought for name in names), extra
+
+
+def test_a_letter_that_the_locale_lacks(bare: Path) -> None:
+    poor = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from vegasmodel.cli import main; main()", "predict", "one.toml"],
+        env={**poor, "PYTHONCOERCECLOCALE": "0"}, capture_output=True, check=False, cwd=bare,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"V?gas" in done.stdout

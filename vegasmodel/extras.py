@@ -1,0 +1,29 @@
+"""What only the optional extras bring, asked for before any work is done."""
+
+from __future__ import annotations
+
+import importlib.util
+
+__all__ = ["MODULES", "ExtraMissing", "need"]
+
+MODULES = {  # of each extra, what the package imports of it
+    "jax": ("jax",),
+    "network": ("clarabel",),
+    "plot": ("matplotlib",),
+    "report": ("jinja2", "matplotlib"),
+    "symbolic": ("sympy",),
+}
+
+
+class ExtraMissing(ImportError):  # noqa: N818 - the name says it
+    """What was asked for needs an extra that is not installed: one line that says how to get it."""
+
+
+def need(extra: str, what: str) -> None:
+    """Raise ``ExtraMissing``, in ``what``'s name, unless the extra is there.  Imports nothing."""
+    missing = [name for name in MODULES[extra] if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ExtraMissing(
+            f"{what} needs {' and '.join(missing)}, which the extra {extra!r} brings: "
+            f"pip install 'vegasmodel[{extra}]'"
+        )
