@@ -20,9 +20,9 @@ from paper_checks import PAPERS, records, web
 from paper_checks.answers import MANY, answer, by_group, prime
 from paper_checks.checks import judge
 from paper_checks.runs import NoRun, Runs
-from vegasmodel.disciplines import DropTail
 from vegasmodel.metrics import nrmse
 from vegasmodel.predictor import MODELS
+from vegasmodel.queues import DropTail
 from vegasmodel.scenario import LAWS, Run, Scenario
 
 __all__ = ["Row", "asked", "error", "families", "family", "markdown", "remarks", "rows"]

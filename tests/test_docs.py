@@ -8,7 +8,7 @@ import paper_checks
 import vegasmodel as vm
 from paper_checks.summary import markdown, summary
 from vegasmodel.cli import app
-from vegasmodel.disciplines import RateDelay, Red
+from vegasmodel.queues import RateDelay, Red
 from vegasmodel.scenario import (
     Drop,
     Flow,

@@ -20,7 +20,7 @@ import numpy as np
 
 from vegasmodel import rules, toml_file
 from vegasmodel.consistency import MAX_FLOWS, settle
-from vegasmodel.disciplines import DropTail, Queue, QueueRule, RateDelay, Red
+from vegasmodel.queues import DropTail, Queue, QueueRule, RateDelay, Red
 from vegasmodel.rules import (
     Boolean,
     Checked,
@@ -34,6 +34,7 @@ from vegasmodel.rules import (
     Texts,
 )
 from vegasmodel.rules import declare as field
+from vegasmodel.stacks import STACKS
 from vegasmodel.units import FieldError
 
 __all__ = [
@@ -57,7 +58,7 @@ __all__ = [
 ]
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
-VARIANTS = ("paper", "ns2", "linux")
+VARIANTS = tuple(STACKS)
 
 LONGEST = 1e7  # seconds
 _TIME = Quantity("time", high=LONGEST)
@@ -212,14 +213,13 @@ class Flow(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        linux = self.variant == "linux"
+        stack = STACKS[self.variant]
         defaults = {
             "name": self.law,
-            "alpha": 2.0 if linux else 1.0,
-            "beta": 4.0 if linux else 3.0,
-            "gamma": 1.0,
-            # Vegas: devendictis section 2 (3/4), ns-2 likewise; Linux halves, as do the others.
-            "decrease": 0.75 if self.law == "vegas" and not linux else 0.5,
+            "alpha": stack.alpha,
+            "beta": stack.beta,
+            "gamma": stack.gamma,
+            "decrease": stack.decrease if self.law == "vegas" else 0.5,
             "service": "delay" if self.law == "vegas" else "rate",
         }
         for key, value in defaults.items():

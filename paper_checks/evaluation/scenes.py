@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from paper_checks.topology import SHORT, link_by_link
-from vegasmodel.disciplines import Queue
+from vegasmodel.queues import Queue
 from vegasmodel.scenario import Drop, DropTail, Flow, Red, Scenario, load
 
 __all__ = ["BASE_RTT", "PROPAGATION", "pair", "single", "stored", "trio"]

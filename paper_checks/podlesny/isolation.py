@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_checks.runs import Runs
-from vegasmodel.disciplines import Queue
 from vegasmodel.files import whole
+from vegasmodel.queues import Queue
 from vegasmodel.scenario import DropTail, Red, Scenario, load
 
 __all__ = ["RATIOS", "Stored", "dumbbell", "fairness", "pair", "stored"]

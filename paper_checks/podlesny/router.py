@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from vegasmodel.disciplines import Queue
+from vegasmodel.queues import Queue
 from vegasmodel.scenario import (
     DropTail,
     Flow,

@@ -84,10 +84,11 @@ def test_relative_fairness_is_the_quotient_not_the_printed_product():
 
 
 def test_buffer_and_delay_bound_are_inverse():
-    B_R, B_D = rd.split_buffer(312.5, 0.1)  # section IV-D: 10 Mbit/s for 250 ms, packets of 1 kB
-    assert (B_R, B_D) == (281.25, 31.25)
+    # section IV-D: 10 Mbit/s for 250 ms, packets of 1 kB; a tenth is 31.25 kB, 31 whole packets
+    B_R, B_D = rd.split_buffer(312.5, 0.1)
+    assert (B_R, B_D) == (281.0, 31.0)
     S_D = rd.service_rates(100, 100, 1250.0)[1]
-    assert rd.buffer_for_delay(rd.delay_bound(B_D, S_D), S_D) == pytest.approx(31.25)
+    assert rd.buffer_for_delay(rd.delay_bound(B_D, S_D), S_D) == pytest.approx(31.0)
     assert rd.delay_bound(10.0, 0.0) == np.inf
     assert [float(b) for b in rd.split_buffer(math.inf, 0.1)] == [math.inf, math.inf]
 

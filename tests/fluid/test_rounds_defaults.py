@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vegasmodel.disciplines import DropTail
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW, NS2
 from vegasmodel.engines.rounds.timer import arm, back_off, greet
+from vegasmodel.queues import DropTail
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 

@@ -84,11 +84,6 @@ def test_what_ns2_cannot_do_is_refused_by_name(field: str) -> None:
     assert caught.value.field.endswith(field)
 
 
-def test_rate_delay_buffers_add_up() -> None:
-    link = scenario('buffer = "125 pkt"\nqueue = { discipline = "rd" }\n').links[0]
-    assert ns2_support.rate_delay_limits(link) == (113, 12)
-
-
 def test_what_ns2_does_differently_is_said() -> None:
     finite = scenario('buffer = "20 pkt"\n', 'over_estimate = "0 s"\n')
     assert [r.name for r in ns2_support.remarks(finite)] == ["ns2-buffer", "ns2-slow-start"]

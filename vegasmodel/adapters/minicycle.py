@@ -17,6 +17,7 @@ from vegasmodel.equilibrium import minicycle
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.stacks import waiting_room
 
 NAME = "minicycle"
 
@@ -77,7 +78,7 @@ def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, 
     buffer = scenario.links[0].buffer
     if vegas.variant == "paper":
         return buffer, "both", 0.0
-    return max(buffer - 1.0, 0.0) if vegas.variant == "ns2" else buffer, "growing", 2.0
+    return float(waiting_room(buffer, vegas.variant)), "growing", 2.0
 
 
 def _start(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> float:

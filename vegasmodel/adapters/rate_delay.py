@@ -9,6 +9,7 @@ import numpy as np
 from vegasmodel.adapters.common import left_out, one_link
 from vegasmodel.equilibrium import rate_delay
 from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import RateDelay, Scenario
 
 
@@ -39,7 +40,7 @@ def _hypotheses(
     laws = [m.flow.law for m in scenario.members]
     marked = all((law == "vegas") == bool(d) for law, d in zip(laws, delayed, strict=True))
     wanted = sum(m.flow.alpha for m in scenario.members if m.flow.law == "vegas")
-    room = queue.delay_buffer * scenario.links[0].buffer
+    room = float(split(scenario.links[0].buffer, queue.delay_buffer)[1])
     fits = math.isinf(room) or room >= wanted
     return [
         Assumption(

@@ -17,6 +17,7 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.stacks import dead_zone
 
 MAX_BAND = 4000  # flows; time and memory grow with the square
 MAX_ORDER = 10_000  # flows whose order of arrival is followed one by one; time with the square
@@ -138,13 +139,8 @@ def bands(scenario: Scenario) -> Prediction:
 
 
 def threshold(scenario: Scenario) -> Floats:
-    """The one backlog that stands for each flow's band: its middle.
-
-    The window holds while the backlog is in [alpha, beta] (paper), [alpha - 1/2, beta + 1/2)
-    (ns-2, which rounds) or [alpha, beta + 1) (Linux, which truncates).
-    """
-    edge = {"paper": 0.0, "ns2": 0.0, "linux": 1.0}
-    return column(scenario, lambda f: (f.alpha + f.beta + edge[f.variant]) / 2)
+    """The one backlog that stands for each flow's band: the middle of its dead zone."""
+    return column(scenario, lambda f: float(sum(dead_zone(f.alpha, f.beta, f.variant))) / 2.0)
 
 
 def over_estimates(scenario: Scenario) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import _arrivals_many, secular
-from vegasmodel.equilibrium.bands import edges
+from vegasmodel.stacks import dead_zone
 
 Floats = NDArray[np.float64]
 MANY = 4000  # flows from which on the far ones act together
@@ -60,7 +60,7 @@ def arrive(
     """
     lower, upper = (np.asarray(alpha, dtype=np.float64),) * 2
     if beta is not None:
-        lower, upper = edges(alpha, beta, variant)
+        lower, upper = dead_zone(alpha, beta, variant)
     if rtt is None and (variant == "linux" or np.any(upper > lower)):
         raise ValueError("arrivals need rtt where beta is above alpha or the variant is linux")
     d = np.zeros(1) if rtt is None else np.asarray(rtt, dtype=np.float64)

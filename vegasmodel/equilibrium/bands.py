@@ -21,26 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._jain import jain_range
+from vegasmodel.stacks import dead_zone
 
 Floats = NDArray[np.float64]
 _ROWS = 2_000_000  # numbers in one batch of solves, to bound the memory
-
-
-def edges(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
-    """Edges of the backlog between which the window rests, packets; the upper one is excluded.
-
-    Only in ``paper`` it is included.  Raises ``ValueError`` where beta is below alpha.
-    """
-    a, b = np.broadcast_arrays(
-        np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
-    )
-    if np.any(b < a):
-        raise ValueError("beta is below alpha: the window never rests")
-    below = {"paper": 0.0, "ns2": 0.5, "linux": 0.0}
-    above = {"paper": 0.0, "ns2": 0.5, "linux": 1.0}
-    if variant not in below:
-        raise ValueError(f"variant {variant!r}: one of {', '.join(below)}")
-    return np.maximum(a - below[variant], 0.0), b + above[variant]
 
 
 def equilibria(
@@ -55,7 +39,7 @@ def equilibria(
 
     ``rtt`` is needed for ``linux`` and for windows.  Raises ``ValueError`` on impossible input.
     """
-    lower, upper = edges(alpha, beta, variant)
+    lower, upper = dead_zone(alpha, beta, variant)
     d = np.full(1, math.inf) if rtt is None else np.asarray(rtt, dtype=np.float64)
     if rtt is None and variant == "linux":
         raise ValueError('variant "linux" needs rtt: its steady state depends on it')

@@ -31,6 +31,7 @@ from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium.minicycle_start import INITIAL, Variant
+from vegasmodel.stacks import dead_zone
 
 __all__ = [
     "INITIAL",
@@ -328,8 +329,8 @@ def window_alone(
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
-    low = positive("alpha", alpha) + beginning.OFFSETS[variant][0]
-    A = numbers("n_vegas", n_vegas, 1.0) * np.maximum(low, 0.0)
+    low, _ = dead_zone(positive("alpha", alpha), alpha, variant)
+    A = numbers("n_vegas", n_vegas, 1.0) * low
     q = derived.positive_root(np.ones_like(M), M, A * M) if variant == "linux" else A
     return float((M + q) / n_vegas)
 

@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from vegasmodel.equilibrium.minicycle_derived import Edge
+from vegasmodel.stacks import STACKS, dead_zone
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Variant = Literal["paper", "ns2", "linux"]
 
 FLOOR = {"paper": 0.0, "ns2": 2.0, "linux": 2.0}  # least window to which Vegas gives way
 INITIAL = {"paper": 1.0, "ns2": 2.0, "linux": 2.0}
-DOUBLING = {"paper": 2.0, "ns2": 2.0, "linux": 1.0}  # mini-cycles
-OFFSETS = {"paper": (0.0, 0.0), "ns2": (-0.5, 0.5), "linux": (0.0, 1.0)}  # of the two edges
 STEP = 1 / 64  # of a mini-cycle
 LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 does
 
@@ -37,8 +36,8 @@ def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
     """The lower and the upper edge of the variant's rule."""
-    below, above = OFFSETS[variant]
-    return edge(alpha + below, variant, n_V, M), edge(beta + above, variant, n_V, M)
+    lower, upper = dead_zone(alpha, beta, variant)
+    return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)
 
 
 def window(
@@ -65,7 +64,7 @@ def window(
         q = np.clip(V + R - M, 0.0, B)
         slow &= ~open_ | (leave.window(q) > V)
         low, high = lower.window(q), upper.window(q)
-        faster = V * 2.0 ** (STEP / DOUBLING[variant])
+        faster = V * 2.0 ** (STEP / STACKS[variant].doubling)
         up = np.minimum(V + n_V * STEP, np.maximum(low, V))
         down = np.maximum(V - n_V * STEP, np.maximum(high, np.minimum(n_V * FLOOR[variant], V)))
         grows = np.where(open_, slow | (low > V), grows)

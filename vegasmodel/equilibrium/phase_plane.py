@@ -46,7 +46,7 @@ def drift(
 ) -> NDArray[np.int64]:
     """(1): +1 where a window grows, 0 where it holds, -1 where it shrinks, [..., n].
 
-    ``lower`` and ``upper`` are the edges of Diff, as ``bands.edges`` gives them.
+    ``lower`` and ``upper`` are the edges of Diff, as ``stacks.dead_zone`` gives them.
     """
     diff, _ = reckoned(windows, x, c, rtt, variant)
     below, above = diff < np.asarray(lower), diff > np.asarray(upper)

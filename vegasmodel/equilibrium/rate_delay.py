@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.metrics import Floats
+from vegasmodel.queues.rate_delay import split
 
 __all__ = [
     "buffer_for_delay",
@@ -115,15 +116,16 @@ def relative_fairness(
 
 
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
-    """Buffers ``(B_R, B_D)`` of the queues; D gets the fraction ``delay_buffer`` (0.1 in III)."""
+    """Buffers ``(B_R, B_D)`` of the queues, whole packets, as ``queues.rate_delay.split`` has them.
+
+    D gets the fraction ``delay_buffer`` (0.1 in section III).  Raises ``ValueError`` for a negative
+    buffer or a fraction outside [0, 1].
+    """
     B = _checked("buffer", buffer, finite=False)
     part = _checked("delay_buffer", delay_buffer)
     if np.any(part > 1):
         raise ValueError("delay_buffer: at most 1, a fraction of the buffer")
-    with np.errstate(invalid="ignore"):  # 0 of an infinite buffer
-        B_D = np.where(part == 0, 0.0, B * part)
-        B_R = np.where(part == 1, 0.0, B * (1.0 - part))
-    return B_R, B_D
+    return split(B, part)
 
 
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.queues.rate_delay import split
+from vegasmodel.scenario import Link, RateDelay, Scenario
 
 __all__ = [
     "TIMEOUT",
@@ -52,6 +53,13 @@ def default_interval(scenario: Scenario) -> float:
     """Seconds between samples: 240 of a run, fewer with more than 100 flows (each costs 40 us)."""
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
+
+
+def rate_delay_limits(link: Link) -> tuple[int, int]:
+    """Buffers of class R and class D under Rate-Delay services, packets; else all is R's."""
+    part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
+    rate, delay = split(min(link.buffer, UNLIMITED), part)
+    return int(rate), int(delay)
 
 
 def few_packets(scenario: Scenario) -> bool:

@@ -15,7 +15,7 @@ from importlib import resources
 import numpy as np
 
 from vegasmodel.packets import arrivals, ns2_support
-from vegasmodel.packets.engine import UNLIMITED, window_limit
+from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
 from vegasmodel.packets.ns2_defaults import SETS
 from vegasmodel.scenario import (
     Link,
@@ -149,7 +149,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     """The two queues of Rate-Delay services, and which flow goes to which."""
     largest = max(scenario.size_of(group) for group in scenario.flows)
-    limits = ns2_support.rate_delay_limits(link)
+    limits = rate_delay_limits(link)
     lines = [f"classes {i} {way} {round(_ROUND * largest)} {limits[0]} {limits[1]}"]
     for service in ("rate", "delay"):
         members = [

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import math
 
-from vegasmodel.packets.engine import UNLIMITED
+from vegasmodel.packets.engine import rate_delay_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["check", "rate_delay_limits", "remarks"]
+__all__ = ["check", "remarks"]
 
 MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every node made before it
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
-
-
-def rate_delay_limits(link: Link) -> tuple[int, int]:
-    """Buffers of class R and class D under Rate-Delay services, packets."""
-    part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
-    total = min(link.buffer, UNLIMITED)
-    delay = round(part * total)
-    return int(total) - delay, delay
 
 
 def check(scenario: Scenario) -> None:

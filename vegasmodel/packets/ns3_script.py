@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.packets import arrivals, ns3_support
-from vegasmodel.packets.engine import UNLIMITED, window_limit
+from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
 from vegasmodel.scenario import Link, RateDelay, Red, Scenario
 from vegasmodel.units import FieldError
 
@@ -70,7 +70,7 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
         int(red.gentle),
         scenario.packet_size,
         queue.k if isinstance(queue, RateDelay) else 1.0,
-        *ns3_support.rate_delay_limits(link),
+        *rate_delay_limits(link),
     )
 
 

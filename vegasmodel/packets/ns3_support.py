@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vegasmodel.packets.engine import UNLIMITED
+from vegasmodel.packets.engine import rate_delay_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Link, RateDelay, Red, Scenario
 from vegasmodel.units import FieldError
@@ -14,7 +14,6 @@ __all__ = [
     "MAX_BYTES",
     "MAX_PORTS",
     "check",
-    "rate_delay_limits",
     "remarks",
     "stretch",
 ]
@@ -26,14 +25,6 @@ MAX_FLOWS = 4000
 MAX_PORTS = 60_000
 MAX_BYTES = 2**30  # of a window, by TCP's window scaling
 DECREASE = {"paper": 0.75, "ns2": 0.75, "linux": 0.5}  # defaults, which ns-3 does not take over
-
-
-def rate_delay_limits(link: Link) -> tuple[int, int]:
-    """Buffers of class R and class D under Rate-Delay services, packets."""
-    part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
-    total = int(min(link.buffer, UNLIMITED))
-    delay = int(part * total)
-    return total - delay, delay
 
 
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:

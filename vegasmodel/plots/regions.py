@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import phase_plane, secular
-from vegasmodel.equilibrium.bands import edges
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import (
     BLACK,
@@ -27,6 +26,7 @@ from vegasmodel.plots.style import (
     tidy,
 )
 from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import dead_zone
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,7 +100,9 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
     fixed = [m.flow.over_estimate for m in members]
     over = [0.0 if isinstance(v, str) else v for v in fixed] if x is None else x
     (variant,) = variants
-    lower, upper = edges([m.flow.alpha for m in members], [m.flow.beta for m in members], variant)
+    lower, upper = dead_zone(
+        [m.flow.alpha for m in members], [m.flow.beta for m in members], variant
+    )
     return _Plane(
         lower,
         upper,

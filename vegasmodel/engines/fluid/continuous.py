@@ -16,6 +16,7 @@ import numpy as np
 
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail
+from vegasmodel.stacks import STACKS, dead_zone
 
 if TYPE_CHECKING:
     from vegasmodel.engines.fluid.tally import Tally
@@ -76,15 +77,11 @@ def unsupported(scenario: Scenario, *, random_loss: bool = False) -> str | None:
 
 
 def thresholds(flow: Flow) -> tuple[float, float]:
-    """Backlogs below which the window grows and above which it shrinks; infinite if loss-based.
-
-    ``boutremans`` (1) for ``paper``.  ns-2 rounds Diff to the nearest integer, so its window rests
-    in [alpha - 0.5, beta + 0.5); Linux rounds it down: [alpha, beta + 1).
-    """
+    """Backlogs below which the window grows and above which it shrinks; infinite if loss-based."""
     if flow.law != "vegas":
         return math.inf, math.inf
-    below, above = {"paper": (0.0, 0.0), "ns2": (0.5, 0.5), "linux": (0.0, 1.0)}[flow.variant]
-    return flow.alpha - below, flow.beta + above
+    lower, upper = dead_zone(flow.alpha, flow.beta, flow.variant)
+    return float(lower), float(upper)
 
 
 def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
@@ -100,10 +97,10 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
         vegas = flow.law == "vegas"
         lower, upper = thresholds(flow)
         # Vegas doubles every other round trip (devendictis 2), in Linux every one
-        rounds = 2.0 if vegas and flow.variant != "linux" else 1.0
+        rounds = float(STACKS[flow.variant].doubling) if vegas else 1.0
         per_round = 1.5 if flow.delayed_ack and not vegas else 2.0
         fixed = vegas and not isinstance(flow.over_estimate, str)
-        floor = 1.0 if flow.variant == "paper" else 2.0
+        floor = STACKS[flow.variant].least_window
         first = floor if flow.initial_window is None else flow.initial_window
         rows.append(
             (

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import ahead, empty_rtt, implementation, work
+from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
+from vegasmodel.stacks import waiting_room
 
 BISECTIONS = 40
 BINADES = 20  # of the clock, up to 2^19 s
@@ -106,12 +108,8 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
         record["buffer"] = math.inf  # ACKs alone
         return
     if isinstance(link.queue, RateDelay):
-        part = link.queue.delay_buffer
         rate = key[2] == "rate"
-        # whole packets, as a router counts them
-        delay = float(round(part * link.buffer)) if math.isfinite(link.buffer) else math.inf
-        whole = math.isinf(link.buffer)
-        record["buffer"] = (link.buffer if whole else link.buffer - delay) if rate else delay
+        record["buffer"] = split(link.buffer, link.queue.delay_buffer)[0 if rate else 1]
         record["weighs"], record["share"] = link.queue.k if rate else 1.0, 0.5
     if isinstance(link.queue, Red):
         record["discipline"] = RED
@@ -127,8 +125,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
         ):
             record[name] = getattr(link.queue, name)
     elif _as_ns2(scenario):
-        # ns-2.35's DropTail refuses a packet that would bring the waiting ones to the limit
-        record["buffer"] = max(float(record["buffer"]) - 1.0, 0.0)
+        record["buffer"] = waiting_room(record["buffer"], "ns2")
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:

@@ -1,0 +1,103 @@
+"""A dead zone, a buffer's limit and its split are the same for every source of evidence."""
+
+import math
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.adapters import minicycle, rate_delay
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.rounds.route import routes
+from vegasmodel.equilibrium import rate_delay as closed_form
+from vegasmodel.packets import ns2_script, ns3_script
+from vegasmodel.queues.rate_delay import split
+from vegasmodel.stacks import STACKS, dead_zone, waiting_room
+
+RATE_DELAY = """
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "%d pkt"
+queue = { discipline = "rd" }
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+alpha = 2
+beta = 2
+count = 2
+variant = "%s"
+[[flow]]
+law = "newreno"
+rtt = "80 ms"
+"""
+
+
+@pytest.mark.parametrize(("buffer", "rate", "delay"), [(27, 24, 3), (125, 113, 12), (312, 281, 31)])
+def test_every_source_splits_a_rate_delay_buffer_alike(buffer: int, rate: int, delay: int) -> None:
+    """A tenth of the buffer in whole packets, the nearest (ties to even); the rest is class R's."""
+    s = vm.Scenario.from_toml(RATE_DELAY % (buffer, "linux"))
+    assert tuple(map(float, closed_form.split_buffer(buffer, 0.1))) == (rate, delay)
+    way = routes(s, list(s.members), 0.01)
+    held = {key[2]: float(link["buffer"]) for key, link in zip(way.keys, way.links, strict=True)}
+    assert held == {"rate": rate, "delay": delay}
+    ns2 = vm.Scenario.from_toml(RATE_DELAY % (buffer, "ns2"))
+    classes = [
+        line
+        for line in ns2_script.script(ns2, interval=1.0).text.splitlines()
+        if line.startswith("classes ")
+    ]
+    assert classes
+    assert all(line.split()[-2:] == [str(rate), str(delay)] for line in classes)
+    links = [
+        line
+        for line in ns3_script.script(ns2, interval=1.0).splitlines()
+        if line.startswith("link ")
+    ]
+    assert f" {rate} {delay}" in links[0]
+
+
+def test_the_closed_form_says_how_many_packets_the_delay_queue_holds() -> None:
+    s = vm.Scenario.from_toml(RATE_DELAY % (27, "paper"))
+    (row,) = [a for a in rate_delay.answer(s).assumptions if a.name == "delay-buffer-large-enough"]
+    assert row.holds is False
+    assert "holds 3 pkt, its flows want 4" in row.detail
+
+
+def test_an_infinite_buffer_stays_infinite_and_no_part_is_nothing() -> None:
+    assert tuple(map(float, split(math.inf, 0.1))) == (math.inf, math.inf)
+    assert tuple(map(float, split(math.inf, 0.0))) == (math.inf, 0.0)
+    R, D = split(np.arange(2.0, 50.0), 0.3)
+    np.testing.assert_array_equal(R + D, np.arange(2.0, 50.0))
+
+
+def test_the_dead_zone_is_where_the_implementations_rest() -> None:
+    """By counting: ns-2 rounds Diff to the nearest integer, Linux rounds it down (facts.md)."""
+    backlog = np.linspace(0.0, 8.0, 8001)
+    seen = {"paper": backlog, "ns2": np.floor(backlog + 0.5), "linux": np.floor(backlog)}
+    for variant, diff in seen.items():
+        rests = backlog[(diff >= 2.0) & (diff <= 4.0)]
+        lower, upper = dead_zone(2.0, 4.0, variant)
+        assert rests[0] == pytest.approx(float(lower), abs=2e-3)
+        assert rests[-1] == pytest.approx(float(upper), abs=2e-3)
+        flow = vm.Flow("vegas", 0.1, alpha=2.0, beta=4.0, variant=variant)
+        assert continuous.thresholds(flow) == (float(lower), float(upper))
+
+
+def test_only_ns2_counts_the_packet_in_transmission() -> None:
+    assert {name: float(waiting_room(20.0, name)) for name in STACKS} == {
+        "paper": 20.0,
+        "ns2": 19.0,
+        "linux": 20.0,
+    }
+    text = RATE_DELAY.replace('queue = { discipline = "rd" }\n', "")
+    for variant, room in (("ns2", 19.0), ("linux", 20.0)):
+        s = vm.Scenario.from_toml(text % (20, variant))
+        assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
+        vegas = s.flows[0]
+        assert minicycle._reading(s, vegas)[0] == room
+
+
+def test_an_unknown_stack_is_named() -> None:
+    with pytest.raises(ValueError, match="variant 'bsd': one of paper, ns2, linux"):
+        dead_zone(1.0, 3.0, "bsd")

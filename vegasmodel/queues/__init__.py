@@ -1,0 +1,34 @@
+"""Queue disciplines of a link, one a file: drop-tail, RED, Rate-Delay services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vegasmodel import rules
+from vegasmodel.queues.droptail import DropTail
+from vegasmodel.queues.rate_delay import RateDelay
+from vegasmodel.queues.red import Red
+from vegasmodel.rules import Choice
+from vegasmodel.units import FieldError
+
+__all__ = ["DropTail", "Queue", "QueueRule", "RateDelay", "Red"]
+
+Queue = DropTail | Red | RateDelay
+_QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDelay}
+
+
+class QueueRule:
+    """A queue table: ``discipline`` decides which keys it has."""
+
+    def read(self, value: object, where: str, packet_size: float) -> Any:
+        """Read the table by the rules of its discipline."""
+        if not isinstance(value, Mapping):
+            raise FieldError(where, value, 'a table such as { discipline = "droptail" }')
+        Choice(tuple(_QUEUES)).check(value.get("discipline"), f"{where}.discipline")
+        return rules.read(_QUEUES[value["discipline"]], value, where, packet_size)
+
+    def check(self, value: Any, where: str) -> None:
+        """Accept one of the disciplines."""
+        if not isinstance(value, Queue):
+            raise FieldError(where, value, "a DropTail, Red or RateDelay")

@@ -1,0 +1,16 @@
+"""First in, first out; a packet that finds the buffer full is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vegasmodel.rules import Checked, Choice
+from vegasmodel.rules import declare as field
+
+
+@dataclass(frozen=True)
+class DropTail(Checked):
+    """First in, first out; a packet that finds the buffer full is lost."""
+
+    discipline: Literal["droptail"] = field(Choice(("droptail",)), "droptail")

@@ -1,0 +1,32 @@
+"""Random early detection (Floyd and Jacobson, 1993)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vegasmodel.rules import Boolean, Checked, Choice, Quantity
+from vegasmodel.rules import declare as field
+from vegasmodel.units import FieldError
+
+
+@dataclass(frozen=True)
+class Red(Checked):
+    """Random early detection: drops or marks with a probability that grows with the mean queue."""
+
+    min_threshold: float = field(Quantity("packets"))
+    max_threshold: float = field(Quantity("packets", low_open=True))
+    max_probability: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
+    weight: float = field(Quantity("fraction", high=1.0, low_open=True), 0.002)
+    ecn: bool = field(Boolean(), False)
+    gentle: bool = field(Boolean(), False)
+    discipline: Literal["red"] = field(Choice(("red",)), "red")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_threshold <= self.min_threshold:
+            raise FieldError(
+                "queue.max_threshold",
+                self.max_threshold,
+                f"more than min_threshold, {self.min_threshold:g}",
+            )
