@@ -46,12 +46,13 @@ def run(
     Figures and arguments are those of ``ns2.run``; jitter and seeds are drawn alike.
     ``FieldError``: ns-3 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
     """
-    ns3_support.check(scenario)
+    interval = interval or engine.default_interval(scenario)
+    ns3_script.script(scenario, interval=interval)  # what ns-3 cannot do is said, installed or not
     ns3_build.program()
     one = functools.partial(
         run_trace,
         scenario,
-        interval or engine.default_interval(scenario),
+        interval,
         rtts=engine.few_packets(scenario) if rtts is None else rtts,
         timeout=timeout,
         scratch=scratch,
