@@ -18,6 +18,7 @@ import numpy as np
 
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate
 from vegasmodel.packets.pairing import pair
+from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Scenario
 from vegasmodel.units import FieldError
@@ -65,7 +66,9 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         return Scenario.from_dict(table), ()
     whole = copy.deepcopy(dict(table))
     draft = _draft(whole, link_gaps, gaps)
-    order = pair(trace, draft).order
+    pairing = pair(trace, draft)
+    order = pairing.order
+    trace, _ = in_packets_of(pairing)
     linux = {
         trace.flows[i]
         for i, member in zip(order, draft.members, strict=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from vegasmodel.packets.pairing import pair
+from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
@@ -33,6 +34,7 @@ def to_prediction(
     """
     pairing = pair(trace, scenario, flows)
     order = list(pairing.order)
+    trace, sizes = in_packets_of(pairing)
     delivered = trace.known("throughput")
     if delivered is None:
         raise FieldError("trace", trace.engine, "a trace with throughputs")
@@ -51,7 +53,7 @@ def to_prediction(
         acks=_total(trace.known("acks"), order, weights),
         retransmits=_total(trace.known("retransmits"), order, weights),
         queue_mean=_queue(trace, scenario),
-        assumptions=(*pairing.assumptions(), *_doubts(trace)),
+        assumptions=(*pairing.assumptions(), *sizes, *_doubts(trace)),
         extra={
             "engine": trace.engine,
             "pairing": pairing.to_json(),

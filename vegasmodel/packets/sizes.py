@@ -1,0 +1,61 @@
+"""A trace counts its own packets, a scenario its own: the same bytes, other counts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from vegasmodel.packets.pairing import Pairing
+from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.prediction import Assumption
+
+__all__ = ["in_packets_of"]
+
+HEADERS = 52  # bytes of IPv4 and TCP with timestamps, where a trace tells the payload alone
+SAME = 66  # bytes by which sizes differ that count other headers: those and Ethernet's
+LEAST = 0.2  # but no larger part of the packet
+PER_FLOW = ("throughput", "sent", "retransmits", "loss", "window")
+PER_LINK = ("queue", "queue_max", "served")
+
+
+def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
+    """The trace with its counts in the scenario's packets, converted by bytes, and what that means.
+
+    A size that differs by headers alone is the same size: a capture knows nothing of the link's,
+    and ns-2's loss-based packets carry 40 B more than its Vegas's.
+    """
+    trace, scenario = pairing.trace, pairing.scenario
+    sizes = _sizes(trace)
+    factors, told, sure = np.ones(len(trace.flows)), [], True
+    known = trace.known("packet_size")
+    for member, i in zip(scenario.members, pairing.order, strict=True):
+        wanted = scenario.size_of(member.flow)
+        if np.isnan(sizes[i]) or abs(sizes[i] - wanted) <= min(SAME, LEAST * wanted):
+            continue
+        factors[i] = sizes[i] / wanted
+        sure &= known is not None and not np.isnan(known[i])
+        told.append(f"{member.name} has {sizes[i]:g} B, not {wanted:g} B")
+    if not told:
+        return trace, ()
+    detail = f"{'; '.join(told[:3])}: the trace's counts are converted by bytes"
+    alike = bool(np.all(factors == factors[pairing.order[0]]))
+    if not alike and any(name in trace.data for name in PER_LINK):
+        detail += ", those of its queues are not"
+    data = trace.data.copy()
+    for name in (*PER_FLOW, *(PER_LINK if alike else ())):
+        if name in data:
+            data[name] = data[name] * (factors if name in PER_FLOW else factors[0])
+    return dataclasses.replace(trace, data=data), (
+        Assumption("packet-size", False if sure else None, detail),
+    )
+
+
+def _sizes(trace: Trace) -> Floats:
+    """Bytes of each flow's packets as far as the trace knows them; NaN: not at all."""
+    found = np.full(len(trace.flows), np.nan)
+    for name, more in (("payload", HEADERS), ("packet_size", 0)):
+        values = trace.known(name)
+        if values is not None:
+            found = np.where(np.isnan(values) | (values <= 0), found, values + more)
+    return found
