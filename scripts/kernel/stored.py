@@ -1,7 +1,8 @@
-"""Keep what ``debian.py`` measured, and show it beside the fluid model.
+"""Keep what ``debian.py`` measured, and show it beside the rounds engine.
 
 .venv/bin/python scripts/kernel/stored.py store RESULTS FILE.toml [--each link.0.buffer=...]
 .venv/bin/python scripts/kernel/stored.py table
+.venv/bin/python scripts/kernel/stored.py arrivals
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from vegasmodel.units import FieldError
 
 LINUX = reference.FOLDER / "linux"
 BAR = 0.05  # of a share
+ARRIVALS = "vegas_arrivals"  # scenarios of Vegas sources that start one after another
 MEANS = ("throughput", "base_rtt", "rtt_mean", "loss_rate", "retransmits")
 
 
@@ -61,6 +63,8 @@ def show() -> None:
     """First of two flows: its share, measured and predicted; the error of ln(first/second)."""
     rows = []
     for scenario in reference.stored(LINUX):
+        if scenario.name.startswith(ARRIVALS):
+            continue
         found, model = reference.lookup(scenario), predict(scenario, model="rounds")
         if found is None or found.throughput is None or model.throughput is None:
             continue
@@ -93,6 +97,24 @@ def show() -> None:
         )
 
 
+def arrivals() -> None:
+    """Vegas after Vegas: each flow's throughput by the kernel and by rounds, as a table."""
+    print("| flows | | throughput in order of arrival, pkt/s |")
+    print("| ---: | --- | --- |")
+    worst, late = 0.0, 0.0
+    for scenario in sorted(reference.stored(LINUX), key=lambda s: len(s.members)):
+        found, model = reference.lookup(scenario), predict(scenario, model="rounds")
+        if not scenario.name.startswith(ARRIVALS) or found is None:
+            continue
+        for who, one in (("kernel", found), ("rounds", model)):
+            rates = " ".join(f"{x:.1f}" for x in np.asarray(one.throughput))
+            print(f"| {len(scenario.members) if one is found else ''} | {who} | {rates} |")
+        apart = np.asarray(model.throughput) - np.asarray(found.throughput)
+        worst = max(worst, np.abs(apart).max())
+        late = max(late, np.abs(np.asarray(model.base_rtt) - np.asarray(found.base_rtt)).max())
+    print(f"\nlargest difference {worst:.2f} pkt/s; of a baseRTT {1e3 * late:.1f} ms")
+
+
 def main() -> int:
     """Exit status 2 with one line for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -102,12 +124,15 @@ def main() -> int:
     keeper.add_argument("files", nargs="+", type=Path)
     keeper.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
     commands.add_parser("table")
+    commands.add_parser("arrivals")
     options = parser.parse_args()
     try:
         if options.command == "store":
             store(options.results, reference.tables(options.files, options.each))
-        else:
+        elif options.command == "table":
             show()
+        else:
+            arrivals()
     except (FieldError, OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
