@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import NEVER, doubling, expire, window
+from vegasmodel.engines.rounds.laws import NEVER, doubling, expire, whole, window
 from vegasmodel.engines.rounds.losses import waited
 from vegasmodel.engines.rounds.queue import advance, burst, share, slip_in, waiting
 from vegasmodel.engines.rounds.sender import plan
@@ -41,7 +41,7 @@ from vegasmodel.engines.rounds.travel import (
 )
 from vegasmodel.metrics import Floats
 
-FINE, FULL_RING, TOO_MANY_EVENTS = 0, 1, 2  # status
+FINE, FULL_RING, TOO_MANY_EVENTS, FALL = 0, 1, 2, 3  # status
 MOST_EVENTS = 2_000_000_000
 MANY = 256.0  # stretches in a burst, at most
 NEAR = 4.0  # packets of room in a buffer that may soon be full
@@ -312,22 +312,8 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
 
 
 @jit
-def march(
-    net: Net,
-    holes: Floats,
-    times: Floats,
-    out_flow: Floats,
-    out_queue: Floats,
-    warmup: float,
-    end: float,
-    seed: int,
-    synchronised: bool,
-    grid: Floats,
-) -> tuple[int, int]:
-    """Run to ``end``; sample at ``times``.  Returns a status and the number of events.
-
-    ``grid`` are the ``route.roundings``.
-    """
+def set_out(net: Net, seed: int) -> None:
+    """Before the first ``march``: the dice, and every flow's start."""
     np.random.seed(seed)
     for k in range(net.links.shape[0]):
         net.links[k].next_hazard = np.random.exponential()
@@ -336,6 +322,27 @@ def march(
     for i in range(net.flows.shape[0]):
         net.flows[i].time = net.flows[i].start
         schedule(net, net.flows[i].hop, net.flows[i].start)
+
+
+@jit
+def march(
+    net: Net,
+    holes: Floats,
+    times: Floats,
+    out_flow: Floats,
+    out_queue: Floats,
+    warmup: float,
+    end: float,
+    synchronised: bool,
+    grid: Floats,
+    falls: float,
+) -> tuple[int, int, float]:
+    """Run to ``end``; sample at ``times``.  Returns a status, the number of events, and the time.
+
+    ``grid`` are the ``route.roundings``.  Stops (``FALL``) after each event from ``falls``
+    on that lowers a window by a packet, with all queues brought to that moment, and goes on when it
+    is called again.  The time is that of the simulation's clock.
+    """
     events, due, fine = 0, 0.0, True
     binade, limit = -1, 0.0
     while net.keys[net.tree[1]] < NEVER:
@@ -355,13 +362,19 @@ def march(
             net.links[0].capacity = grid[binade, 0]
             for i in range(net.hops.shape[0]):
                 net.hops[i].ahead = grid[binade, 1 + i]
+        before = whole(f)
         fine = _flow(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
         events += 1
         if not fine:
-            return FULL_RING, events
+            return FULL_RING, events, now
         if events > MOST_EVENTS:
-            return TOO_MANY_EVENTS, events
+            return TOO_MANY_EVENTS, events, now
+        if now >= falls and whole(f) < before:
+            now += net.links[h.link].shift
+            for k in range(net.links.shape[0]):
+                advance(net.links, k, now - net.links[k].shift)
+            return FALL, events, now
     _observe(net, NEVER, times, out_flow, out_queue, warmup, end)
     for k in range(net.links.shape[0]):
         advance(net.links, k, end)
-    return FINE, events
+    return FINE, events, end

@@ -96,6 +96,93 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     return (SHARP if pipe <= PACKETS else BLUNT), CALM
 
 
+class Course:
+    """A run of the engine: ``go`` to its end, or from one fall of a window to the next.
+
+    Parameters as of ``run``.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        parts: int | None = None,
+        samples: int = 0,
+        starts: Floats | None = None,
+        seed: int = 1,
+        synchronised: bool = False,
+        without: Collection[str] = (),
+    ) -> None:
+        from vegasmodel.engines.rounds.kernel import set_out
+
+        fine, calm = resolution(scenario) if parts is None else (parts, parts)
+        if fine < 1:
+            raise ValueError(f"parts: {parts} is not allowed; at least 1")
+        unknown = sorted(set(without) - set(MECHANISMS))
+        if unknown:
+            allowed = ", ".join(MECHANISMS)
+            raise ValueError(f"without: {unknown} is not allowed; any of {allowed}")
+        members = scenario.members
+        flows = records(scenario, starts, seed)
+        who = flows["member"]
+        flows["without"] = sum(MECHANISMS[name] for name in set(without))
+        step = float(flows["rtt"].max()) / fine
+        way = routes(scenario, [members[i] for i in who], step)
+        if synchronised and way.data_queues > 1:
+            raise ValueError("synchronised: losses are shared at one queue, not at several")
+        flows["longest"], flows["hop"] = way.longest, way.first
+        flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
+        # a parcel has a packet or more, but for silences between them; short stretches make many,
+        # and so does the first overflow of a large window, whose losses lie between what is
+        # delivered
+        spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
+        pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
+        most = min(max(16 * fine + 8192, spare, int(pipe)), _RING)
+        way.hops["room"] = np.minimum(most, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
+        way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
+        rings = np.zeros(int(way.hops["room"].sum()), PARCEL)
+        tree = np.zeros(2 * len(way.hops), np.int64)
+        tree[len(way.hops) :] = np.arange(len(way.hops))
+        keys = np.full(len(way.hops), NEVER)
+        self.net = Net(flows, way.hops, way.links, rings, keys, tree, fine, calm)
+        self.holes = np.zeros((len(flows), _HOLES, 6))
+        self.routes = way
+        self.duration, self.capacity = scenario.run.duration, scenario.links[0].capacity
+        self.times = np.linspace(0.0, self.duration, samples) if samples else np.zeros(0)
+        self.per_flow = np.zeros((samples, len(members), 5))
+        self.queues = np.zeros((samples, len(way.links)))
+        self.events = 0
+        self._warmup, self._synchronised = scenario.run.warmup, synchronised
+        self._grid = roundings(scenario, [members[i] for i in who], way)
+        set_out(self.net, seed)
+
+    def go(self, falls: float = math.inf) -> tuple[int, float]:
+        """March on: status and time; from ``falls`` on it stops where a window falls."""
+        from vegasmodel.engines.rounds.kernel import march
+
+        status, events, time = march(
+            self.net,
+            self.holes,
+            self.times,
+            self.per_flow,
+            self.queues,
+            self._warmup,
+            self.duration,
+            self._synchronised,
+            self._grid,
+            falls,
+        )
+        self.events += int(events)
+        return int(status), float(time)
+
+    def totals(self, status: int) -> Totals:
+        """What was counted so far."""
+        flows = fold(self.net.flows, self.per_flow.shape[1])
+        return Totals(
+            status, self.events, flows, self.routes, self.times, self.per_flow, self.queues
+        )
+
+
 def run(
     scenario: Scenario,
     *,
@@ -116,52 +203,16 @@ def run(
     there is more than one queue.  Short flows that arrive at random are drawn from ``seed``; a
     group of them is one flow of the totals.
     """
-    from vegasmodel.engines.rounds.kernel import march
-
-    fine, calm = resolution(scenario) if parts is None else (parts, parts)
-    if fine < 1:
-        raise ValueError(f"parts: {parts} is not allowed; at least 1")
-    unknown = sorted(set(without) - set(MECHANISMS))
-    if unknown:
-        raise ValueError(f"without: {unknown} is not allowed; any of {', '.join(MECHANISMS)}")
-    members = scenario.members
-    n = len(members)
-    flows = records(scenario, starts, seed)
-    who = flows["member"]
-    flows["without"] = sum(MECHANISMS[name] for name in set(without))
-    step = float(flows["rtt"].max()) / fine
-    way = routes(scenario, [members[i] for i in who], step)
-    if synchronised and way.data_queues > 1:
-        raise ValueError("synchronised: losses are shared at one queue, not at several")
-    flows["longest"], flows["hop"] = way.longest, way.first
-    flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-    # a parcel has a packet or more, but for silences between them; short stretches make many, and
-    # so does the first overflow of a large window, whose losses lie between what is delivered
-    spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
-    pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-    most = min(max(16 * fine + 8192, spare, int(pipe)), _RING)
-    way.hops["room"] = np.minimum(most, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
-    way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-    rings = np.zeros(int(way.hops["room"].sum()), PARCEL)
-    tree = np.zeros(2 * len(way.hops), np.int64)
-    tree[len(way.hops) :] = np.arange(len(way.hops))
-    net = Net(flows, way.hops, way.links, rings, np.full(len(way.hops), NEVER), tree, fine, calm)
-    duration = scenario.run.duration
-    times = np.linspace(0.0, duration, samples) if samples else np.zeros(0)
-    per_flow, queues = np.zeros((samples, n, 5)), np.zeros((samples, len(way.links)))
-    holes = np.zeros((len(flows), _HOLES, 6))
-    grid = roundings(scenario, [members[i] for i in who], way)
-    with running(lambda: min(float(way.links["now"].max()) / duration, 1.0)):
-        status, events = march(
-            net,
-            holes,
-            times,
-            per_flow,
-            queues,
-            scenario.run.warmup,
-            duration,
-            seed,
-            synchronised,
-            grid,
-        )
-    return Totals(int(status), int(events), fold(flows, n), way, times, per_flow, queues)
+    course = Course(
+        scenario,
+        parts=parts,
+        samples=samples,
+        starts=starts,
+        seed=seed,
+        synchronised=synchronised,
+        without=without,
+    )
+    links, duration = course.routes.links, course.duration
+    with running(lambda: min(float(links["now"].max()) / duration, 1.0)):
+        status, _ = course.go()
+    return course.totals(status)
