@@ -1,10 +1,43 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and a way to run them as on a machine without simulators."""
 
+import os
 import shutil
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from vegasmodel.packets import ns3_build
+
+ENGINES = ("ns", "g++", "c++", "gcc", "cc", "qemu-system-x86_64")  # programs
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--hide-engines",
+        action="store_true",
+        help="run as if ns-2, ns-3 and a compiler were not installed",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide the simulators from this process and from those that it starts."""
+    if not config.getoption("--hide-engines"):
+        return
+    sys.modules["ns3"] = None  # type: ignore[assignment]  # an import finds nothing
+    ns3_build.find = lambda: None  # type: ignore[assignment]
+    if hasattr(config, "workerinput"):
+        return  # the first process has hidden the programs already
+    folder = tempfile.TemporaryDirectory(prefix="vegasmodel-bin-")
+    config.add_cleanup(folder.cleanup)
+    for place in reversed(os.environ["PATH"].split(os.pathsep)):  # the first one counts
+        for program in Path(place).iterdir() if Path(place).is_dir() else ():
+            link = Path(folder.name) / program.name
+            link.unlink(missing_ok=True)
+            if program.name not in ENGINES:
+                link.symlink_to(program)
+    os.environ["PATH"] = folder.name
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
