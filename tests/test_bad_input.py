@@ -123,6 +123,16 @@ ARGUMENTS = {
     "picture nowhere": ([*GOOD, "--plot", "no/such/folder/p.png"], "--plot"),
     "picture of no kind": ([*GOOD, "--plot", "p.exe"], "--plot"),
     "unknown engine": (["measure", "SCENARIO", "--engine", "omnet"], "--engine"),
+    "number without a unit": (["ratio", "--capacity", "250", "vegas", "reno"], "a unit is needed"),
+    "capacity beyond all": (["equilibrium", "--capacity", "1e200pkt/s", "--json"], "--capacity"),
+    "capacity next to none": (["arrivals", "--capacity", "1e-200pkt/s", "--json"], "--capacity"),
+    "ratio beyond all": ([*GOOD, "--rtt", "1e300 s"], "--rtt"),
+    "alpha beyond all": (["arrivals", "--alpha", "1e300"], "--alpha"),
+    "no such variant": (["equilibrium", "--capacity", "9pkt/s", "--variant", "ns3"], "--variant"),
+    "k beyond all": (
+        ["rd", "--rate", "1e9", "--delay", "1", "--capacity", "9pkt/s", "--k", "1e308"],
+        "--k",
+    ),
     "max-error negative": (["compare", "SCENARIO", "--max-error", "-1"], "--max-error"),
     "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
 }

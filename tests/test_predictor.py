@@ -172,8 +172,9 @@ def test_many_arrivals_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_such_model() -> None:
     with pytest.raises(vm.FieldError, match="did you mean 'minicycle'"):
         vm.predict(HOME["bands"], "minicycel")
-    with pytest.raises(vm.FieldError, match="predict_all"):
+    with pytest.raises(vm.FieldError, match=r"vegasmodel\.predict_all\(scenario\)"):
         vm.predict(HOME["bands"], "all")
+    assert [p.model for p in vm.predict_all(HOME["bands"], ["bands", "red"])] == ["bands", "red"]
 
 
 def test_more_than_a_model_takes_is_a_reason_and_no_error():

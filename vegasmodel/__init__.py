@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vegasmodel import engines, equilibrium, metrics, packets, plots, symbolic
     from vegasmodel.comparison import Comparison, compare
     from vegasmodel.prediction import Assumption, Prediction
-    from vegasmodel.predictor import predict
+    from vegasmodel.predictor import predict, predict_all
     from vegasmodel.scenario import Flow, Link, Run, Scenario, load
     from vegasmodel.simulation import limit_cycle, simulate
     from vegasmodel.units import FieldError
@@ -33,6 +33,7 @@ _NAMES = {
     "limit_cycle": "simulation",
     "load": "scenario",
     "predict": "predictor",
+    "predict_all": "predictor",
     "simulate": "simulation",
 }
 
@@ -54,6 +55,7 @@ __all__ = [
     "packets",
     "plots",
     "predict",
+    "predict_all",
     "simulate",
     "symbolic",
 ]

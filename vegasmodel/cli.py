@@ -1,7 +1,7 @@
 """The command line: reads arguments, calls the package, prints.  No science here.
 
 Data goes to standard output, everything else to standard error.  Exit status 0: done; 1: ran, and
-a check fell short; 2: bad input, in one line.
+a check fell short or a solver failed; 2: bad input, in one line.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def ratio(
     )
     results = predict_all(scenario, CLOSED_FORMS)
     results = [p for p in results if p.applicable] or results  # all reasons, or none
-    _show(scenario, results, json=json, plot=plot)
+    hint = "A simulator may; it takes a scenario file: vegasmodel predict FILE --model rounds"
+    _show(scenario, results, json=json, plot=plot, hint=hint)
 
 
 @app.command()
@@ -101,7 +102,7 @@ def predict(
 
     Example: vegasmodel predict mixed.toml --model minicycle
     """
-    from vegasmodel.predictor import choose, predict_all
+    from vegasmodel.predictor import SIMULATED, choose, predict_all
     from vegasmodel.predictor import predict as one
     from vegasmodel.scenario import load
 
@@ -113,7 +114,8 @@ def predict(
     if len(names) > 1 and not json:
         # all reasons, or none but that of a model that could be installed
         results = [p for p in results if p.applicable or "missing" in p.extra] or results
-    _show(case, results, json=json, plot=plot, flows=flows)
+    hint = "" if set(names) & set(SIMULATED) else "A simulator may: --model rounds"
+    _show(case, results, json=json, plot=plot, flows=flows, hint=hint)
 
 
 @app.command()
@@ -158,6 +160,8 @@ def simulate(
 
         plots.save(plots.windows(data), plot)
     console.print_trajectories(data, json=json)
+    if data.attrs["status"] != "done":
+        raise Shortfall(f"the simulation ended early: {data.attrs['status']}")
 
 
 @app.command()
@@ -320,6 +324,7 @@ def _show(
     json: bool,
     plot: Path | None,
     flows: bool = False,
+    hint: str = "",
 ) -> None:
     from vegasmodel import console
 
@@ -330,7 +335,7 @@ def _show(
     if json:
         console.print_json(console.results_json(scenario, results))
     else:
-        console.print_results(scenario, results, per_flow=flows)
+        console.print_results(scenario, results, per_flow=flows, hint=hint)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -349,7 +354,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         status: Any = app(args=arguments, prog_name="vegasmodel", standalone_mode=False)
     except (FieldError, extras.ExtraMissing) as error:
         return _complain(str(error), 2)
-    except Shortfall as short:
+    except (Shortfall, cli_forms.Unsolved) as short:
         return _complain(str(short), 1)
     except typer.Abort:
         return _complain("interrupted", 130)

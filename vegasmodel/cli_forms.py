@@ -5,16 +5,28 @@ A list stands between commas (``--alpha 3,3``); a single value holds for every f
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import typer
 
+from vegasmodel import rules
 from vegasmodel.units import FieldError, format_time, parse
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Capacity = Annotated[str, typer.Option(help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')]
 PacketSize = Annotated[str, typer.Option(help="Data packet, headers included.")]
 Variant = Annotated[str, typer.Option(help="paper, ns2 or linux.")]
+
+FAILURES = {  # of ``equilibrium.secular``
+    1: "it did not converge",
+    2: "a value is out of its range",
+    3: "the inputs decide fewer digits than it promises",
+}
+
+
+class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
+    """The command ran, and its solver has no answer that it stands for."""
 
 
 def equilibrium(
@@ -36,33 +48,35 @@ def equilibrium(
 
     from vegasmodel import console
     from vegasmodel import equilibrium as forms
-    from vegasmodel.rules import Choice
-    from vegasmodel.scenario import VARIANTS
+    from vegasmodel.scenario import Flow
 
-    Choice(VARIANTS).check(variant, "--variant")
-    c = parse_capacity(capacity, packet_size)
-    x = values(over_estimate, "time", "--over-estimate")
-    thresholds = spread(values(alpha, "packets", "--alpha", low_open=True), x.size, "--alpha")
+    rules.of(Flow, "variant").check(variant, "--variant")
+    c, _ = parse_capacity(capacity, packet_size)
+    x = values(over_estimate, "over_estimate", "--over-estimate")
+    thresholds = spread(values(alpha, "alpha", "--alpha"), x.size, "--alpha")
     trips = None
     if rtt is not None:
-        trips = spread(values(rtt, "time", "--rtt", low_open=True), x.size, "--rtt")
+        trips = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
     elif variant == "linux":
         raise FieldError("--rtt", rtt, "a time: variant linux divides by the base RTT")
     state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
     delay = float(state.delay)
-    status = "converged" if state.status == 0 else f"failed, status {int(state.status)}"
+    failure = _failure(int(state.status))
     if json:
         console.print_json(
             {
                 "capacity_pps": c,
                 "variant": variant,
-                "queueing_delay_s": delay,
-                "queue_pkt": delay * c,
-                "rates_pps": state.rates.tolist(),
-                "residual": float(state.residual),
-                "status": status,
+                "queueing_delay_s": _finite(delay),
+                "queue_pkt": _finite(delay * c),
+                "rates_pps": _finite_all(state.rates),
+                "residual": _finite(float(state.residual)),
+                "status": f"failed: {failure}" if failure else "converged",
             }
         )
+    if failure:
+        raise Unsolved(f"the solver of the steady state failed: {failure}")
+    if json:
         return
     rows = [
         [str(i + 1), console.number(a), format_time(over), console.number(r, 6), f"{r / c:.4f}"]
@@ -74,7 +88,7 @@ def equilibrium(
     console.paragraphs(
         [
             f"Queueing delay {format_time(delay)}, {delay * c:.4g} packets. "
-            f"Relative residual {float(state.residual):.1e}; {status}."
+            f"Relative residual {float(state.residual):.1e}; converged."
         ]
     )
 
@@ -99,23 +113,26 @@ def arrivals(
     from vegasmodel.rules import Integer
 
     Integer(1, 100_000).check(n, "--n")
-    c = parse_capacity(capacity, packet_size)
-    thresholds = spread(values(alpha, "packets", "--alpha", low_open=True), n, "--alpha")
+    c, _ = parse_capacity(capacity, packet_size)
+    thresholds = spread(values(alpha, "alpha", "--alpha"), n, "--alpha")
     exact = forms.arrive(thresholds, c)
     one_alpha = bool(np.all(thresholds == thresholds[0]))
     x_bonald, bonald = (
         forms.bonald(n, float(thresholds[0]), c) if one_alpha else (np.full(n, np.nan),) * 2
     )
+    failure = _failure(int(exact.status))
     if json:
         console.print_json(
             {
                 "capacity_pps": c,
-                "exact": {"over_estimates_s": exact.x.tolist(), "rates_pps": exact.rates.tolist()},
-                "bonald": {"over_estimates_s": x_bonald.tolist(), "rates_pps": bonald.tolist()}
-                if one_alpha
-                else None,
+                "exact": _both(exact.x, exact.rates),
+                "bonald": _both(x_bonald, bonald) if one_alpha else None,
+                "status": f"failed: {failure}" if failure else "converged",
             }
         )
+    if failure:
+        raise Unsolved(f"the recursion of arrivals failed: {failure}")
+    if json:
         return
     shown = np.arange(n) if n <= 40 else np.r_[0:20, n - 20 : n]
     rows = [
@@ -152,18 +169,17 @@ def rd(
     """
     from vegasmodel import console
     from vegasmodel.equilibrium import rate_delay as forms
-    from vegasmodel.rules import Quantity
+    from vegasmodel.scenario import Link, RateDelay
 
     for name, value in (("--rate", rate), ("--delay", delay)):
-        Quantity("fraction", high=1e9).check(value, name)
+        rules.Quantity("fraction", high=1e9).check(value, name)
     if rate + delay == 0:
         raise FieldError("--rate", rate, "more than 0 where --delay is 0")
-    Quantity("fraction", low_open=True).check(k, "--k")
-    size = parse(packet_size, "bytes", field="--packet-size", low=1.0, high=65535.0)
-    c = parse_capacity(capacity, packet_size)
-    whole = parse(buffer, "packets", field="--buffer", packet_size=size, infinite=True)
+    rules.of(RateDelay, "k").check(k, "--k")
+    c, size = parse_capacity(capacity, packet_size)
+    whole = rules.of(Link, "buffer").read(buffer, "--buffer", size)
     part = parse(delay_buffer, "fraction", field="--delay-buffer", high=1.0)
-    wanted = parse(alpha, "packets", field="--alpha", low_open=True)
+    (wanted,) = spread(values(alpha, "alpha", "--alpha"), 1, "--alpha")
     S_R, S_D = forms.service_rates(rate, delay, c, k)
     per_rate, per_delay = forms.flow_rates(rate, delay, c, k)
     B_R, B_D = forms.split_buffer(whole, part)
@@ -195,20 +211,26 @@ def rd(
     console.console().print(console.table(["Rate-Delay services", ""], rows))
 
 
-def parse_capacity(capacity: str, packet_size: str) -> float:
-    """``--capacity`` in packets of ``--packet-size``."""
-    size = parse(packet_size, "bytes", field="--packet-size", low=1.0, high=65535.0)
-    return parse(capacity, "rate", field="--capacity", packet_size=size, low_open=True)
+def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
+    """``--capacity`` in packets of ``--packet-size``, and that in bytes."""
+    from vegasmodel.scenario import Link, Scenario
+
+    size = rules.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
+    return rules.of(Link, "capacity").read(capacity, "--capacity", size), size
 
 
-def values(text: str, kind: str, option: str, *, low_open: bool = False) -> Any:
-    """A comma-separated list of quantities as an array."""
+def values(text: str, field: str, option: str) -> Any:
+    """A comma-separated list of quantities as an array, each as ``field`` of a flow may be."""
     import numpy as np
+
+    from vegasmodel.scenario import Flow
 
     parts = text.split(",")
     if len(parts) > 100_000:
         raise FieldError(option, len(parts), "at most 100000 values")
-    return np.array([parse(part, kind, field=option, low_open=low_open) for part in parts])
+    rule = rules.of(Flow, field)
+    read = getattr(rule, "plain", rule).read  # no word and no table stands on a command line
+    return np.array([read(part, option, 1.0) for part in parts])
 
 
 def spread(array: Any, n: int, option: str) -> Any:
@@ -220,5 +242,17 @@ def spread(array: Any, n: int, option: str) -> Any:
     return np.broadcast_to(array, (n,)).copy()
 
 
+def _failure(status: int) -> str | None:
+    return FAILURES.get(status, f"status {status}") if status else None
+
+
 def _finite(value: float) -> float | None:
-    return value if abs(value) < float("inf") else None
+    return value if math.isfinite(value) else None
+
+
+def _both(x: Any, rates: Any) -> dict[str, Any]:
+    return {"over_estimates_s": _finite_all(x), "rates_pps": _finite_all(rates)}
+
+
+def _finite_all(values: Any) -> list[float | None]:
+    return [_finite(value) for value in values.tolist()]

@@ -152,16 +152,16 @@ def print_estimates(filled: Sequence[Filled]) -> None:
 
 
 def print_results(
-    scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False
+    scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False, hint: str = ""
 ) -> None:
-    """The whole text form: headline, table, broken assumptions."""
+    """The whole text form: headline, table, broken assumptions; ``hint`` where none answers."""
     out = console()
     out.print(Text(headline(scenario)))
     out.print()
     if any(result.applicable for result in results):
         out.print(results_table(scenario, results, out.width))
     else:
-        out.print(Text("No model asked has an answer here; a simulator may: --model rounds"))
+        out.print(Text(f"No model asked has an answer here. {hint}".strip()))
     if len(scenario.flows) > 2:
         out.print(Text(f"({len(scenario.flows)} groups; --json lists all and their ratios)"))
     if per_flow:

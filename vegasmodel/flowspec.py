@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError, parse
+from vegasmodel import rules
+from vegasmodel.scenario import Flow, Link, Scenario
+from vegasmodel.units import FieldError
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -49,11 +50,10 @@ def scenario_from_options(
         if seen[name] > 1:
             table["name"] = f"{name}-{seen[name]}"
     # Read each option under its own name first, so that an error names the option.
-    size = parse(packet_size, "bytes", field="--packet-size", low=1.0, high=65535.0)
-    parse(capacity, "rate", field="--capacity", packet_size=size, low_open=True)
-    parse(buffer, "packets", field="--buffer", packet_size=size, infinite=True)
-    parse(loss, "fraction", field="--loss", high=1.0)
-    parse(rtt, "time", field="--rtt", low_open=True)
+    size = rules.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
+    for key, value in (("capacity", capacity), ("buffer", buffer), ("loss", loss)):
+        rules.of(Link, key).read(value, f"--{key}", size)
+    rules.of(Flow, "rtt").plain.read(rtt, "--rtt", size)
     link = {"capacity": capacity, "buffer": buffer, "loss": loss}
     return Scenario.from_dict(
         {"name": "ratio", "packet_size": packet_size, "link": [link], "flow": tables}

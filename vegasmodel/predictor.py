@@ -32,7 +32,8 @@ _MODELS = MappingProxyType(
     }
 )
 MODELS = tuple(_MODELS)
-CLOSED_FORMS = tuple(name for name in MODELS if name not in ("fluid", "rounds"))
+SIMULATED = ("fluid", "rounds")
+CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
 def choose(model: str | None) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     """
     (name,) = choose(model) if model != "all" else ("all",)
     if name == "all":
-        raise FieldError("model", model, "one model here; predict_all(scenario) answers with all")
+        raise FieldError("model", model, "one model; vegasmodel.predict_all(scenario) asks all")
     module, function = _MODELS[name]
     answer = cast(
         "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)

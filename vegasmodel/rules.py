@@ -252,6 +252,11 @@ def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None =
     return dataclasses.field(default=default, metadata={"rule": rule, "key": key})
 
 
+def of(cls: type[Any], field: str) -> Any:
+    """The rule by which a dataclass holds a field."""
+    return cls.__dataclass_fields__[field].metadata["rule"]
+
+
 def nearest(word: object, known: Sequence[str]) -> str:
     """``; did you mean 'x'?`` or nothing."""
     match = difflib.get_close_matches(str(word)[:60], known, n=1)

@@ -158,6 +158,8 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     if kind == "packets" and str(quantity.units) in ("", "dimensionless"):
         return value
     target = KINDS[kind].unit or "dimensionless"
+    if quantity.unitless and target != "dimensionless":
+        raise FieldError(field, text, f"a unit is needed: {allowed}")
     for power in (0, 1, -1):  # as written; bytes -> packets; packets -> bytes
         if power and packet_size is None:
             break

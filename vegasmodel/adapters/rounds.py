@@ -12,6 +12,10 @@ NAME = "rounds"
 def answer(scenario: Scenario) -> Prediction:
     """Throughputs by simulation over ``warmup .. duration``."""
     try:
-        return answers.answer(scenario)
+        found = answers.answer(scenario)
     except ValueError as error:  # more than the engine simulates
         return Prediction.not_applicable(NAME, scenario, str(error))
+    if found.extra.get("status", "done") != "done":
+        reason = f"the simulation ended early: {found.extra['status']}"
+        return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)
+    return found

@@ -21,7 +21,7 @@ class RateDelay(Checked):
     ``delay_buffer`` is the D queue's part of the buffer.
     """
 
-    k: float = field(Quantity("fraction", low_open=True), 1.0)
+    k: float = field(Quantity("fraction", low=1e-9, high=1e9), 1.0)
     delay_buffer: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
     discipline: Literal["rd"] = field(Choice(("rd",)), "rd")
 
