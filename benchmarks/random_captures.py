@@ -1,6 +1,7 @@
-"""Random captures with a known count of packets, in great number.
+"""Random captures and logs with a known count of packets, in great number.
 
 python benchmarks/random_captures.py --count 10000
+python benchmarks/random_captures.py --count 10000 --kind ss   # flowmon, ns3_ascii
 
 Delivered must be exact to the byte; what was sent and sent again exact, or said to be unknown, and
 exact wherever the capture tells it.  A capture that is read wrong is printed by its seed, and the
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.packets import captures
+from tests.packets import captures, logs
 
 
 def main() -> int:
@@ -26,11 +27,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--kind", default="pcap", choices=("pcap", *logs.KINDS))
     options = parser.parse_args()
     counts: collections.Counter[str] = collections.Counter()
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(options.first, options.first + options.count):
+            if options.kind != "pcap":
+                name = f"{options.kind} {seed}"
+                found = logs.wrong(options.kind, random.Random(name), Path(folder) / "trace")
+                counts["wrong"] += bool(found)
+                print(*([f"seed {seed}: {found}"] if found else []), end="\n" * bool(found))
+                continue
             rng = random.Random(seed)
             case = captures.draw(rng)
             found, said = captures.wrong(case, captures.make(case, rng), Path(folder) / "trace")
@@ -43,7 +51,7 @@ def main() -> int:
                 print(f"seed {seed}: {found}\n  {case}")
     for name, count in sorted(counts.items()):
         print(f"{count:8}  {name}")
-    print(f"{options.count:8}  captures in {time.perf_counter() - begun:.0f} s")
+    print(f"{counts['wrong']:8}  of {options.count} wrong, in {time.perf_counter() - begun:.0f} s")
     return 1 if counts["wrong"] else 0
 
 

@@ -129,6 +129,8 @@ class _Document:
             return
         key = int(self._value(attributes, "flowId", 1e9))
         if self.path[1] == "FlowStats":
+            if key in self.flows:
+                self._fail(key, "each flowId once")
             if len(self.flows) == 2 * MAX_FLOWS:
                 self._fail("one flow more", f"at most {2 * MAX_FLOWS} flows")
             self.flows[key] = {
@@ -138,14 +140,30 @@ class _Document:
                 },
                 **{what: self._value(attributes, what, MAX_COUNT) for what in _COUNTS},
             }
+            self._consistent(self.flows[key])
         elif self.path[1] in ("Ipv4FlowClassifier", "Ipv6FlowClassifier"):
             if len(self.addresses) == 2 * MAX_FLOWS:
                 self._fail("one flow more", f"at most {2 * MAX_FLOWS} flows")
+            if key in self.addresses:
+                self._fail(key, "each flowId once")
             keys = ("sourceAddress", "sourcePort", "destinationAddress", "destinationPort")
             self.addresses[key] = (
-                *(attributes.get(what, "?")[:50] for what in keys),
-                attributes.get("protocol", "?")[:5],
+                *(self._text(attributes, what, 50) for what in keys),
+                self._text(attributes, "protocol", 5),
             )  # type: ignore[assignment]  # five strings, as declared
+
+    def _consistent(self, stats: Stats) -> None:
+        """No network receives or loses more than was sent."""
+        sent = stats["txPackets"]
+        for what in ("rxPackets", "lostPackets"):
+            if stats[what] > sent:
+                self._fail(f"{stats[what]:g}", f"{what} of at most the {sent:g} sent")
+
+    def _text(self, attributes: dict[str, str], name: str, longest: int) -> str:
+        text = attributes.get(name, "?")
+        if len(text) > longest:
+            self._fail(text[:60], f"{name} of at most {longest} characters")
+        return text
 
     def _end(self, _: str) -> None:
         self.path.pop()

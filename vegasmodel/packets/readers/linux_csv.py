@@ -1,7 +1,8 @@
 """The CSV of a sampled Linux kernel: a row per flow and sample, counters cumulative.
 
 Columns needed: time (s), flow, cwnd (packets), bytes_acked, snd_mss.  Read where they stand:
-rtt_us (the kernel's smoothed RTT), vegas_baseRTT_us or else minrtt_us, total_retrans.
+cc (congestion control), rtt_us (the kernel's smoothed RTT), vegas_baseRTT_us or else minrtt_us,
+total_retrans.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from vegasmodel.packets.trace import Trace
 NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
 NO_SAMPLE = 2147483647  # the kernel's "infinity" of 32 bits
 MAX_COUNT = 1e18
+MAX_NAME = 100
+MAX_CONTROL = 16  # the kernel's own limit
 
 
 def matches(head: bytes) -> bool:
@@ -43,8 +46,12 @@ def read(source: Source) -> Trace:
             source.fail(f"line {number}", text[:60], f"{len(names)} columns")
         row = dict(zip(names, cells, strict=True))
         time = source.number(row["time"], number, "a time", 0.0, MAX_TIME)
-        name = row["flow"][:100].rstrip("\0")
-        snapshots.add(number, time, name, _sample(source, number, row))
+        name = row["flow"]
+        if not 0 < len(name) <= MAX_NAME or name.endswith("\0"):
+            source.fail(f"line {number}", name[:60], f"a name of 1 to {MAX_NAME} characters")
+        mss = source.number(row["snd_mss"], number, "snd_mss", 1.0, MAX_COUNT)
+        control = row.get("cc", "")[:MAX_CONTROL]
+        snapshots.add(number, time, name, _sample(source, number, row), mss, control)
     about = {
         "format": "csv of a sampled Linux kernel",
         "throughput": "bytes_acked / snd_mss",
@@ -56,8 +63,8 @@ def read(source: Source) -> Trace:
 
 
 def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
-    def count(name: str, low: float = 0.0) -> float:
-        return source.number(row[name], line, name, low, MAX_COUNT)
+    def count(name: str) -> float:
+        return source.number(row[name], line, name, 0.0, MAX_COUNT)
 
     def seconds(name: str) -> float:
         if name not in row:
@@ -67,7 +74,7 @@ def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
 
     sample = {
         "window": count("cwnd"),
-        "delivered": count("bytes_acked") / count("snd_mss", 1.0),
+        "bytes": count("bytes_acked"),
         "rtt": seconds("rtt_us"),
         "base_rtt": seconds("vegas_baseRTT_us" if "vegas_baseRTT_us" in row else "minrtt_us"),
     }

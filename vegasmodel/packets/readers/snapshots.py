@@ -1,6 +1,8 @@
 """Samples of the state of every flow at points of time, thinned out where they are too many.
 
-Counters are cumulative, so that dropping every other snapshot loses resolution and no packet.
+Counters are cumulative, so that dropping every other snapshot loses resolution and no packet.  A
+counter that falls is another connection's, on the same ports: a flow of its own.  Bytes become
+packets by the largest segment size that the flow had.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
 
 MAX_CELLS = 200_000  # samples kept
 NEAR = 0.25  # of the usual time between samples: closer ones are one snapshot
-COUNTERS = {"delivered": "throughput", "retransmits": "retransmits", "sent": "sent"}
+# counters, and what their growth is; those of bytes are divided by the payload
+COUNTERS = {"bytes": "throughput", "retransmits": "retransmits", "bytes_again": "retransmits"}
 Sample = dict[str, float]
 
 
@@ -30,19 +33,53 @@ class Snapshots:
         self.source = source
         self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}  # by cell: latest time, flows
         self.latest: dict[str, float] = {}  # time by flow, in order of appearance
+        self.times = dict[str, float]()  # the same by name, whichever connection
+        self.counts: dict[str, Sample] = {}  # the latest counters
+        self.connections: dict[str, int] = {}  # of a name that had several
+        self.payload: dict[str, float] = {}  # largest segment size
+        self.changed: dict[str, float] = {}  # flows of several sizes: the smallest
+        self.controls: dict[str, str] = {}
         self.samples = 0
         self.width = 0.0
 
-    def add(self, line: int, time: float, flow: str, sample: Sample) -> None:
-        """One flow's state at ``time``; a flow's own times do not decrease."""
-        if time < self.latest.get(flow, -math.inf):
+    def begin(self) -> None:
+        """There is a snapshot at time 0, whether it holds a flow or not."""
+        self.rows[0.0] = (0.0, {})
+
+    def add(
+        self, line: int, time: float, flow: str, sample: Sample, mss: float, control: str = ""
+    ) -> None:
+        """One flow's state at ``time``; a flow's own times do not decrease.
+
+        ``mss``: bytes of data in a full packet.  ``control``: its congestion control, if known.
+        """
+        if time < self.times.get(flow, -math.inf):
             self.source.fail(f"line {line}", time, "a time that does not decrease")
+        self.times[flow] = time
+        flow = self._connection(flow, sample)
         if flow not in self.latest and len(self.latest) == MAX_FLOWS:
             self.source.fail(f"line {line}", flow[:60], f"at most {MAX_FLOWS} flows")
         self.latest[flow] = time
+        self.counts[flow] = {key: sample[key] for key in COUNTERS if key in sample}
+        known = self.payload.setdefault(flow, mss)
+        if mss != known:
+            self.changed[flow] = min(self.changed.get(flow, known), mss)
+            self.payload[flow] = max(mss, known)
+        if control:
+            self.controls[flow] = control
         self._put(time, {flow: sample})
         if self.samples > MAX_CELLS:
             self._thin()
+
+    def _connection(self, flow: str, sample: Sample) -> str:
+        """The name, with a number where a counter tells that an earlier connection had it."""
+        number = self.connections.get(flow, 1)
+        name = f"{flow} #{number}" if number > 1 else flow
+        before = self.counts.get(name, {})
+        if any(sample.get(key, math.inf) < value for key, value in before.items()):
+            self.connections[flow] = number + 1
+            return f"{flow} #{number + 1}"
+        return name
 
     def _put(self, time: float, samples: dict[str, Sample]) -> None:
         cell = math.floor(time / self.width) if self.width else time
@@ -92,23 +129,44 @@ class Snapshots:
                 for key, value in sample.items():
                     grids[key][k, index[name]] = value
         seen = np.array([[name in row for name in names] for _, row in rows])
-        variables = _variables(grids, times, seen)
-        return make(engine, times[1:], names, variables, begin=times[0], provenance=provenance)
+        payload = np.array([self.payload[name] for name in names])
+        variables = _variables(grids, times, seen, payload)
+        changed = [
+            f"{name} (from {least:g} to {self.payload[name]:g} B)"
+            for name, least in self.changed.items()
+        ]
+        more = f" and {len(changed) - 3} more" if changed[3:] else ""
+        what = ": segment sizes that changed; packets are of the largest"
+        return make(
+            engine,
+            times[1:],
+            names,
+            variables,
+            begin=times[0],
+            provenance={**provenance, "packets": "bytes over the largest segment size"},
+            controls=self.controls,
+            doubts={"one-packet-size": ", ".join(changed[:3]) + more + what} if changed else {},
+        )
 
 
 def _variables(
-    grids: dict[str, Floats], times: Floats, seen: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    grids: dict[str, Floats],
+    times: Floats,
+    seen: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
+    payload: Floats,
 ) -> dict[str, Floats]:
-    variables: dict[str, Floats] = {}
+    variables: dict[str, Floats] = {"payload": payload}
     for key, grid in grids.items():
-        if key in COUNTERS:
-            steps = np.diff(_held(grid), axis=0)
-            steps = np.where(steps < 0, math.nan, steps)  # a counter that was reset: unknown
-            if COUNTERS[key] == "throughput":
-                steps = steps / np.diff(times)[:, None]
-            variables[COUNTERS[key]] = steps
-        else:
+        if key not in COUNTERS:
             variables[key] = grid[1:]
+            continue
+        steps = np.diff(_held(grid), axis=0)
+        if key != "retransmits":
+            steps = steps / payload
+        if key == "bytes":
+            steps = steps / np.diff(times)[:, None]
+        told = variables.get(COUNTERS[key])
+        variables[COUNTERS[key]] = steps if told is None else told + steps
     flows = seen.shape[1]
     started = np.argmax(seen, axis=0)
     ended = len(times) - 1 - np.argmax(seen[::-1], axis=0)

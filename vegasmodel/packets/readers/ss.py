@@ -29,6 +29,9 @@ _SOCKET = re.compile(
 _DETAIL = re.compile(
     r"(?:^|\s)(cwnd|rtt|minrtt|mss|bytes_acked|bytes_retrans|bytes_sent|retrans):([\d./]{1,40})"
 )
+# the congestion control stands before the window scales, after flags such as ts and sack
+_CONTROL = re.compile(r"(?:^|\s)([a-z][a-z0-9_-]{1,15}) (?:wscale|rto):")
+_FLAGS = ("ts", "sack", "ecn", "ecnseen", "fastopen")
 _STATES = ("State", "Netid", "Recv-Q")
 
 
@@ -52,7 +55,9 @@ def read(source: Source) -> Trace:
         if when is not None:
             if not (0 <= when <= MAX_TIME and not when < now):
                 source.fail(f"line {number}", stripped[:60], "a time that does not decrease")
-            origin = when if math.isnan(origin) else origin
+            if math.isnan(origin):  # sockets that come later were not there before
+                origin = when
+                snapshots.begin()
             now, flow = when, ""
             continue
         socket = _SOCKET.match(stripped)
@@ -72,7 +77,10 @@ def read(source: Source) -> Trace:
         sample = _sample(source, number, fields)
         if sample is None:
             continue
-        snapshots.add(number, now - origin, flow, sample)
+        mss = source.number(fields["mss"], number, "mss", 1.0, 1e18)
+        control = _CONTROL.search(details)
+        name = control[1] if control and control[1] not in _FLAGS else ""
+        snapshots.add(number, now - origin, flow, sample, mss, name)
     about = {
         "format": "ss -tin",
         "throughput": "bytes_acked / mss",
@@ -102,25 +110,25 @@ def _time(text: str) -> float | None:
 def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
     """The state of one socket; None for one that has sent nothing yet."""
 
-    def number(name: str, low: float = 0.0) -> float:
-        return source.number(fields[name], line, name, low, 1e18)
+    def number(name: str) -> float:
+        return source.number(fields[name], line, name, 0.0, 1e18)
 
     if "bytes_acked" not in fields or "mss" not in fields:
         return None
-    size = number("mss", 1.0)
     rtt, _, _ = fields.get("rtt", "nan").partition("/")
     sample = {
         "window": number("cwnd"),
-        "delivered": number("bytes_acked") / size,
-        "retransmits": 0.0,
+        "bytes": number("bytes_acked"),
     }
     if "rtt" in fields:
         sample["rtt"] = source.number(rtt, line, "rtt", 0.0, 1e9) * 1e-3
     if "minrtt" in fields:
         sample["base_rtt"] = number("minrtt") * 1e-3
     if "bytes_retrans" in fields:
-        sample["retransmits"] = number("bytes_retrans") / size
+        sample["bytes_again"] = number("bytes_retrans")
     elif "retrans" in fields:  # unrecovered / total, in packets
         total = fields["retrans"].partition("/")[2]
         sample["retransmits"] = source.number(total, line, "retrans", 0.0, 1e18)
+    else:
+        sample["retransmits"] = 0.0  # ss prints neither before the first
     return sample

@@ -1,0 +1,87 @@
+"""Logs of counters: random ones with a known truth, and those that were once read wrong."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.packets import logs, samples
+from vegasmodel.packets import TraceError, read
+
+COUNT = 60  # benchmarks/random_captures.py takes thousands
+
+
+@pytest.mark.parametrize("kind", logs.KINDS)
+def test_random_logs_are_counted_exactly(kind, tmp_path):
+    for seed in range(COUNT):
+        found = logs.wrong(kind, random.Random(f"{kind} {seed}"), tmp_path / "trace")
+        assert not found, seed
+
+
+def saved(tmp_path, data):
+    path = tmp_path / "trace"
+    path.write_bytes(data)
+    return path
+
+
+def rows(*lines):
+    return ("time,flow,cc,cwnd,bytes_acked,snd_mss\n" + "\n".join(lines) + "\n").encode()
+
+
+def packets(trace):
+    return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
+
+
+def test_a_segment_size_that_changes_makes_no_packets(tmp_path):
+    """14480 B at first in packets of 1448 B, then in packets of 724 B: 20 kB more are 20 kB."""
+    data = rows("0,a,vegas,9,0,1448", "1,a,vegas,9,14480,1448", "2,a,vegas,9,28960,724")
+    trace = read(saved(tmp_path, data))
+    np.testing.assert_allclose(packets(trace), [20])
+    assert "from 724 to 1448 B" in trace.doubts["one-packet-size"]
+
+
+def test_names_that_agree_in_their_beginning_are_no_one_flow(tmp_path):
+    long = "x" * 100
+    with pytest.raises(TraceError, match="a name of 1 to 100 characters"):
+        read(saved(tmp_path, rows(f"0,{long}a,vegas,9,0,1448", f"1,{long}b,vegas,9,1448,1448")))
+    assert read(saved(tmp_path, rows(f"0,{long},vegas,9,0,1", f"1,{long},vegas,9,2,1"))).flows
+
+
+def test_a_csv_knows_the_congestion_control(tmp_path):
+    trace = read(saved(tmp_path, samples.LINUX_CSV))
+    assert trace.controls == {"1": "vegas", "b": "vegas"}
+
+
+FLOW = (
+    '<Flow flowId="{}" timeFirstTxPacket="+0ns" timeLastTxPacket="+9e9ns" timeLastRxPacket="+9e9ns"'
+    ' delaySum="+1e9ns" txBytes="{}" txPackets="{}" rxPackets="{}" lostPackets="{}"/>'
+)
+
+
+@pytest.mark.parametrize(
+    ("flows", "message"),
+    [
+        (FLOW.format(1, 100, 1, 1, 0) * 2, "each flowId once"),
+        (FLOW.format(1, 1000, 10, 11, 0), "rxPackets of at most the 10 sent"),
+        (FLOW.format(1, 1000, 10, 5, 11), "lostPackets of at most the 10 sent"),
+    ],
+)
+def test_flow_monitor_files_that_contradict_themselves_are_refused(flows, message, tmp_path):
+    xml = f"<FlowMonitor><FlowStats>{flows}</FlowStats></FlowMonitor>".encode()
+    with pytest.raises(TraceError, match=message):
+        read(saved(tmp_path, xml))
+
+
+def test_flow_monitor_addresses_are_whole_or_refused(tmp_path):
+    place = '<Flow flowId="1" sourceAddress="{}" sourcePort="1" destinationAddress="b" '
+    place = place.format("x" * 51) + 'destinationPort="2" protocol="6"/>'
+    xml = f"<FlowMonitor><FlowStats>{FLOW.format(1, 100, 1, 1, 0)}</FlowStats>"
+    xml += f"<Ipv4FlowClassifier>{place}</Ipv4FlowClassifier></FlowMonitor>"
+    with pytest.raises(TraceError, match="sourceAddress of at most 50"):
+        read(saved(tmp_path, xml.encode()))
+
+
+def test_a_simulators_clock_never_goes_back(tmp_path):
+    lines = samples.ns3_ascii(samples.course(packets=20)).split(b"\n")
+    with pytest.raises(TraceError, match="does not decrease"):
+        read(saved(tmp_path, b"\n".join([lines[40], lines[0]])))
