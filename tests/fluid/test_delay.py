@@ -324,3 +324,22 @@ def test_scaling_time_scales_the_solution(tau, a, scale):
         )(3.0 * k)
 
     np.testing.assert_allclose(at(scale), at(1.0), rtol=1e-6, atol=1e-9)
+
+
+def test_a_past_shorter_than_the_delay_is_no_answer():
+    """keep = 0.5 with a delay of 1: the oldest piece, extrapolated, once gave -6.9e12, "done"."""
+    with pytest.raises(ValueError, match="keep"):
+        integrate(lambda t, y, z: -z[0], (0, 40), [1.0], [1.0], keep=0.5)
+    run = integrate(
+        lambda t, y, z: -z[0], (0, 40), [1.0], [lambda t, y, past: 1.0], keep=0.5, max_step=0.01
+    )
+    assert "longer than keep" in run.status
+    assert not run.success
+
+
+def test_samples_in_any_order():
+    times = np.array([3.0, 0.5, 9.5, 0.5, 7.0])
+    run = integrate(lambda t, y, z: -z[0], (0, 10), [1.0], [1.0], sample=times)
+    np.testing.assert_allclose(run.sample, run(times), rtol=1e-12)
+    with pytest.raises(ValueError, match="NaN"):
+        integrate(lambda t, y, z: -z[0], (0, 10), [1.0], [1.0], sample=[1.0, np.nan])

@@ -25,14 +25,22 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.integrate import RK45
 from scipy.optimize import brentq
 
-from vegasmodel.engines.delayed.past import Lag, Memory, NegativeDelayError, Past, Piece, rounding
+from vegasmodel.engines.delayed.past import (
+    ForgottenError,
+    Lag,
+    Memory,
+    NegativeDelayError,
+    Past,
+    Piece,
+    rounding,
+)
 from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]
@@ -163,6 +171,7 @@ def integrate(
     ``history`` is phi(t), or a constant state; ``start`` is y(t_0) where it differs from
     phi(t_0).  ``lags`` are delays in seconds, numbers or functions ``tau(t, y, past)`` whose
     ``t - tau`` grows with t.  ``keep`` bounds the past that is kept: no delay may be longer.
+    ``sample`` holds times in any order.
     Misuse raises ``ValueError``; a failure on the way is told by ``Solution.status``.
     """
     t, end = float(span[0]), float(span[1])
@@ -173,13 +182,23 @@ def integrate(
     y = before.copy() if start is None else np.array(start, dtype=np.float64)
     if y.shape != before.shape or y.ndim != 1:
         raise ValueError(f"start has shape {y.shape}, history {before.shape}")
-    if min(rtol, float(np.min(atol)), max_step, keep) <= 0:
+    if not min(rtol, float(np.min(atol)), max_step, keep) > 0:
         raise ValueError("rtol, atol, max_step and keep are positive")
+    for k, lag in enumerate(lags):
+        if not callable(lag) and not 0 <= lag <= keep:
+            raise ValueError(
+                f"delay {k} is {lag!r}: a delay is at least 0, and at most keep = {keep}"
+            )
+    grid = np.asarray(sample, dtype=np.float64)
+    if np.any(np.isnan(grid)):
+        raise ValueError("sample holds times, not NaN")
+    order = np.argsort(grid, kind="stable")
     memory = Memory(phi, t, 1 if np.array_equal(before, y) else 0, lags)
     stepper = _Stepper(f, memory, rtol, atol)
-    return _Run(stepper, events, np.asarray(sample, dtype=np.float64), end, keep, max_step).go(
-        t, y, max_steps
-    )
+    run = _Run(stepper, events, grid[order], end, keep, max_step).go(t, y, max_steps)
+    asked = np.empty_like(run.sample)
+    asked[order] = run.sample
+    return replace(run, sample=asked)
 
 
 def _constant(value: Sequence[float] | Floats) -> Past:
@@ -262,6 +281,8 @@ class _Run:
             made = self._step(t, y, min(h, self.max_step), last_error)
         except NegativeDelayError as vanished:
             return f"delay {vanished.k} vanishes at t = {t:.12g}"
+        except ForgottenError as lost:
+            return f"delay {lost.k} is longer than keep at t = {t:.12g}"
         return made or f"the step became too small at t = {t:.12g}"
 
     def _step(

@@ -39,6 +39,14 @@ class NegativeDelayError(ValueError):
         self.k = k
 
 
+class ForgottenError(ValueError):
+    """A delay that reaches beyond the past that is kept; ``k`` is its number."""
+
+    def __init__(self, k: int, tau: float, t: float) -> None:
+        super().__init__(f"delay {k} is {tau!r} at t = {t!r}: longer than the past that is kept")
+        self.k = k
+
+
 class Memory:
     """Pieces, the initial function before them, and the breaks with who has passed them."""
 
@@ -89,6 +97,8 @@ class Memory:
             low = self.breaks[i - 1][0] if i else -math.inf
             high = self.breaks[i][0] if i < len(self.breaks) else math.inf
             tau = self.delay(k, t, y)
+            if self.pieces and self.t0 <= t - tau < self.starts[0]:
+                raise ForgottenError(k, tau, float(t))
             # tau = 0 is the present, which may differ from the past's end where an event jumped
             z[k] = y if tau == 0.0 else self.at(t - tau, low, high)
         return z
