@@ -310,3 +310,104 @@ def test_printed_sensitivities():
     np.testing.assert_allclose(  # ... but where all y are equal
         sensitivity.cross_printed(even)[:, off], np.full((1, 20), -1.0), rtol=1e-14
     )
+
+
+def test_sensitivities_leave_absent_flows_out():
+    """alpha = 0 is padding: whatever stands in its x, the others answer as without it."""
+    alpha, x, c = np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.02, 0.01]), 100.0
+    for junk in (0.5, -3.0, np.nan, np.inf):
+        padded = np.append(alpha, 0.0), np.append(x, junk), c
+        for function in (sensitivity.own, sensitivity.cross, sensitivity.delay):
+            bare, full = function(alpha, x, c), function(*padded)
+            inside = full[:3, :3] if full.ndim == 2 else full[:3]
+            np.testing.assert_allclose(inside, bare, rtol=1e-13)
+            assert np.all((full[3:] if full.ndim == 2 else full[3]) == 0.0)
+    assert np.isnan(sensitivity.own([1.0, np.nan], [0.0, 0.0], 1.0)).all()
+
+
+def test_one_bad_row_of_a_linux_batch_leaves_the_others_alone():
+    """rtt = 0 and rtt = -x make a baseRTT of 0."""
+    alpha, c = np.ones((4, 2)), np.full(4, 50.0)
+    x = np.array([[0.0, 0.0], [0.01, 0.0], [0.0, 0.0], [np.nan, 0.0]])
+    rtt = np.array([[0.1, 0.2], [-0.01, 0.1], [0.0, 0.1], [0.1, 0.1]])
+    state = secular.solve(alpha, x, c, rtt=rtt, variant="linux")
+    assert state.status.tolist() == [secular.OK, *[secular.INVALID] * 3]
+    assert np.isnan(state.rates[1:]).all()
+    np.testing.assert_array_equal(
+        state.rates[0], secular.rates([1, 1], 0.0, 50.0, [0.1, 0.2], "linux")
+    )
+
+
+@pytest.mark.parametrize("engine", ["interpreted", "lanes", "jax"])
+def test_a_status_of_ok_is_right_at_any_magnitude(engine):
+    """Against bisection with 250 digits: gaps down to 1e-190 s, magnitudes up to 99 decades."""
+    rng, n = np.random.default_rng(5), 3
+    alpha, c = 10.0 ** rng.uniform(-98, -50, (150, n)), 10.0 ** rng.uniform(50, 98, 150)
+    x = alpha / c[:, None] * 10.0 ** rng.uniform(-3, 3, (150, n)) * rng.choice([0, 1], (150, n))
+    # a gap of 1.7e-152: once "OK" with rates that missed the capacity by 2e-12
+    alpha[0] = 6.675792567397491e-60, 2.1753097729447025e-91, 1.6547508132309758e-64
+    x[0], c[0] = [0.0, 0.0, 7.441639249019812e-160], 3.933310528419421e92
+    wide = 10.0 ** rng.uniform(-60, 60, (2, 150, n))
+    inputs = {
+        "paper": (alpha, x, c, np.ones((150, n))),
+        "linux": (wide[0], np.zeros((150, n)), 10.0 ** rng.uniform(-60, 60, 150), wide[1]),
+    }
+    for variant, case in inputs.items():
+        repeat = 80 if engine == "lanes" else 1
+        args = [np.concatenate([v] * repeat) for v in case]
+        if engine == "jax":
+            with jax.enable_x64(True):
+                state = secular.solve(*map(jnp.asarray, args), variant)
+        else:
+            state = secular.solve(*args, variant)
+        status, gap = np.asarray(state.status)[:150], np.asarray(state.gap)[:150]
+        assert np.isnan(gap[status != secular.OK]).all()
+        good = np.flatnonzero(status == secular.OK)
+        assert good.size > 80
+        for k in good:
+            assert _is_root(*(v[k] for v in case), gap[k], variant), (variant, k)
+
+
+def _is_root(alpha, x, c, rtt, gap, variant):
+    """Whether the balance changes sign within 1e-11 of the gap."""
+    with mpmath.workdps(250):
+        a, v, d = ([mpmath.mpf(float(t)) for t in row] for row in (alpha, x, rtt))
+        top = max(v)
+
+        def balance(g):
+            total = -mpmath.mpf(float(c))
+            for share, over, base in zip(a, v, d, strict=True):
+                y = g + top - over
+                total += share / (y * (1 + y / (base + over)) if variant == "linux" else y)
+            return total
+
+        g = mpmath.mpf(float(gap))
+        return balance(g * (1 - mpmath.mpf("1e-11"))) > 0 > balance(g * (1 + mpmath.mpf("1e-11")))
+
+
+def test_jax_derivatives_of_the_gap_and_of_absent_flows():
+    alpha, x, c = np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.01, 0.02]), 100.0
+    rtt = np.array([0.1, 0.1, 0.05])
+    for variant in ("paper", "linux"):
+        with jax.enable_x64(True):
+
+            def gap(over, variant=variant):
+                return secular.solve(alpha, over, c, rtt=rtt, variant=variant).gap
+
+            slope = np.asarray(jax.grad(gap)(jnp.asarray(x)))
+            here = jnp.array([1.0, 0.0, 3.0])  # absent, but its x counts where it would come back
+            rates = partial(secular.rates, x=x, c=c, rtt=rtt, variant=variant)
+            column = np.asarray(jax.jacfwd(rates)(here))
+        for i in range(3):
+            step = 1e-6 * np.eye(3)[i]
+            up, down = (float(secular.solve(alpha, x + e, c, rtt=rtt, variant=variant).gap)
+                        for e in (step, -step))  # fmt: skip
+            assert slope[i] == pytest.approx((up - down) / 2e-6, rel=1e-6)
+        np.testing.assert_allclose(column.sum(axis=0), 0.0, atol=1e-12 * np.abs(column).max())
+        assert column[1, 1] > 0.0  # the rate of a flow that begins to hold packets
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+def test_no_flow_is_the_same_error_in_jax(shape):
+    with jax.enable_x64(True), pytest.raises(ValueError, match="no flow"):
+        secular.solve(jnp.ones(shape), jnp.zeros(shape), jnp.ones(shape[:-1]))

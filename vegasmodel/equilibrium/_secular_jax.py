@@ -20,6 +20,7 @@ from vegasmodel.equilibrium.secular import Equilibrium
 
 ROUGH_PASSES = 60
 EXACT_PASSES = 80
+RESIDUAL = 1e-11  # of the sum of the rates, as exact as the rates are claimed to be
 
 two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
 
@@ -32,20 +33,21 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
             "the equilibrium needs 64-bit floats: call it within jax.enable_x64(True), "
             "or set JAX_ENABLE_X64=1"
         )
+    if 0 in (jnp.shape(alpha)[-1:] + jnp.shape(x)[-1:]):
+        raise ValueError("alpha and x hold no flow: their last axis must not be empty")
     args = [jnp.asarray(a, dtype=jnp.float64) for a in (alpha, x, x if rtt is None else rtt, c)]
     alpha, x, rtt, c = jnp.broadcast_arrays(
         *(jnp.atleast_1d(a) for a in args[:3]), args[3][..., None]
     )
     c = c[..., 0]
-    if alpha.shape[-1] == 0:
-        raise ValueError("alpha and x hold no flow: their last axis must not be empty")
     state = _delay(linux, alpha, x, rtt, c)
-    delay, y = state[:2]
-    gap, passes, status = (jax.lax.stop_gradient(part) for part in state[2:])
-    bend = 1.0 + y / (rtt + x) if linux else 1.0
-    rates = jnp.where(alpha > 0, alpha / (y * bend), 0.0)
+    delay, y, gap, passes, status = state
+    y, base, there = _present(y, rtt, x)
+    bend = 1.0 + y / base if linux else 1.0
+    rates = jnp.where(there, alpha / (y * bend), 0.0)
     residual = jax.lax.stop_gradient((rates.sum(-1) - c) / c)
-    good = status == kernel.OK
+    good = (status == kernel.OK) & (jnp.abs(residual) <= RESIDUAL)
+    status = jnp.where((status == kernel.OK) & ~good, kernel.ILL_CONDITIONED, status)
     delay, gap, residual = (jnp.where(good, part, jnp.nan) for part in (delay, gap, residual))
     return Equilibrium(
         delay, jnp.where(good[..., None], rates, jnp.nan), gap, residual, passes, status
@@ -61,22 +63,33 @@ def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
 
+def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Delta - x and baseRTT, 1 where a flow has no rate, and whether it has one."""
+    there = jnp.isfinite(y)
+    return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
+
+
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     """Differentiate sum r_i = c: dDelta = (sum dr_i at fixed Delta - dc) / sum |dr_i/dDelta|."""
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
     out = _delay(linux, *primals)
-    y = out[1]
+    y, base, there = _present(out[1], rtt, x)
     per, fall = 1.0 / y, alpha / y**2  # r_i/alpha_i and |dr_i/dDelta|
     moved = fall * dx
     if linux:  # r = alpha (1/y - 1/z), z = Delta + rtt
-        z = y + (rtt + x)
-        per, fall = (rtt + x) / (y * z), alpha * (1.0 / y**2 - 1.0 / z**2)
+        z = y + base
+        per, fall = base / (y * z), alpha * (1.0 / y**2 - 1.0 / z**2)
         moved = moved + alpha / z**2 * d_rtt
-    d_delay = ((per * d_alpha + moved).sum(-1) - dc) / fall.sum(-1)
-    d_y = jnp.where(jnp.isinf(y), 0.0, d_delay[..., None] - dx)
-    still = (jnp.zeros_like(out[2]), *(jnp.zeros(c.shape, jax.dtypes.float0) for _ in range(2)))
-    return out, (d_delay, d_y, *still)
+    pushed = jnp.where(there, per * d_alpha + moved, 0.0).sum(-1) - dc
+    d_delay = pushed / jnp.where(there, fall, 0.0).sum(-1)
+    d_y = jnp.where(there, d_delay[..., None] - dx, 0.0)
+    # the gap is Delta - max x: flows that share the largest x share its derivative, as in jnp.max
+    over = jnp.where(alpha > 0, x, -jnp.inf)
+    at_top = over == over.max(-1, keepdims=True)
+    d_top = jnp.where(at_top, dx, 0.0).sum(-1) / at_top.sum(-1)
+    still = (jnp.zeros(c.shape, jax.dtypes.float0) for _ in range(2))
+    return out, (d_delay, d_y, d_delay - d_top, *still)
 
 
 _paper.defjvp(lambda primals, tangents: _implicit(False, primals, tangents))
@@ -94,7 +107,8 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     present = alpha > 0
     gap, passes, done = _gap(linux, alpha, x, rtt, c, top, present)
     y = _sum(gap[..., None], *two_sum(top[..., None], -x))[0]
-    y = jnp.where(present | (y > 0), y, jnp.inf)  # an absent flow beyond Delta: rate 0
+    counts = (rtt + x >= kernel.LEAST) if linux else (x <= kernel.MOST)
+    y = jnp.where(present | (y > 0) & counts, y, jnp.inf)  # an absent flow beyond Delta: rate 0
     status = jnp.where(done, kernel.OK, kernel.NOT_CONVERGED)
     return top + gap, y, gap, passes, jnp.where(good, status, kernel.INVALID)
 

@@ -28,6 +28,7 @@ ROUGH_LIMIT = 60
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
+RESIDUAL = 64.0 * UNIT  # of the sum of the rates; each is right to 8 units in the last place
 LEAST, MOST = 1e-100, 1e100  # no overflow or underflow in the squares and splits below
 
 prange = range  # Numba's prange in the compiled copies that use threads
@@ -91,13 +92,14 @@ def survey(
                 top, pole, least = over, 0.0, 0.0
             if over == top:
                 pole += a
-            if linux:  # the flow alone at c: y (1 + y/base) = alpha/c
+            if linux and rtt[i] + over >= LEAST:  # the flow alone at c: y (1 + y/base) = alpha/c
                 base, y = rtt[i] + over, a / c
-                good = good and base >= LEAST
                 y = 2.0 * y / (1.0 + math.sqrt(max(1.0 + 4.0 * y / base, 0.0)))
                 reach = max(reach, over + y)
                 if over == top:
                     least = max(least, y)
+            elif linux:
+                good = False
         elif a != 0.0:  # negative or not a number
             good = False
     return top if good else math.nan, pole, least, total, moment, reach
@@ -388,12 +390,15 @@ def solve_case(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, rates: Any, work: Any
 ) -> tuple[float, float, float, int, int]:
     """One case: writes ``rates`` and returns (delay, gap, residual, passes, status)."""
-    top, gap, passes, status = math.nan, math.nan, 0, INVALID
+    top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
     if LEAST <= c <= MOST:
         top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)
+    if status == OK:
+        residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
+        # beyond float64's range of squares no step can tell
+        status = OK if abs(residual) <= RESIDUAL else ILL_CONDITIONED
     if status != OK:
         for i in range(first, first + n):
             rates[i] = math.nan
         return math.nan, math.nan, math.nan, passes, status
-    residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
     return top + gap, gap, residual, passes, status

@@ -20,6 +20,7 @@ from vegasmodel.equilibrium._secular_kernel import (
     MOST,
     OK,
     PENDING,
+    RESIDUAL,
     WIDTH,
     advance,
     distance,
@@ -190,7 +191,7 @@ def solve_batch(
             )  # fmt: skip
         work = np.empty(((n + CHUNK - 1) // CHUNK, WIDTH))
         for k in range(first, last):
-            if not lanes or integers[k, 1] != OK:
+            if not (lanes and integers[k, 1] == OK and abs(floats[k, 2]) <= RESIDUAL):
                 delay, gap, residual, passes, status = solve_case(
                     alpha, x, rtt, linux, c[k], k * n, n, rates, work
                 )

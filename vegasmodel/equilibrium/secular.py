@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
+from vegasmodel.equilibrium._checks import VARIANTS, word
 
 OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
-VARIANTS = ("paper", "ns2", "linux")
 
 _INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
 _THREADED = 300_000  # flows, in all or in one case: from there on threads share the work
@@ -32,7 +32,8 @@ class Equilibrium(NamedTuple):
     """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
 
     Where ``status`` is not 0, every number of the case is NaN: 1 not converged, 2 a value is
-    missing or out of range, 3 the inputs decide fewer digits than are promised.
+    missing or out of range, 3 the inputs decide fewer digits than are promised, or the rates do
+    not add up to c to the last few of them (magnitudes whose squares float64 cannot hold).
     """
 
     delay: Any  # Delta, s [...]
@@ -73,8 +74,7 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
     """``queueing_delay`` and ``rates`` with residual, passes and status; arguments as there."""
-    if variant not in VARIANTS:
-        raise ValueError(f"variant {variant!r}: one of {', '.join(VARIANTS)}")
+    word("variant", variant, VARIANTS)
     linux = variant == "linux"
     if linux and rtt is None:
         raise ValueError('variant "linux" needs rtt: its steady state depends on it')

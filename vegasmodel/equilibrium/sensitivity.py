@@ -1,7 +1,9 @@
 """How the rates answer to over-estimates: ``boutremans`` 3.1.3, (7), (8) and (9), with any alphas.
 
 Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  Along the equilibrium
-(6), dDelta/dx_k = w_k.  Arguments as in ``secular.rates`` (variant ``paper``): [..., n] and [...].
+(6), dDelta/dx_k = w_k.  Arguments as in ``secular.rates`` (variant ``paper``): [..., n] and [...];
+an absent flow (alpha = 0) answers to nothing and moves nobody: 0.  NaN where there is no steady
+state.
 Each function has the paper's printed form beside it, which has one alpha for all flows.
 """
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium._checks import positive
 
 Floats = NDArray[np.float64]
 
@@ -20,27 +23,27 @@ Floats = NDArray[np.float64]
 def own(alpha: Any, x: Any, c: Any) -> Floats:
     """(7), derived: (dr_i/dx_i)/r_i = (1 - w_i)/y_i [..., n], 1/s."""
     y, w = _parts(alpha, x, c)
-    return np.asarray(_others(w) / y)
+    return np.asarray(np.where(w > 0, _others(w) / y, w))
 
 
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
     """(8), derived: (dr_i/dx_k)/r_i = -w_k/y_i [..., i, k], 1/s; row (7) on the diagonal."""
     y, w = _parts(alpha, x, c)
-    out = -w[..., None, :] / y[..., :, None]
+    out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
     i = np.arange(y.shape[-1])
-    out[..., i, i] = _others(w) / y
+    out[..., i, i] = np.where(w > 0, _others(w) / y, w)
     return np.asarray(out)
 
 
 def delay(alpha: Any, x: Any, c: Any) -> Floats:
     """(9), derived: (dr_i/dDelta)/r_i = -1/y_i [..., n], 1/s; a partial derivative, x held."""
-    y, _ = _parts(alpha, x, c)
-    return np.asarray(-1.0 / y)
+    y, w = _parts(alpha, x, c)
+    return np.asarray(np.where(w > 0, -1.0 / y, w))
 
 
 def own_printed(y: Any) -> Floats:
     """(7) as printed: y_i s/(1 + y_i^2 s), s = sum over k != i of 1/y_k^2.  Equals ``own``."""
-    y = np.asarray(y, dtype=np.float64)
+    y = positive("y", y)
     s = _others(1.0 / y**2)
     return np.asarray(y * s / (1.0 + y**2 * s))
 
@@ -50,7 +53,7 @@ def cross_printed(y: Any) -> Floats:
 
     Wrong where y_j differ: derived, the numerator's y_j is y_i.
     """
-    y = np.asarray(y, dtype=np.float64)
+    y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
     i = np.arange(y.shape[-1])
     out[..., i, i] = np.nan
@@ -59,13 +62,16 @@ def cross_printed(y: Any) -> Floats:
 
 def delay_printed(y: Any) -> Floats:
     """(9) as printed: -1/y_i.  Equals ``delay``."""
-    return np.asarray(-1.0 / np.asarray(y, dtype=np.float64))
+    return np.asarray(-1.0 / positive("y", y))
 
 
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
+    """Y and w [..., n]; of an absent flow y = 1 and w = 0, NaN where the solver failed."""
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
-    y = np.asarray(state.gap)[..., None] + (x.max(axis=-1, keepdims=True) - x)
+    there = np.broadcast_to(np.asarray(alpha, dtype=np.float64), state.rates.shape) != 0
+    top = np.where(there, x, -np.inf).max(axis=-1, keepdims=True)
+    y = np.where(there, np.asarray(state.gap)[..., None] + (np.where(there, top - x, 0.0)), 1.0)
     fall = state.rates / y
     return np.asarray(y), np.asarray(fall / fall.sum(axis=-1, keepdims=True))
 
