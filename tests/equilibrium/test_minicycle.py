@@ -438,4 +438,5 @@ def test_no_T_gives_the_ratios_in_the_text():
                 np.divide(*minicycle.throughput(1080.0, T, B + off, form=form)) for B in (5, 10)
             )
             worst = np.maximum(np.abs(five / 2.58 - 1), np.abs(ten / 0.76 - 1))
-            assert worst.min() > 0.02
+            assert np.isfinite(worst).sum() > 2000  # printed: where mu T > B
+            assert np.nanmin(worst) > 0.02

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.metrics import Floats
 from vegasmodel.rules import Choice
+from vegasmodel.stacks import STACKS
 from vegasmodel.units import FieldError
 
-VARIANTS = ("paper", "ns2", "linux")
+VARIANTS = tuple(STACKS)
 
 
 def numbers(
@@ -71,9 +72,10 @@ def word(name: str, value: str, words: tuple[str, ...]) -> None:
     Choice(words).check(value, name)
 
 
-def ordered(alpha: ArrayLike, beta: ArrayLike) -> None:
-    """Beta at least alpha: below it the window would never rest."""
-    low, high = np.broadcast_arrays(np.asarray(alpha), np.asarray(beta))
+def ordered(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
+    """The two as they are, beta at least alpha: below it the window would never rest."""
+    low, high = np.broadcast_arrays(alpha, beta)
     bad = high < low
     if np.any(bad):
         raise FieldError("beta", float(high[bad].flat[0]), "at least alpha")
+    return alpha, beta

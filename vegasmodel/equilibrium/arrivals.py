@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import _arrivals_many, secular
+from vegasmodel.equilibrium._checks import VARIANTS, count, numbers, ordered, positive, word
 from vegasmodel.stacks import dead_zone
 
 Floats = NDArray[np.float64]
@@ -56,11 +57,13 @@ def arrive(
     arrival has one Delta.  Without over-estimates early flows win, since they end between the
     edges or at the upper one and the last at the lower one; with them late flows win, since
     Delta - x_i, which divides the backlog, is the smaller the later.  (Quasi-static: no overshoot.)
-    ``beta`` above alpha and the variant ``linux`` need ``rtt``.
+    ``beta`` above alpha and the variant ``linux`` need ``rtt``.  A case with a value out of range
+    is NaN and says so in its status; with ``beta``, ``FieldError``.
     """
+    word("variant", variant, VARIANTS)
     lower, upper = (np.asarray(alpha, dtype=np.float64),) * 2
     if beta is not None:
-        lower, upper = dead_zone(alpha, beta, variant)
+        lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
     if rtt is None and (variant == "linux" or np.any(upper > lower)):
         raise ValueError("arrivals need rtt where beta is above alpha or the variant is linux")
     d = np.zeros(1) if rtt is None else np.asarray(rtt, dtype=np.float64)
@@ -144,6 +147,8 @@ def bonald(n: int, alpha: float, c: float) -> tuple[Floats, Floats]:
     x_i = (alpha/c) (i-1) S_{i-1} and rate_i = c/(n S_n - (i-1) S_{i-1}), S_i = 1 + 1/2 + ... + 1/i.
     It does not satisfy (6): with two flows the rates add up to c/3 + c/2 = 5c/6.  ``arrive`` does.
     """
+    n = count("n", n)
+    alpha, c = float(positive("alpha", alpha)), float(positive("c", c))
     i = np.arange(1, n + 1)
     steps = i * np.cumsum(1.0 / i)  # i S_i
     before = np.concatenate([[0.0], steps[:-1]])
@@ -176,14 +181,15 @@ def asymptotes(n: int, alpha: float, c: float, form: str = "exact") -> Asymptote
     its rates miss about 1/(ln n + gamma + 1) of the capacity, which vanishes, but
     only as the logarithm of n: 9 % at 10,000 flows.
     """
+    word("form", form, ("exact", "bonald"))
+    n = count("n", n, 2)  # ln 1 = 0 divides
+    alpha, c = float(positive("alpha", alpha)), float(positive("c", c))
     log = math.log(n)
     if form == "exact":
         level, spacing = log + EULER - 1.0 + BEND / log, log + EULER + BEND / log
         total = c
-    elif form == "bonald":
+    else:
         level, spacing = log + EULER, log + EULER + 1.0
         total = c * (level / (level + 1.0) + BEND / level**2)
-    else:
-        raise ValueError(f"form {form!r}: one of exact, bonald")
     delay = alpha / c * n * level
     return Asymptotes(delay, alpha / delay, c / spacing, total)

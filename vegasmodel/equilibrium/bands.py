@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jain import jain_range
 from vegasmodel.stacks import dead_zone
 
@@ -39,8 +40,11 @@ def equilibria(
 
     ``rtt`` is needed for ``linux`` and for windows.  Raises ``ValueError`` on impossible input.
     """
-    lower, upper = dead_zone(alpha, beta, variant)
-    d = np.full(1, math.inf) if rtt is None else np.asarray(rtt, dtype=np.float64)
+    word("variant", variant, VARIANTS)
+    lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
+    positive("c", c)
+    x = numbers("x", x, -math.inf)
+    d = np.full(1, math.inf) if rtt is None else numbers("rtt", rtt, infinite=True)
     if rtt is None and variant == "linux":
         raise ValueError('variant "linux" needs rtt: its steady state depends on it')
     lower, upper, over, d = np.broadcast_arrays(

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.equilibrium._checks import numbers, positive
 from vegasmodel.metrics import Floats
 
 __all__ = ["LAWS", "Recovery", "Source", "goodput"]
@@ -92,6 +93,14 @@ class Source:
     hold: float = math.inf
     overflow: float = math.inf
     ack_every: float = 1.0
+
+    def __post_init__(self) -> None:
+        numbers("loss", self.loss, high=1.0)
+        positive("rtt", self.rtt)
+        numbers("timeout", self.timeout)
+        for name in ("capacity", "hold", "overflow"):
+            numbers(name, getattr(self, name), above=True, infinite=True)
+        positive("ack_every", self.ack_every)
 
 
 def goodput(source: Source, law: Recovery) -> float:

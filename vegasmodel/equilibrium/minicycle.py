@@ -286,7 +286,7 @@ def _inputs(
         numbers("n_reno", n_reno, 1.0),
         numbers("response", response),
     )
-    ordered(alpha, beta)
+    ordered(*arrays[3:5])
     return [np.array(x) for x in arrays]
 
 

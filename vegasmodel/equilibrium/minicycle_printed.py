@@ -19,14 +19,19 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 def throughput(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats]:
-    """Lambda_Vegas and Lambda_Reno in pkt/s; mu in pkt/s, T in s, B and alpha in packets."""
+    """Lambda_Vegas and Lambda_Reno in pkt/s; mu in pkt/s, T in s, B and alpha in packets.
+
+    NaN where the buffer exceeds mu T: the paper's hypothesis 2 excludes it.
+    """
     B_th = alpha * (3 - 2 * lam)
     below = np.less(B, B_th)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         small, large = appendix_a(mu, T, B, lam), equilibrium(mu, T, B, alpha, lam)
         vegas = np.where(below, small[0] / small[2], large[0] / large[2])
         reno = np.where(below, small[1] / small[2], large[1] / large[2])
-    return vegas, reno
+    # hypothesis 2: else the queue never empties, and the sums up to a run backwards
+    stated = mu * T >= B
+    return np.where(stated, vegas, np.nan), np.where(stated, reno, np.nan)
 
 
 def equilibrium(

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.equilibrium._checks import count, numbers, positive
 from vegasmodel.extras import need
 from vegasmodel.metrics import Floats
 
@@ -123,6 +124,7 @@ def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
 
     ``podlesny`` IV-H: 5 links, 20 and 20 Vegas flows.
     """
+    links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
     own = np.kron(np.eye(links), np.ones((1, cross)))
     return np.hstack([np.ones((links, long)), own])
 
@@ -130,22 +132,18 @@ def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
 def _checked(
     routing: ArrayLike, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    A = np.asarray(routing, dtype=np.float64)
-    if A.ndim != 2 or 0 in A.shape or not np.all(np.isfinite(A) & (A >= 0)):
-        raise ValueError("routing: a matrix [link, flow] of numbers that are at least 0")
+    A = numbers("routing", routing)
+    if A.ndim != 2 or 0 in A.shape:
+        raise ValueError("routing: a matrix [link, flow]")
     if not np.all(A.any(axis=0)):
         raise ValueError("routing: every flow crosses a link")
     sizes = {"capacity": (capacity, A.shape[0]), "alpha": (alpha, A.shape[1])}
     sizes["over_estimate"] = (over_estimate, A.shape[1])
     arrays = []
     for name, (value, size) in sizes.items():
-        array = np.asarray(value, dtype=np.float64)
+        array = numbers(name, value) if name == "over_estimate" else positive(name, value)
         if array.shape not in ((), (size,)):
             raise ValueError(f"{name}: one number, or {size} of them")
-        low = array >= 0 if name == "over_estimate" else array > 0
-        if not np.all(low & np.isfinite(array)):
-            bound = "at least 0" if name == "over_estimate" else "more than 0"
-            raise ValueError(f"{name}: {bound} and finite")
         arrays.append(np.broadcast_to(array, (size,)))
     return A, arrays[0], arrays[1], arrays[2]
 

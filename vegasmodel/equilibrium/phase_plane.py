@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
 
 __all__ = ["drift", "level", "reckoned"]
 
@@ -25,7 +26,9 @@ def reckoned(
     windows: ArrayLike, x: ArrayLike, c: float, rtt: ArrayLike, variant: str = "paper"
 ) -> tuple[Floats, Floats]:
     """Diff of each flow [..., n] packets, and Delta [...] s, for windows [..., n] held still."""
-    W, d, x = (np.asarray(a, dtype=np.float64) for a in (windows, rtt, x))
+    word("variant", variant, VARIANTS)
+    positive("c", c)
+    W, d, x = numbers("windows", windows), positive("rtt", rtt), numbers("x", x, -np.inf)
     full = (W / d).sum(axis=-1) > c
     # the same equation as (6) with poles at -d; a flow without window takes no part in it
     state = secular.solve(np.maximum(W, np.finfo(float).tiny), -d, c)
@@ -49,7 +52,8 @@ def drift(
     ``lower`` and ``upper`` are the edges of Diff, as ``stacks.dead_zone`` gives them.
     """
     diff, _ = reckoned(windows, x, c, rtt, variant)
-    below, above = diff < np.asarray(lower), diff > np.asarray(upper)
+    low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
+    below, above = diff < low, diff > high
     return below.astype(np.int64) - above
 
 
@@ -61,8 +65,15 @@ def level(
     That flow's rate is edge/(Delta - x), the other's what is left of c; where nothing is left, or
     Delta <= x, NaN.
     """
-    x, d = (np.broadcast_to(np.asarray(a, dtype=np.float64), (2,)) for a in (x, rtt))
-    delay = np.asarray(delays, dtype=np.float64)
+    word("variant", variant, VARIANTS)
+    numbers("flow", flow, 0, 1)
+    x, d = numbers("x", x, -np.inf), positive("rtt", rtt)
+    x, d = (np.broadcast_to(a, (2,)) for a in (x, d))
+    delay, edge, c = (
+        numbers("delays", delays),
+        float(numbers("edge", edge)),
+        float(positive("c", c)),
+    )
     y = delay - x[flow]
     bend = 1.0 + y / (d[flow] + x[flow]) if variant == "linux" else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):

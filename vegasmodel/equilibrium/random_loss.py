@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import loss_rounds
+from vegasmodel.equilibrium._checks import numbers, positive, word
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
 from vegasmodel.metrics import Floats
+from vegasmodel.units import FieldError
 
 __all__ = [
     "Flow",
@@ -33,6 +35,8 @@ __all__ = [
 ]
 
 Method = Literal["rounds", "pftk", "square-root"]
+METHODS = ("rounds", "pftk", "square-root")
+FACTORS = 1000  # of an infinite product that are multiplied one by one
 TICK = 0.1  # s, of ns-2's coarse timer (tcpTick_) in the papers
 
 
@@ -49,8 +53,9 @@ def square_root(
     apart K = sqrt((1 + d) / (2 (1 - d))), 1.2247 for d = 1/2.  With independent ones
     K = 1 / (sqrt(2) (1 - d) m(d)), m from ``random_factor``: 1.3098.  Infinite for p = 0 or d = 1.
 
-    Raises ``ValueError`` outside 0 <= p <= 1, 0 <= d <= 1, b > 0, rtt > 0.
+    Raises ``FieldError`` outside 0 <= p <= 1, 0 <= d <= 1, b > 0, rtt > 0.
     """
+    word("losses", losses, ("periodic", "random"))
     p, rtt, b, d = _checked(p, rtt, b, decrease)
     with np.errstate(divide="ignore"):
         if losses == "periodic":
@@ -65,13 +70,22 @@ def random_factor(decrease: ArrayLike) -> Floats:
 
     ``m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k))``: E sqrt(V) for the fixed point
     in law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1 - d^2s).
+    Infinite for d = 1.
+
+    In logarithms the factors are f(k + 1/2) - f(k) with f(u) = ln(1 - d^(2u)).  Those from K =
+    ``FACTORS`` on sum to f'(K)/8 - f(K)/2, by the midpoint and the trapezoidal rule for the
+    integral that both sums have in common; what is left out is below 1e-11.
     """
-    d = np.asarray(decrease, dtype=np.float64)
-    largest = float(d.max(initial=0.0))
-    terms = 1 if largest == 0 else 2 + math.ceil(-20.0 / math.log(largest))
-    k = np.arange(1, terms + 1)
-    ratio = (1 - d[..., None] ** (2 * k + 1)) / (1 - d[..., None] ** (2 * k))
-    return np.asarray(math.sqrt(math.pi) / 2 * ratio.prod(-1))
+    d = numbers("decrease", decrease, high=1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        L = -2 * np.log(d)[..., None]  # f = ln(1 - exp(-L u)), f' = L/(exp(L u) - 1)
+        k = np.arange(1.0, FACTORS)
+        body = np.log(np.expm1(-L * (k + 0.5)) / np.expm1(-L * k)).sum(-1)
+        last = L[..., 0] * FACTORS
+        slope = np.where(last < 700, L[..., 0] / np.expm1(np.minimum(last, 700)), 0.0)
+        log = body + slope / 8 - np.log(-np.expm1(-last)) / 2
+    factor = math.sqrt(math.pi) / 2 * np.exp(np.where(d == 0, 0.0, log))
+    return np.where(d == 1, np.inf, factor)
 
 
 def pftk(
@@ -88,33 +102,35 @@ def pftk(
     theirs is d = 1/2.  Its premise is drop-tail's (all packets of a round after a lost one are
     lost too), which overstates timeouts of SACK and understates none.  The published limited
     form does not meet the other one where the window limit begins to act.  Infinite for p = 0
-    without a limit.  Raises ``ValueError`` as ``square_root``.
+    without a limit; for p = 1 one packet each time that the longest timeout runs out, 1/(64 T_0).
+    Raises ``FieldError`` as ``square_root``.
     """
     p, rtt, b, d = _checked(p, rtt, b, decrease)
-    T_0 = np.asarray(timeout, dtype=np.float64)
-    W_max = np.asarray(max_window, dtype=np.float64)
-    if np.any(d == 1):
-        raise ValueError("decrease: less than 1")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = (1 - p) / p
+    T_0 = numbers("timeout", timeout)
+    W_max = numbers("max_window", max_window, above=True, infinite=True)
+    numbers("decrease", d, high=1.0, below=True)
+    # Numerator and denominator times p (1 - p), so that both stay finite at p = 0 and p = 1
+    keep = 1 - p
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         half = (b * (1 - d) + 1) / (2 * b * (1 - d**2))
-        W = half + np.sqrt(half**2 + 2 * odds / (b * (1 - d**2)))  # their (13)
-        limited = W_max < W
-        X = np.where(  # rounds between losses: their (15), and section II-C
-            limited, b * (1 - d) ** 2 / 2 * W_max + odds / W_max + 1, b * (1 - d) * W
+        pW = p * half + np.sqrt((p * half) ** 2 + 2 * p * keep / (b * (1 - d**2)))  # their (13)
+        limited = p * W_max < pW
+        pX = np.where(  # rounds between losses: their (15), and section II-C
+            limited, p * b * (1 - d) ** 2 / 2 * W_max + keep / W_max + p, b * (1 - d) * pW
         )
-        W = np.where(limited, W_max, W)
-        Q = _pftk_timeouts(p, W)
+        pW = np.where(limited, p * W_max, pW)
+        Q = _pftk_timeouts(p, np.where(limited, W_max, pW / p))
         f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
-        rate = (odds + W + Q / (1 - p)) / (rtt * (X + 1) + Q * T_0 * f / (1 - p))
-    return np.where(p == 0, W_max / rtt, np.where(p == 1, 0.0, rate))
+        rate = (keep * (keep + pW) + p * Q) / (rtt * keep * (pX + p) + p * Q * T_0 * f)
+    return np.where(p == 0, W_max / rtt, rate)
 
 
 def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
     """Probability that a loss at window W means a timeout: their (24); 1 below 3 packets."""
-    keep = 1 - p
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        Q = (1 - keep**3) * (1 + keep**3 * (1 - keep ** (W - 3))) / (1 - keep**W)
+        keep = np.log1p(-p)  # 1 - p rounds to 1 where p is small
+        lost = -np.expm1(3 * keep)
+        Q = lost * (1 + (1 - lost) * -np.expm1((W - 3) * keep)) / -np.expm1(W * keep)
     return np.where(W <= 3, 1.0, np.minimum(1.0, Q))
 
 
@@ -125,7 +141,7 @@ def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     sticks at half a tick (3/4 once the count varies, rtt >= tick): srtt + 4 var is 3 ticks, or
     rtt + 3 ticks.
     """
-    rtt = np.asarray(rtt, dtype=np.float64)
+    rtt, tick = positive("rtt", rtt), float(positive("tick", tick))
     return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
 
 
@@ -141,9 +157,9 @@ def hold_window(
     RTT is ``rtt + queueing``, or W / capacity where the window alone fills the link, so W is the
     lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``.
     """
-    T, q, a, x, c = (
-        np.asarray(v, dtype=np.float64) for v in (rtt, queueing, alpha, over_estimate, capacity)
-    )
+    T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
+    x = numbers("over_estimate", over_estimate, -math.inf)
+    c = numbers("capacity", capacity, above=True, infinite=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         shared = np.where(q > x, a * (T + q) / (q - x), np.inf)
     return np.minimum(shared, c * (T + x) + a)
@@ -153,7 +169,7 @@ def hold_window(
 class Flow:
     """One source.  ``ack_every`` is 2 with delayed ACKs; ``alpha`` and ``over_estimate`` are
     Vegas's.  None stands for ``coarse_timeout`` (queueing adds to it) and for the law's own window
-    factor.
+    factor.  Raises ``FieldError`` for values out of range.
     """
 
     law: str
@@ -164,6 +180,18 @@ class Flow:
     max_window: float = math.inf
     ack_every: float = 1.0
     timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        word("law", self.law, tuple(LAWS))
+        positive("rtt", self.rtt)
+        numbers("alpha", self.alpha)
+        numbers("over_estimate", self.over_estimate, -math.inf)
+        numbers("max_window", self.max_window, above=True, infinite=True)
+        positive("ack_every", self.ack_every)
+        if self.decrease is not None:
+            numbers("decrease", self.decrease, high=1.0)
+        if self.timeout is not None:
+            numbers("timeout", self.timeout)
 
 
 def throughput(
@@ -181,10 +209,11 @@ def throughput(
     beyond the buffer is cut; ``pftk`` and ``square-root`` are those laws with Vegas's window
     held (Samios and Vernon's approach, derived anew), cut off at the capacity.
     """
-    law = LAWS.get(flow.law)
-    if law is None:
-        raise ValueError(f"law: {flow.law!r}; one of {', '.join(LAWS)}")
-    _checked(p, flow.rtt, flow.ack_every, 0.5)
+    _link(p, capacity, buffer, method)
+    numbers("queueing", queueing)
+    if p == 1:
+        return 0.0  # of what is sent nothing arrives
+    law = LAWS[flow.law]
     if flow.decrease is not None:
         law = dataclasses.replace(law, decrease=flow.decrease)
     R = flow.rtt + queueing
@@ -235,6 +264,9 @@ def share(
     see the further loss probability at which they fit.  One flow alone queues behind itself
     within a round (``throughput``), and q is 0.  Mean field: no flow sees another's bursts.
     """
+    _link(p, capacity, buffer, method)
+    if not flows:
+        raise FieldError("flows", flows, "one or more flows")
     kinds = list(dict.fromkeys(flows))
     count = np.array([list(flows).count(kind) for kind in kinds], dtype=np.float64)
 
@@ -275,17 +307,20 @@ def _root(falling: Callable[[float], float], guess: float, high: float) -> float
     return float(brentq(falling, low, top, xtol=1e-14, rtol=1e-12))
 
 
+def _link(p: float, capacity: float, buffer: float, method: str) -> None:
+    numbers("p", p, high=1.0)
+    numbers("capacity", capacity, above=True, infinite=True)
+    numbers("buffer", buffer, infinite=True)
+    word("method", method, METHODS)
+
+
 def _checked(
     p: ArrayLike, rtt: ArrayLike, b: ArrayLike, decrease: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """The arguments as float64; misuse is an error that names the argument."""
-    loss, time, every, factor = (np.asarray(v, dtype=np.float64) for v in (p, rtt, b, decrease))
-    for name, good, allowed in (
-        ("p", (loss >= 0) & (loss <= 1), "from 0 to 1"),
-        ("rtt", time > 0, "more than 0"),
-        ("b", every > 0, "more than 0"),
-        ("decrease", (factor >= 0) & (factor <= 1), "from 0 to 1"),
-    ):
-        if not np.all(good):
-            raise ValueError(f"{name}: {allowed}")
-    return loss, time, every, factor
+    return (
+        numbers("p", p, high=1.0),
+        positive("rtt", rtt),
+        positive("b", b),
+        numbers("decrease", decrease, high=1.0),
+    )

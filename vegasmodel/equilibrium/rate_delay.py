@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.equilibrium._checks import numbers, ordered, positive
 from vegasmodel.metrics import Floats
 from vegasmodel.queues.rate_delay import split
 
@@ -41,28 +42,28 @@ def service_rates(
     A class without flows gets nothing and the other one all; where neither has flows the
     equations leave the split open and both rates are NaN.
 
-    Raises ``ValueError`` for a negative or non-finite number of flows, capacity or ``k <= 0``.
+    Raises ``FieldError`` for a negative or non-finite number of flows, capacity or ``k <= 0``.
     """
-    n_R = _checked("n_rate", n_rate)
-    n_D = _checked("n_delay", n_delay)
-    C = _checked("capacity", capacity)
-    weight = _checked("k", k, positive=True)
-    total = n_D + weight * n_R
+    n_R = numbers("n_rate", n_rate)
+    n_D = numbers("n_delay", n_delay)
+    C = numbers("capacity", capacity)
+    weight = positive("k", k)
+    one, k_R, total = _shares(n_R, n_D, weight)
     with np.errstate(invalid="ignore"):  # 0/0: no flows at all
-        S_R = C * (weight * n_R / total)  # (6)
-        S_D = C * (n_D / total)  # (7)
+        S_R = C * (k_R * n_R / total)  # (6)
+        S_D = C * (one * n_D / total)  # (7)
     return S_R, S_D
 
 
 def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> Floats:
     """Traffic served from D over that from R, ``lambda = n_D / (k n_R)``: ``podlesny`` (5).
 
-    Infinite without class R flows, NaN without any.  Raises ``ValueError`` as ``service_rates``.
+    Infinite without class R flows, NaN without any.  Raises ``FieldError`` as ``service_rates``.
     """
-    n_R, n_D = _checked("n_rate", n_rate), _checked("n_delay", n_delay)
-    weight = _checked("k", k, positive=True)
+    n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
+    weight = positive("k", k)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _floats(n_D / (weight * n_R))  # (5)
+        return _floats(n_D / weight / n_R)  # (5)
 
 
 def flow_rates(
@@ -72,12 +73,12 @@ def flow_rates(
 
     Both classes are taken as backlogged.  NaN for a class without flows.
     """
-    n_R, n_D = _checked("n_rate", n_rate), _checked("n_delay", n_delay)
-    C = _checked("capacity", capacity)
-    weight = _checked("k", k, positive=True)
-    total = n_D + weight * n_R
+    n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
+    C = numbers("capacity", capacity)
+    weight = positive("k", k)
+    one, k_R, total = _shares(n_R, n_D, weight)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rate, delay = weight * (C / total), C / total
+        rate, delay = k_R * (C / total), one * (C / total)
     return np.where(n_R > 0, rate, np.nan), np.where(n_D > 0, delay, np.nan)
 
 
@@ -89,9 +90,9 @@ def served(
     Each class is sure of its service rate, and what it leaves goes to the other.  ``demand_*``
     is the most that the class's flows can send (pkt/s, may be infinite).
     """
-    s_R, s_D = _checked("S_R", S_R), _checked("S_D", S_D)
-    d_R = _checked("demand_rate", demand_rate, finite=False)
-    d_D = _checked("demand_delay", demand_delay, finite=False)
+    s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
+    d_R = numbers("demand_rate", demand_rate, infinite=True)
+    d_D = numbers("demand_delay", demand_delay, infinite=True)
     capacity = s_R + s_D
     rate = np.minimum(d_R, np.maximum(s_R, capacity - np.minimum(d_D, s_D)))
     delay = np.minimum(d_D, np.maximum(s_D, capacity - np.minimum(d_R, s_R)))
@@ -108,8 +109,8 @@ def relative_fairness(
     the value is that of this quotient, (0.24/1) / (0.74/3) = 0.973; the product is 0.059.
     Infinite where NewReno gets nothing, NaN where a class has no flows.
     """
-    u_D, n_D = _checked("total_delay", total_delay), _checked("n_delay", n_delay)
-    u_R, n_R = _checked("total_rate", total_rate), _checked("n_rate", n_rate)
+    u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
+    u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)
     with np.errstate(invalid="ignore", divide="ignore"):
         index = (u_D / n_D) / (u_R / n_R)
     return np.where((n_D > 0) & (n_R > 0), index, np.nan)
@@ -118,14 +119,11 @@ def relative_fairness(
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
     """Buffers ``(B_R, B_D)`` of the queues, whole packets, as ``queues.rate_delay.split`` has them.
 
-    D gets the fraction ``delay_buffer`` (0.1 in section III).  Raises ``ValueError`` for a negative
+    D gets the fraction ``delay_buffer`` (0.1 in section III).  Raises ``FieldError`` for a negative
     buffer or a fraction outside [0, 1].
     """
-    B = _checked("buffer", buffer, finite=False)
-    part = _checked("delay_buffer", delay_buffer)
-    if np.any(part > 1):
-        raise ValueError("delay_buffer: at most 1, a fraction of the buffer")
-    return split(B, part)
+    B = numbers("buffer", buffer, infinite=True)
+    return split(B, numbers("delay_buffer", delay_buffer, high=1.0))
 
 
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
@@ -134,15 +132,15 @@ def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     In the fluid limit: a packet in transmission, and the scheduler's grain, add up to one
     packet's time of each class.  Infinite where ``S_D`` is 0.
     """
-    size = _checked("B_D", B_D, finite=False)
-    rate = _checked("S_D", S_D)
+    size = numbers("B_D", B_D, infinite=True)
+    rate = numbers("S_D", S_D)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(rate > 0, size / rate, np.inf)
 
 
 def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
     """The D buffer that bounds its queueing delay by ``delay``: ``B_D = S_D d`` packets."""
-    return _floats(_checked("delay", delay) * _checked("S_D", S_D))
+    return _floats(numbers("delay", delay) * numbers("S_D", S_D))
 
 
 def needed_delay_buffer(
@@ -154,10 +152,9 @@ def needed_delay_buffer(
     size never overflows in the steady state; with less than the first it always does.  (With an
     over-estimated baseRTT a flow holds more: ``alpha + x_i`` times its rate.)
     """
-    n_D = _checked("n_delay", n_delay)
-    low, high = _checked("alpha", alpha), _checked("beta", beta)
-    if np.any(high < low):
-        raise ValueError("beta: at least alpha")
+    n_D = numbers("n_delay", n_delay)
+    low, high = numbers("alpha", alpha), numbers("beta", beta)
+    ordered(low, high)
     return _floats(n_D * low), _floats(n_D * high)
 
 
@@ -166,7 +163,7 @@ def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
 
     Beyond it no flow ever sees its alpha packets queued: all grow until the buffer overflows.
     """
-    return _floats(_checked("B_D", B_D, finite=False) / _checked("alpha", alpha, positive=True))
+    return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 
 
 def rate_utilization(
@@ -181,11 +178,9 @@ def rate_utilization(
     An approximation, derived in ``symbolic.podlesny``: a lower bound for any number of flows of
     one ``rtt`` without timeouts, since flows that do not lose together leave less idle.
     """
-    T, B = _checked("rtt", rtt), _checked("B_R", B_R, finite=False)
-    S = _checked("S_R", S_R)
-    b = _checked("decrease", decrease)
-    if np.any(b >= 1):
-        raise ValueError("decrease: less than 1")
+    T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
+    S = numbers("S_R", S_R)
+    b = numbers("decrease", decrease, high=1.0, below=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.where(S * T > 0, B / (S * T), np.inf)
         y = np.minimum(1.0 + excess, np.where(b > 0, 1.0 / b, np.inf))
@@ -211,26 +206,20 @@ def delay_loss(
     where the law has left its ground: for windows of a few packets, where timeouts rule,
     ``random_loss.share`` of the class on its own (capacity S_D, buffer B_D) gives the loss.
     """
-    n_D, T = _checked("n_delay", n_delay), _checked("rtt", rtt)
-    B, S = _checked("B_D", B_D, finite=False), _checked("S_D", S_D)
-    a = _checked("alpha", alpha)
-    b = _checked("decrease", decrease)
-    if np.any(b >= 1):
-        raise ValueError("decrease: less than 1")
+    n_D, T = numbers("n_delay", n_delay), numbers("rtt", rtt)
+    B, S = numbers("B_D", B_D, infinite=True), numbers("S_D", S_D)
+    a = numbers("alpha", alpha)
+    b = numbers("decrease", decrease, high=1.0, below=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         window = (S * T + B) / n_D
         p = np.minimum(1.0, (1.0 + b) / (2.0 * (1.0 - b)) / window**2)
     return np.where(n_D * a > B, p, 0.0)
 
 
-def _checked(name: str, value: ArrayLike, *, positive: bool = False, finite: bool = True) -> Floats:
-    """The value as float64; misuse is an error that names the argument."""
-    array = np.asarray(value, dtype=np.float64)
-    bad: Any = np.isnan(array) | (array < 0) | (finite & np.isinf(array))
-    if np.any(bad) or (positive and np.any(array == 0)):
-        kind = "more than 0" if positive else "at least 0"
-        raise ValueError(f"{name}: {kind}{' and finite' if finite else ''}")
-    return array
+def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weights of a flow of D and of R, 1 : k, and of all; scaled so that none overflows."""
+    one = 1.0 / np.maximum(k, 1.0)
+    return one, one * k, one * n_D + (one * k) * n_R
 
 
 def _floats(value: Any) -> Floats:

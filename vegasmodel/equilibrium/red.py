@@ -29,12 +29,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.equilibrium._checks import numbers, positive, word
 from vegasmodel.equilibrium.random_loss import coarse_timeout, square_root
 from vegasmodel.metrics import Floats
 
 __all__ = ["Curve", "Equilibrium", "Flows", "demand", "effective", "equilibria", "simple_pftk"]
 
 Spacing = Literal["wait", "uniform", "independent"]
+SPACINGS = ("wait", "uniform", "independent")
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -55,12 +57,11 @@ class Curve:
     spacing: Spacing = "wait"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_threshold < self.max_threshold < math.inf:
-            raise ValueError("max_threshold: more than min_threshold, which is at least 0")
-        if not 0 < self.max_probability <= 1:
-            raise ValueError("max_probability: more than 0 and at most 1")
-        if not self.buffer > 0:
-            raise ValueError("buffer: more than 0")
+        numbers("min_threshold", self.min_threshold)
+        numbers("max_threshold", self.max_threshold, self.min_threshold, above=True)
+        numbers("max_probability", self.max_probability, high=1.0, above=True)
+        numbers("buffer", self.buffer, above=True, infinite=True)
+        word("spacing", self.spacing, SPACINGS)
 
     def corners(self) -> Floats:
         """Corners of the curve, rows (q, base probability); drawn up to the buffer, then to 1."""
@@ -84,7 +85,8 @@ class Flows:
 
     ``decrease`` after a loss is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas (a mark halves);
     ``alpha`` and ``over_estimate`` are read where ``vegas`` holds.  ``timeout`` (without the
-    queueing delay, which adds to it) None: the coarse timer's.
+    queueing delay, which adds to it) None: the coarse timer's.  Raises ``FieldError`` for values
+    out of range.
     """
 
     vegas: ArrayLike
@@ -95,6 +97,17 @@ class Flows:
     max_window: ArrayLike = math.inf
     ack_every: ArrayLike = 1.0
     timeout: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        positive("rtt", self.rtt)
+        numbers("alpha", self.alpha)
+        numbers("over_estimate", self.over_estimate, -math.inf)
+        numbers("max_window", self.max_window, above=True, infinite=True)
+        positive("ack_every", self.ack_every)
+        if self.decrease is not None:
+            numbers("decrease", self.decrease, high=1.0, below=True)
+        if self.timeout is not None:
+            numbers("timeout", self.timeout)
 
 
 @dataclass(frozen=True)
@@ -127,14 +140,13 @@ def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
       (1 to m, so 2 p_b / (1 + p_b), where the count starts at 0 as in Floyd and Jacobson)
     * ``independent``: p = p_b.
     """
-    p = np.asarray(base, dtype=np.float64)
+    word("spacing", spacing, SPACINGS)
+    p = numbers("base", base, high=1.0)
     if spacing == "wait":
         return np.asarray(2 * p / (3 - p))
     if spacing == "uniform":
         return np.minimum(1.0, 2 * p)
-    if spacing == "independent":
-        return p
-    raise ValueError(f"spacing: {spacing!r}; wait, uniform or independent")
+    return p
 
 
 def simple_pftk(
@@ -149,11 +161,11 @@ def simple_pftk(
     ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``: (33) of Padhye and
     others; ``timeout`` 0 leaves the square-root law.  Falls in p and in the RTT, term by term.
     """
-    loss = np.asarray(p, dtype=np.float64)
+    loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)
     stalls = np.minimum(1.0, 3 * np.sqrt(3 * np.asarray(b) * loss / 8)) * loss * (1 + 32 * loss**2)
     with np.errstate(divide="ignore"):
-        return np.asarray(1.0 / (1.0 / smooth + np.asarray(timeout) * stalls))
+        return np.asarray(1.0 / (1.0 / smooth + T_0 * stalls))
 
 
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
@@ -163,6 +175,9 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
     the same with its own decrease, and at most ``alpha / (q/c - x)``.  Of what is
     sent, 1 - loss gets through (all of it under ECN).  Infinite where nothing limits a flow.
     """
+    positive("capacity", capacity)
+    numbers("queue", queue)
+    numbers("loss", loss, high=1.0)
     vegas, T, alpha, x, W_max, b = np.broadcast_arrays(
         np.asarray(flows.vegas, dtype=bool),
         *(
@@ -195,10 +210,9 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
 def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium, ...]:
     """All fixed points: one, or none where marks (ECN) cannot slow the flows enough.
 
-    Raises ``ValueError`` for a capacity that is not positive.
+    Raises ``FieldError`` for a capacity that is not positive.
     """
-    if not 0 < capacity < math.inf:
-        raise ValueError("capacity: more than 0 and finite")
+    positive("capacity", capacity)
 
     def point(s: float) -> tuple[float, float]:
         """The curve, piece by piece, s from 0 to the number of pieces."""
