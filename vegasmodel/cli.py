@@ -236,7 +236,9 @@ def compare(
 
 @app.command()
 def convert(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="ns-2, ns-3, pcap, ss, CSV.")],
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="ns-2, ns-3, pcap, ss, iperf3, tcp_probe, CSV.")
+    ],
     out: Annotated[Path, typer.Option(help="Trace file to write (.parquet).")],
     format: Annotated[  # noqa: A002 - the option's name
         str, typer.Option(help="Found by content unless it is named here.")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import io
+import json
+import math
 import random
 import tempfile
 from dataclasses import dataclass
@@ -162,6 +164,79 @@ def ss_log(run: Course, every: float = 0.02, one_line: bool = False) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
+def iperf3(run: Course, every: float = 0.1, streams: int = 1) -> bytes:
+    """What ``iperf3 --json`` prints at the sender: each stream has the course's packets."""
+    connected = [
+        {
+            "socket": 5 + k,
+            "local_host": "10.0.0.1",
+            "local_port": 40000 + k,
+            "remote_host": "10.0.0.2",
+            "remote_port": 5201,
+        }
+        for k in range(streams)
+    ]
+    intervals = []
+    for k in range(math.ceil(run.acked[-1] / every)):
+        low, high = k * every, (k + 1) * every
+        figures = {
+            "start": low,
+            "end": high,
+            "seconds": every,
+            "bytes": sum(low <= time < high for time in run.acked) * PAYLOAD,
+            "retransmits": k % 2,
+            "snd_cwnd": 20 * PAYLOAD,
+            "rtt": 40000,
+            "rttvar": 900,
+            "pmtu": 1500,
+            "omitted": False,
+            "sender": True,
+        }
+        intervals.append({"streams": [{"socket": 5 + k, **figures} for k in range(streams)]})
+    sent = {"bytes": len(run.sent) * PAYLOAD, "min_rtt": 22000, "sender": True}
+    end = [
+        {"sender": {"socket": 5 + k, **sent}, "receiver": {"socket": 5 + k, **sent}}
+        for k in range(streams)
+    ]
+    document = {
+        "start": {
+            "connected": connected,
+            "version": "iperf 3.12",
+            "timestamp": {"timesecs": int(EPOCH)},
+            "tcp_mss_default": PAYLOAD,
+            "test_start": {"protocol": "TCP", "num_streams": streams, "omit": 0, "reverse": 0},
+        },
+        "intervals": intervals,
+        "end": {"streams": end, "sender_tcp_congestion": "vegas"},
+    }
+    return json.dumps(document, indent=1).encode()
+
+
+def tcp_probe(run: Course, style: str = "trace-cmd") -> bytes:
+    """Events of a sender's socket, one for each ACK, as one of the tools prints them."""
+    isn, family, cookie = 2**32 - 50_000, "family=AF_INET ", " sock_cookie=ab41"
+    tail = " skbaddr=00000000a1b2c3d4 skaddr=00000000d4c3b2a1"
+    lines = {"trace-cmd": ["cpus=2"], "ftrace": ["# tracer: nop", "#"], "perf": []}[style]
+    for i, time in enumerate(run.acked):
+        out = sum(sent < time for sent in run.sent)
+        numbers = f"snd_nxt={(isn + out * PAYLOAD) % 2**32:#x} "
+        numbers += f"snd_una={(isn + i * PAYLOAD) % 2**32:#x} snd_cwnd=20 ssthresh=7 "
+        ends = "src=10.0.0.1:40000 dest=10.0.0.2:5001 mark=0x0 data_len=0 "
+        ends += numbers + "snd_wnd=65536 srtt=40000 rcv_wnd=65536"
+        lines.append(
+            {
+                "trace-cmd": f"  iperf3-829   [003]  {9 + time:.6f}: tcp_probe:   ",
+                "ftrace": f"  <idle>-0       [001] ..s7. {9 + time:.6f}: tcp_probe: ",
+                "perf": f"iperf3  829 [003] {9 + time:.6f}: tcp:tcp_probe: ",
+            }[style]
+            + ("" if style == "perf" else family)
+            + ends
+            + ("" if style == "perf" else cookie)
+            + (tail if style == "ftrace" else "")
+        )
+    return "\n".join(lines).encode() + b"\n"
+
+
 LINUX_CSV = b"""\
 time,flow,cc,cwnd,ssthresh,rtt_us,minrtt_us,bytes_acked,total_retrans,snd_mss,vegas_baseRTT_us
 0.2,1,vegas,10,7,50000,40000,0,0,934,2147483647
@@ -198,6 +273,8 @@ def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
         "flowmon": [(DATA / "flowmon.xml").read_bytes()],
         "pcap": [pcap(frames(short)[:packets]), pcapng(frames(short, v6=True)[:packets])],
         "ss": [ss_log(short, every=0.05), ss_log(short, every=0.05, one_line=True)],
+        "iperf3": [iperf3(short), iperf3(short, streams=2)],
+        "tcp_probe": [tcp_probe(few, style) for style in ("trace-cmd", "ftrace", "perf")],
         "parquet": [parquet()],
     }
 

@@ -294,3 +294,61 @@ def test_no_file_no_folder_no_format(tmp_path):
 def test_a_file_that_cannot_be_read_in_the_middle_is_refused():
     with pytest.raises(TraceError, match="a readable file"):
         read("/proc/self/mem")
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_iperf3_intervals(streams, tmp_path):
+    trace = read(saved(tmp_path, samples.iperf3(RUN, streams=streams)))
+    assert trace.flows == [f"10.0.0.1:{40000 + k}>10.0.0.2:5201" for k in range(streams)]
+    np.testing.assert_allclose(delivered(trace), [2000] * streams)
+    np.testing.assert_allclose(later(trace, "throughput"), [500] * streams, rtol=0.01)
+    np.testing.assert_allclose(total(trace, "retransmits"), [(len(trace.edges) - 1) // 2] * streams)
+    assert set(trace.get("window").ravel()) == {20.0}
+    np.testing.assert_allclose(trace.get("rtt"), 0.040)
+    assert trace.controls == dict.fromkeys(trace.flows, "vegas")
+    assert f"{2_000_000 * streams} of" in trace.doubts["bytes-arrived"]
+
+
+def test_iperf3_in_reverse_counts_what_arrived_and_omits_what_it_omits(tmp_path):
+    text = samples.iperf3(RUN).replace(b'"sender": true', b'"sender": false')
+    text = text.replace(b'"omitted": false', b'"omitted": true', 5)
+    trace = read(saved(tmp_path, text))
+    assert trace.flows == ["10.0.0.2:5201>10.0.0.1:40000"]
+    assert trace.begin == 0.5
+    gone = sum(time < 0.5 for time in RUN.acked)
+    np.testing.assert_allclose(delivered(trace), 2000 - gone)
+    assert trace.doubts == {}
+
+
+@pytest.mark.parametrize("style", ["trace-cmd", "ftrace", "perf"])
+def test_tcp_probe_events(style, tmp_path):
+    trace = read(saved(tmp_path, samples.tcp_probe(RUN, style)))
+    assert trace.flows == ["10.0.0.1:40000>10.0.0.2:5001"]
+    # the event comes before the kernel looks at the ACK: the last one's packet is missing
+    np.testing.assert_allclose(delivered(trace), 1999)
+    np.testing.assert_allclose(later(trace, "throughput"), 500, rtol=0.01)
+    np.testing.assert_allclose(np.nanmax(trace.get("rtt")), 0.040)
+    assert np.nanmin(trace.get("window")) == 20
+    assert trace.get("payload")[0] == samples.PAYLOAD
+    assert "known-packet-size" in trace.doubts
+
+
+def test_tcp_probe_tells_connections_apart_and_lost_events(tmp_path):
+    one = samples.tcp_probe(samples.course(packets=100))
+    other = one.replace(b"sock_cookie=ab41", b"sock_cookie=ab42").replace(b"cpus=2", b"")
+    late = re.sub(rb" (\d+\.\d+): tcp", lambda m: b" %.6f: tcp" % (float(m[1]) + 9), other)
+    lost = b"CPU:1 [LOST 7 EVENTS]\n"
+    trace = read(saved(tmp_path, one + lost + late))
+    assert trace.flows == ["10.0.0.1:40000>10.0.0.2:5001", "10.0.0.1:40000>10.0.0.2:5001 #2"]
+    np.testing.assert_allclose(delivered(trace), [99, 99])
+    assert trace.doubts["every-event"].startswith("7 events")
+
+
+def test_a_socket_that_sends_nothing_is_no_flow(tmp_path):
+    """The receiver's socket on the same host: its snd_una stands still."""
+    text = samples.tcp_probe(samples.course(packets=50))
+    still = re.sub(rb"src=(\S+) dest=(\S+)", rb"src=\2 dest=\1", text).replace(b"ab41", b"ab43")
+    still = re.sub(rb"(snd_una|snd_nxt)=\S+", rb"\1=0x7", still)
+    both = sorted(text.splitlines() + still.splitlines()[1:], key=lambda line: line[20:40])
+    trace = read(saved(tmp_path, b"\n".join(both)))
+    assert trace.flows == ["10.0.0.1:40000>10.0.0.2:5001"]

@@ -11,7 +11,16 @@ from vegasmodel.units import FieldError
 
 __all__ = ["FORMATS", "read"]
 
-FORMATS = ("linux_csv", "ns2_tr", "ns3_ascii", "flowmon", "pcap", "ss")
+FORMATS = (
+    "linux_csv",
+    "ns2_tr",
+    "ns3_ascii",
+    "flowmon",
+    "pcap",
+    "iperf3",
+    "tcp_probe",
+    "ss",
+)
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 

@@ -27,6 +27,7 @@ class Snapshots:
 
     Up to ``MAX_CELLS`` samples every time has its own row.  Beyond, time is cut into cells of
     ``width`` seconds, doubled as often as needed, and the last sample of a cell stands for it.
+    Time 0 has a cell of its own: what counters grow after the first sample is never lost.
     """
 
     def __init__(self, source: Source) -> None:
@@ -82,7 +83,7 @@ class Snapshots:
         return name
 
     def _put(self, time: float, samples: dict[str, Sample]) -> None:
-        cell = math.floor(time / self.width) if self.width else time
+        cell = math.floor(time / self.width) if self.width and time else time - self.width
         latest, row = self.rows.get(cell, (time, {}))
         self.samples -= len(row)
         row.update(samples)
@@ -113,11 +114,22 @@ class Snapshots:
                 joined.append((time, samples))
         return joined
 
-    def trace(self, engine: str, provenance: Mapping[str, str]) -> Trace:
+    def keep(self, flows: set[str]) -> None:
+        """Leave out all other flows."""
+        self.latest = {name: time for name, time in self.latest.items() if name in flows}
+        for cell, (time, row) in self.rows.items():
+            self.rows[cell] = time, {name: s for name, s in row.items() if name in flows}
+
+    def trace(
+        self, engine: str, provenance: Mapping[str, str], doubts: Mapping[str, str] | None = None
+    ) -> Trace:
         """The grid: times of the snapshots; counters become differences and rates."""
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
             self.source.fail("", len(rows), "samples at two times or more")
+        while self.width and len(rows) * len(names) > 10 * MAX_CELLS and len(rows) > 2:
+            self._thin()
+            rows = self._joined()
         if len(rows) * len(names) > 10 * MAX_CELLS:
             self.source.fail("", len(names), "fewer flows that come and go")
         times = np.array([time for time, _ in rows])
@@ -145,7 +157,10 @@ class Snapshots:
             begin=times[0],
             provenance={**provenance, "packets": "bytes over the largest segment size"},
             controls=self.controls,
-            doubts={"one-packet-size": ", ".join(changed[:3]) + more + what} if changed else {},
+            doubts={
+                **(doubts or {}),
+                **({"one-packet-size": ", ".join(changed[:3]) + more + what} if changed else {}),
+            },
         )
 
 

@@ -1,0 +1,203 @@
+"""``iperf3 --json``: bytes, retransmissions, window and RTT of each stream, interval by interval.
+
+At the sender (``sender`` is true) an interval's bytes are those that the kernel took from iperf3,
+not those that arrived: the trace says so, and by how much both differ in all.  Intervals that
+``--omit`` leaves out are left out here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.packets.readers.source import Source
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
+
+MAX_BYTES = 1 << 24
+MAX_CELLS = 1 << 20  # streams times intervals
+MAX_COUNT = 1e18
+USUAL = 1448  # bytes: a full packet of Ethernet, with timestamps
+Table = Mapping[str, Any]
+
+
+def matches(head: bytes) -> bool:
+    """Whether the file begins as iperf3's JSON."""
+    start = head.lstrip()
+    return start.startswith(b"{") and b'"start"' in start[:60] and b'"intervals"' in head + b"\0"
+
+
+def read(source: Source) -> Trace:
+    """Read the whole document.  Raises ``TraceError`` with the place in it."""
+    document = _Document(source)
+    start, end = document.table("start"), document.table("end", needed=False)
+    protocol = start.get("test_start", {})
+    protocol = protocol.get("protocol", "TCP") if isinstance(protocol, dict) else "TCP"
+    if protocol != "TCP":
+        source.fail("start.test_start.protocol", protocol, "TCP")
+    names = document.names(start)
+    times, rows = document.intervals()
+    sockets = list(dict.fromkeys(socket for row in rows for socket in row))
+    if len(sockets) > MAX_FLOWS or len(sockets) * len(rows) > MAX_CELLS:
+        source.fail("intervals", len(rows), f"at most {MAX_CELLS} values")
+    if not sockets:
+        source.fail("intervals", len(rows), "streams of TCP")
+    sending = {socket: any(row.get(socket, {}).get("sender") for row in rows) for socket in sockets}
+    told = document.segment_size(start)
+    payload = told or float(USUAL)
+    grids = {
+        key: np.array(
+            [[row.get(socket, {}).get(key, math.nan) for socket in sockets] for row in rows]
+        )
+        for key in ("bytes", "retransmits", "snd_cwnd", "rtt", "end")
+    }
+    lengths = np.diff(times)[:, None]
+    flows = [names.get((socket, sending[socket]), f"{socket}") for socket in sockets]
+    first = np.array([min(row[s]["start"] for row in rows if s in row) for s in sockets])
+    variables: dict[str, Floats] = {
+        "throughput": np.nan_to_num(grids["bytes"]) / payload / lengths,
+        "retransmits": grids["retransmits"],
+        "window": grids["snd_cwnd"] / payload,
+        "rtt": grids["rtt"] * 1e-6,
+        "first": first,
+        "last": np.nanmax(grids["end"], axis=0),
+        "payload": np.full(len(sockets), payload),
+    }
+    doubts = document.doubts(end, dict(zip(sockets, flows, strict=True)), sending)
+    if not told:
+        doubts["known-packet-size"] = f"no segment size is told; {USUAL} B are assumed"
+    control = end.get("sender_tcp_congestion")
+    about = {
+        "format": "iperf3 --json",
+        "throughput": "bytes that iperf3 wrote at the sender, or read at the receiver",
+        "window": "the kernel's cwnd",
+        "rtt": "the kernel's smoothed RTT at the end of the interval",
+    }
+    return make(
+        "linux",
+        times[1:],
+        flows,
+        variables,
+        begin=float(times[0]),
+        provenance=about,
+        controls=dict.fromkeys(flows, control[:16]) if isinstance(control, str) else {},
+        doubts=doubts,
+    )
+
+
+class _Document:
+    """The parsed JSON, every value checked where it is taken."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        source.file.seek(0)
+        raw = source.file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            source.fail("", f"more than {MAX_BYTES} bytes", f"at most {MAX_BYTES}")
+        try:
+            self.root = json.loads(raw, parse_constant=self._constant)
+        except (ValueError, RecursionError):
+            source.fail("byte 0", raw[:30], "one JSON document of iperf3")
+        if not isinstance(self.root, dict):
+            source.fail("byte 0", raw[:30], "a JSON object")
+
+    def _constant(self, word: str) -> None:
+        self.source.fail("", word, "finite numbers")
+
+    def table(self, key: str, *, needed: bool = True) -> Table:
+        """An object of the document; empty where it may be absent."""
+        found = self.root.get(key)
+        if isinstance(found, dict):
+            return found
+        if needed or found is not None:
+            self.source.fail(key, found if found is None else type(found).__name__, "an object")
+        return {}
+
+    def number(self, where: str, table: Table, key: str, default: float | None = None) -> float:
+        """A number from 0 to ``MAX_COUNT``."""
+        value = table.get(key, default)
+        good = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not good or not 0 <= value <= MAX_COUNT:
+            self.source.fail(f"{where}.{key}", str(value)[:60], "a number from 0 to 1e+18")
+        return float(value)
+
+    def tables(self, where: str, value: object) -> list[Table]:
+        """A list of objects."""
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+            self.source.fail(where, type(value).__name__, "a list of objects")
+        return value
+
+    def names(self, start: Table) -> dict[tuple[int, bool], str]:
+        """Names of the streams, the sender first, by socket and whether it sends."""
+        found = {}
+        for entry in self.tables("start.connected", start.get("connected", [])):
+            ends = []
+            for side in ("local", "remote"):
+                host = str(entry.get(f"{side}_host", "?"))[:50].removeprefix("::ffff:")
+                port = int(self.number("start.connected", entry, f"{side}_port", 0.0))
+                ends.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+            socket = int(self.number("start.connected", entry, "socket"))
+            for sends in (True, False):
+                found[socket, sends] = ">".join(ends if sends else ends[::-1])
+        if len(set(found.values())) < len(found):
+            self.source.fail("start.connected", len(found) // 2, "each pair of ports once")
+        return found
+
+    def segment_size(self, start: Table) -> float:
+        """Bytes of data in a full packet; 0 where it is not told."""
+        for key in ("tcp_mss", "tcp_mss_default"):
+            if start.get(key):
+                return self.number("start", start, key)
+        return 0.0
+
+    def intervals(self) -> tuple[Floats, list[dict[int, dict[str, float]]]]:
+        """Edges of the intervals that count, and the figures of each by socket."""
+        edges, rows = list[float](), list[dict[int, dict[str, float]]]()
+        for i, entry in enumerate(self.tables("intervals", self.root.get("intervals", []))):
+            where = f"intervals[{i}].streams"
+            row: dict[int, dict[str, float]] = {}
+            for stream in self.tables(where, entry.get("streams", [])):
+                if stream.get("omitted") is True:
+                    continue
+                socket = int(self.number(where, stream, "socket"))
+                if socket in row:
+                    self.source.fail(where, socket, "each socket once")
+                row[socket] = {
+                    key: self.number(where, stream, key) for key in ("start", "end", "bytes")
+                }
+                for key in ("retransmits", "snd_cwnd", "rtt"):
+                    if key in stream:
+                        row[socket][key] = self.number(where, stream, key)
+                row[socket]["sender"] = float(stream.get("sender", True) is True)
+            if row:
+                low, high = (next(iter(row.values()))[key] for key in ("start", "end"))
+                edges = edges or [low]
+                if not edges[-1] < high < 1e9:
+                    self.source.fail(where, high, "an end after that of the interval before")
+                edges.append(high)
+                rows.append(row)
+        if not rows:
+            self.source.fail("intervals", 0, "intervals with streams")
+        return np.array(edges), rows
+
+    def doubts(
+        self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
+    ) -> dict[str, str]:
+        """At a sender: what was written, and what of it arrived as far as iperf3 was told."""
+        if not any(sending.values()):
+            return {}
+        wrote = arrived = 0.0
+        for entry in self.tables("end.streams", end.get("streams", [])):
+            for side in ("sender", "receiver"):
+                if not isinstance(entry.get(side, {}), dict):
+                    self.source.fail(f"end.streams.{side}", "?", "an object")
+            socket = entry.get("sender", {}).get("socket")
+            if socket in names and sending.get(socket):
+                wrote += self.number("end.streams.sender", entry["sender"], "bytes", 0.0)
+                receiver = entry.get("receiver", {})
+                arrived += self.number("end.streams.receiver", receiver, "bytes", 0.0)
+        told = f": {arrived:.0f} of {wrote:.0f} B arrived" if arrived else ""
+        return {"bytes-arrived": f"the sender's iperf3 counts what the kernel took{told}"}

@@ -1,0 +1,121 @@
+"""The kernel's tracepoint ``tcp:tcp_probe`` as text: of trace-cmd, ftrace or ``perf script``.
+
+An event comes with every packet that a socket receives, before the kernel looks at it.  Delivered
+is the growth of ``snd_una``; sockets whose ``snd_una`` stands still send nothing and are left out.
+The event does not tell how large a packet is: it is taken from what ACKs acknowledge.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from vegasmodel.packets.readers.snapshots import Snapshots
+from vegasmodel.packets.readers.source import MAX_TIME, Source
+from vegasmodel.packets.trace import MAX_FLOWS, Trace
+
+CELL = 0.005  # seconds: events of one flow that are nearer are one sample
+ETHERNET = 1460  # bytes of data that a packet holds at most
+LEAST = 256
+USUAL = 1448
+_EVENT = re.compile(r"\s(\d{1,12}\.\d{1,9}): (?:tcp:)?tcp_probe:\s+(.*)")
+_FIELD = re.compile(r"(src|dest|snd_nxt|snd_una|snd_cwnd|srtt|sock_cookie)=(\S{1,80})")
+_LOST = re.compile(r"\[?LOST (\d{1,12}) EVENTS|lost (\d{1,12}) events", re.IGNORECASE)
+_NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")
+
+
+class _Socket:
+    """Where a flow stands: its connection's name, the ACKs so far and their common divisor."""
+
+    __slots__ = ("bytes", "cookie", "divisor", "high", "number", "una")
+
+    def __init__(self, cookie: str, una: int, high: int, number: int) -> None:
+        self.cookie, self.una, self.high, self.number = cookie, una, high, number
+        self.bytes = self.divisor = 0
+
+
+def matches(head: bytes) -> bool:
+    """Whether an event of ``tcp_probe`` is among the first lines."""
+    return b"tcp_probe: " in head and b"snd_una=" in head
+
+
+def read(source: Source) -> Trace:
+    """Read the whole file.  Raises ``TraceError`` with the line."""
+    snapshots, sockets, lost = Snapshots(source), dict[str, _Socket](), 0
+    snapshots.width = CELL
+    origin = math.nan
+    flows: dict[str, _Socket] = {}
+    for number, text in source.lines():
+        event = _EVENT.search(text)
+        if event is None:
+            gap = _LOST.search(text)
+            lost += int(gap[1] or gap[2]) if gap else 0
+            if "tcp_probe: " in text:
+                source.fail(f"line {number}", text.strip()[:60], "seconds, then tcp_probe")
+            continue
+        fields = dict(_FIELD.findall(event[2]))
+        if any(key not in fields for key in _NEEDED):
+            source.fail(f"line {number}", event[2][:60], f"fields {', '.join(_NEEDED)}")
+        time = source.number(event[1], number, "a time", 0.0, MAX_TIME)
+        origin = time if math.isnan(origin) else origin
+        una, high = (_sequence(source, number, fields[key]) for key in ("snd_una", "snd_nxt"))
+        name = f"{fields['src']}>{fields['dest']}"
+        socket = _follow(sockets, name, fields.get("sock_cookie", ""), una, high)
+        title = f"{name} #{socket.number}" if socket.number > 1 else name
+        if title not in flows and len(flows) == MAX_FLOWS:
+            source.fail(f"line {number}", title[:60], f"at most {MAX_FLOWS} sockets")
+        flows[title] = socket
+        sample = {
+            "bytes": float(socket.bytes),
+            "window": source.number(fields["snd_cwnd"], number, "snd_cwnd", 0.0, 2**32),
+        }
+        if "srtt" in fields:
+            srtt = source.number(fields["srtt"], number, "srtt", 0.0, 2**32) * 1e-6
+            sample["rtt"] = srtt or math.nan
+        snapshots.add(number, time - origin, title, sample, 1.0)
+    snapshots.keep({title for title, socket in flows.items() if socket.bytes})
+    for title in snapshots.latest:
+        snapshots.payload[title] = _payload(flows[title].divisor)
+    about = {
+        "format": "tcp:tcp_probe",
+        "throughput": "growth of snd_una; the last ACK's is not seen",
+        "window": "the kernel's cwnd",
+        "rtt": "the kernel's smoothed RTT",
+        "origin": repr(origin),
+    }
+    doubts = {"known-packet-size": "the event does not tell it; taken from what ACKs acknowledge"}
+    if lost:
+        doubts["every-event"] = f"{lost} events were lost, of this or other kinds"
+    return snapshots.trace("linux", about, doubts)
+
+
+def _sequence(source: Source, line: int, text: str) -> int:
+    """A sequence number, as the kernel prints it: 0x and hexadecimal digits, or 0."""
+    if not re.fullmatch(r"(0x)?[0-9a-f]{1,8}", text):
+        source.fail(f"line {line}", text[:60], "a sequence number such as 0x1a2b")
+    return int(text, 16)
+
+
+def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high: int) -> _Socket:
+    """The socket of an event.  Another cookie, or an ACK of what was not sent: a new connection."""
+    known = sockets.get(name)
+    if known is not None:
+        step = (una - known.una) & 0xFFFFFFFF
+        sent = (known.high - known.una) & 0xFFFFFFFF
+        same = known.cookie == cookie and step < 0x80000000 if cookie else step <= sent
+        if same:
+            known.bytes += step
+            known.divisor = math.gcd(known.divisor, step)
+            known.una, known.high = una, high
+            return known
+    number = known.number + 1 if known is not None else 1
+    found = sockets[name] = _Socket(cookie, una, high, number)
+    return found
+
+
+def _payload(divisor: int) -> float:
+    """The largest size of a packet's data that divides all that ACKs acknowledged."""
+    for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
+        if divisor % parts == 0 and divisor // parts <= ETHERNET:
+            return float(divisor // parts)
+    return float(USUAL)
