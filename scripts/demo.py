@@ -38,33 +38,36 @@ def main() -> None:
 
 
 def part_a() -> None:
-    """Throughput over the buffer: the mini-cycle model in two readings, and fluid, beside ns-2."""
-    curves: dict[str, list[float]] = {name: [] for name in ("paper", "packets", "fluid", "ns-2")}
+    """Throughput over the buffer: the mini-cycle in two readings, both simulators, and ns-2."""
+    curves: dict[str, list[float]] = {
+        name: [] for name in ("paper", "packets", "fluid", "rounds", "ns-2")
+    }
     rows = []
     for buffer in BUFFERS:
         comparison = vm.compare(vegas_reno(buffer), models=("minicycle", "fluid", "rounds"))
-        packets, fluid = comparison.models
+        packets, fluid, rounds = comparison.models
         paper = vm.predict(vegas_reno(buffer, "paper"), "minicycle")
         measured = comparison.measured
-        results = {"paper": paper, "packets": packets, "fluid": fluid, "ns-2": measured}
+        results = {"paper": paper, "packets": packets, "fluid": fluid, "rounds": rounds}
+        results["ns-2"] = measured
         cells = [console.number(measured.groups[g], 3) for g in ("vegas", "reno")]
         for name, p in results.items():
             curves[name].append(p.ratios["vegas/reno"] or float("nan"))
             if name != "ns-2":
                 error = p.ratios["vegas/reno"] / measured.ratios["vegas/reno"] - 1
-                cells += [console.number(p.ratios["vegas/reno"], 3), f"{100 * error:+.0f} %"]
+                cells.append(f"{console.number(p.ratios['vegas/reno'], 3)} {100 * error:+.0f} %")
         cells.insert(2, console.number(measured.ratios["vegas/reno"], 3))
         rows.append([str(buffer), *cells])
-    columns = ["buffer", "Vegas", "Reno", "V/R", "paper", "error", "packets", "error"]
-    columns += ["fluid", "error"]
+    columns = ["buffer", "Vegas", "Reno", "V/R", "paper", "packets", "fluid", "rounds"]
     out = console.console()
-    title = "(a) Vegas beside Reno: ns-2 (pkt/s), its ratio V/R, the models' ratios"
+    title = "(a) Vegas beside Reno: ns-2 (pkt/s), its ratio V/R; the models' ratios and errors"
     out.print(console.table(columns, rows, title))
     picture = plots.curves(
         {
             "mini-cycle, as in the paper": (BUFFERS, curves["paper"]),
             "mini-cycle, as packets do": (BUFFERS, curves["packets"]),
             "fluid": (BUFFERS, curves["fluid"]),
+            "rounds": (BUFFERS, curves["rounds"]),
         },
         {"ns-2": (BUFFERS, curves["ns-2"])},
         x="buffer (packets)",
@@ -77,13 +80,14 @@ def part_a() -> None:
             "paper: the mini-cycle model with its hypothesis 5, both sources lose.  packets: the "
             "same model with ns-2's rounded thresholds, and only a source that is growing when "
             "the buffer overflows loses: above about 10 packets of buffer that is Reno alone.  "
-            "fluid: the simulator, one decision a round trip on whole packets."
+            "fluid: differential equations of continuous windows.  rounds: trains of packets, one "
+            "decision a round trip on whole packets."
         ]
     )
 
 
 def part_b() -> None:
-    """Rate over arrival index: exact recursion, Bonald's form and fluid beside ns-2."""
+    """Rate over arrival index: exact recursion, Bonald's form, both simulators, and ns-2."""
     scenario = vm.load(HERE / "boutremans" / "arrivals20.toml")
     models = ("arrivals", "arrivals-bonald", "fluid", "rounds")
     comparison = vm.compare(scenario, models=models)
@@ -93,7 +97,7 @@ def part_b() -> None:
     rows.append(["sum", *(console.number(float(by_name[n].sum())) for n in ("ns2", *models))])
     errors = [console.number(comparison.errors[n]["throughput_nrmse"], 2) for n in models]
     rows.append(["NRMSE", "", *errors])
-    columns = ["arrival", "ns-2", "exact recursion", "Bonald's form", "fluid"]
+    columns = ["arrival", "ns-2", "exact recursion", "Bonald's form", "fluid", "rounds"]
     out = console.console()
     out.print()
     out.print(console.table(columns, rows, "(b) 20 Vegas sources, one every 2 s, 125 pkt/s: rates"))
