@@ -85,7 +85,7 @@ class Tables(NamedTuple):
     sent_time: NDArray[np.float64]
     words: NDArray[np.int64]  # [24] starts and ends of a line's words
     event: NDArray[np.int64]  # [12] an event's numbers
-    when: NDArray[np.float64]  # [1] its time
+    when: NDArray[np.float64]  # [1] the line's time
 
 
 @jit
@@ -316,6 +316,7 @@ def _variable(s, flow, begin, width, buf, w):
     good = good and good1 and good2 and good3 and good4 and good5
     if not good or src < 0 or dst < 0 or abs(value) > 1e15:
         return BAD_LINE
+    s.when[0] = time
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
         return status

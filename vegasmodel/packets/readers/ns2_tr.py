@@ -93,9 +93,7 @@ def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]
     if status == kernel.BEYOND:
-        words = text.split()
-        time = float(words[1] if words[0] in (b"+", b"-", b"r", b"d") else words[0])
-        bins.reach(time)
+        bins.reach(float(tables.when[0]))
         return tables
     if status == kernel.FLOWS_FULL:
         if len(tables.flow) > MAX_FLOWS:
