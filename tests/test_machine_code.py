@@ -1,18 +1,176 @@
-"""Compiled functions that are older than a source beside them do not survive."""
+"""Compiled functions answer by the sources as they are, whatever a cache holds and clocks say."""
 
+from __future__ import annotations
+
+import json
 import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vegasmodel.machine_code import forget_stale
+import pytest
+
+from vegasmodel import machine_code
+
+Answer = Callable[..., tuple[int, int]]
+
+CALLEE = """
+from pkg.machine_code import compiled
+from pkg.deep.constants import FACTOR
+
+@compiled
+def part(x):
+    return FACTOR * x
+"""
+CALLER = """
+import sys
+from pkg.deep.callee import part
+from pkg.machine_code import compiled
+
+@compiled
+def whole(x):
+    return part(x) + 1
+
+print(whole(10), sum(whole.stats.cache_hits.values()))
+"""
 
 
-def test_stale_code_goes_and_fresh_code_stays(tmp_path: Path) -> None:
-    cache = tmp_path / "__pycache__"
-    cache.mkdir()
-    source, stale, fresh = tmp_path / "a.py", cache / "old.nbi", cache / "new.nbi"
-    for path, time in ((stale, 10), (source, 20), (fresh, 30)):
-        path.touch()
-        os.utime(path, (time, time))
-    forget_stale(str(source))
-    assert not stale.exists()
-    assert fresh.exists()
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A caller, its callee in another file and a constant in a third, with our machinery."""
+    folder = tmp_path / "pkg"
+    (folder / "deep").mkdir(parents=True)
+    shutil.copy(machine_code.__file__, folder / "machine_code.py")
+    (folder / "__init__.py").touch()
+    (folder / "deep" / "__init__.py").touch()
+    (folder / "deep" / "callee.py").write_text(CALLEE)
+    (folder / "main.py").write_text(CALLER)
+    constant(folder, 2)
+    return folder
+
+
+def constant(folder: Path, factor: int, age: float = 0.0) -> None:
+    path = folder / "deep" / "constants.py"
+    path.write_text(f"FACTOR = {factor}\n")
+    then = time.time() - age
+    os.utime(path, (then, then))
+
+
+DRIVER = """
+import importlib, json, os, resource, signal, sys
+import numba
+
+numba.njit(lambda x: 2 * x)(1)  # what the first compilation loads
+
+for line in sys.stdin:  # a process each, and Numba loaded but once
+    folder, cache, largest = json.loads(line)
+    if os.fork() == 0:
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, folder)
+        numba.config.CACHE_DIR = cache
+        if largest is not None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+        try:
+            importlib.import_module("pkg.main")
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+    os.wait()
+    print("done", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", DRIVER],
+        env={**os.environ, "HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+
+
+@pytest.fixture
+def answer(package: Path, driver: subprocess.Popen[str]) -> Callable[..., tuple[int, int]]:
+    """What the caller says of 10 in a new process, and how often compiled code was found."""
+
+    def ask(cache: str = "", largest: int | None = None) -> tuple[int, int]:
+        assert driver.stdin is not None
+        assert driver.stdout is not None
+        print(json.dumps([str(package.parent), cache, largest]), file=driver.stdin, flush=True)
+        value, hits = driver.stdout.readline().split()
+        assert driver.stdout.readline() == "done\n"
+        return int(value), int(hits)
+
+    return ask
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_change_two_files_away_is_seen_whatever_its_time(
+    package: Path, answer: Answer, chosen: bool
+) -> None:
+    place = str(package.parent / "cache") if chosen else ""
+    constant(package, 2, age=3600)
+    assert answer(place) == (21, 0)
+    assert answer(place) == (21, 1)  # kept
+    constant(package, 3, age=1800)  # older than the compiled code
+    assert answer(place) == (31, 0)
+    constant(package, 2, age=7200)  # rolled back
+    assert answer(place)[0] == 21
+    assert answer(place) == (21, 1)
+
+
+def test_a_source_from_the_future_is_compiled_once(package: Path, answer: Answer) -> None:
+    constant(package, 2, age=-1e6)
+    assert answer() == (21, 0)
+    assert answer() == (21, 1)
+
+
+def test_old_code_is_cleared_away_and_that_of_others_is_not(package: Path, answer: Answer) -> None:
+    answer()
+    kept = package / "__pycache__"
+    foreign = kept / "other.f-1.py311.nbi"
+    foreign.touch()
+    before = {path.name for path in kept.glob("*.nb?")}
+    assert len(before) == 3  # index and code of the caller; the callee's stand in its own folder
+    constant(package, 3)
+    answer()
+    assert len({path.name for path in kept.glob("*.nb?")}) == 3
+    assert {path.name for path in kept.glob("*.nb?")} & before == {foreign.name}
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("content", [b"", b"\x80\x05garbage", None])
+def test_damaged_code_is_compiled_again(
+    package: Path, answer: Answer, suffix: str, content: bytes | None
+) -> None:
+    answer()
+    for path in (package / "__pycache__").glob(f"*.{suffix}"):
+        path.write_bytes(path.read_bytes()[:-100] if content is None else content)
+    assert answer() == (21, 0)
+    assert answer() == (21, 1)
+
+
+def test_no_place_for_compiled_code_costs_time_only(package: Path, answer: Answer) -> None:
+    for folder in (package, package / "deep"):
+        (folder / "__pycache__").touch()  # a file: no folder can stand there
+    assert answer(cache="/proc/none") == (21, 0)
+
+
+def test_a_full_place_for_compiled_code_costs_time_only(answer: Answer) -> None:
+    assert answer(largest=0) == (21, 0)
+
+
+def test_what_enters_no_digest_stands_above_all_that_is_compiled() -> None:
+    text = (Path(machine_code.ROOT).parent / "pyproject.toml").read_text()
+    layers = tomllib.loads(text)["tool"]["importlinter"]["contracts"][0]["layers"]
+    floors = [layer.split(" | ") for layer in layers]
+    lowest = next(i for i, floor in enumerate(floors) if "packets" in floor)
+    assert set(machine_code.ABOVE) <= {name for floor in floors[:lowest] for name in floor}

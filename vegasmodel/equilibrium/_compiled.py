@@ -7,9 +7,7 @@ No fast-math: it would cancel the double-double arithmetic away.
 from __future__ import annotations
 
 import functools
-import zlib
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
@@ -18,6 +16,7 @@ from numba.extending import intrinsic
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium import _secular_lanes as lanes
+from vegasmodel.machine_code import compiled
 
 _SCALAR = (
     "two_sum", "quotient", "distance", "survey", "rough", "precise", "spread", "root", "first_gap",
@@ -29,11 +28,6 @@ _LANES = (
     "gather", "survey_lanes", "rough_lanes", "precise_lanes", "spread_lanes", "begin",
     "step_lanes", "solve_lanes",
 )  # fmt: skip
-
-# Numba's disk cache looks at the file of each function alone, not at those it calls
-_VERSION = (
-    f"_{zlib.crc32(b''.join(Path(str(m.__file__)).read_bytes() for m in (kernel, lanes))):08x}"
-)
 
 # One signature each, so one compilation: inputs may be read-only
 _F8, _FLAG = numba.float64, numba.boolean
@@ -75,15 +69,15 @@ def _compile(
 ) -> dict[str, Any]:
     """``scope`` with the named functions replaced by compiled ones that call one another.
 
-    The suffix keeps apart in Numba's disk cache what is compiled from one source for two scopes.
+    The suffix keeps apart on disk what is compiled from one source for two scopes.
     """
-    options = {"cache": True, "parallel": threads, "inline": inline, "error_model": "numpy"}
+    options = {"parallel": threads, "inline": inline, "error_model": "numpy", "nogil": True}
     scope = {**scope, "prange": numba.prange if threads else range}
     for name in names:
         source = scope[name]
         copy = FunctionType(source.__code__, scope, name + suffix)
-        copy.__qualname__, copy.__module__ = name + suffix + _VERSION, source.__module__
-        scope[name] = numba.njit(_SIGNATURES.get(name), **options)(copy)
+        copy.__qualname__, copy.__module__ = name + suffix, source.__module__
+        scope[name] = compiled(copy, _SIGNATURES.get(name), **options)
     return scope
 
 

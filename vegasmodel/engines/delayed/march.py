@@ -14,10 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vegasmodel.engines.fluid.windows import Flows, jit, making
-from vegasmodel.machine_code import forget_stale
 from vegasmodel.metrics import Floats
-
-forget_stale(__file__)
 
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 TINY = 1e-12  # of a step: times that differ by less are equal

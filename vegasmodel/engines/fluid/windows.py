@@ -28,10 +28,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
-import numba
 import numpy as np
 
-from vegasmodel.machine_code import forget_stale
+from vegasmodel.machine_code import compiled
 from vegasmodel.metrics import Floats
 
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
@@ -41,13 +40,9 @@ ROUNDING = 4.0 * 2.0**-52  # of the capacity: what a sum of rates cannot tell fr
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-forget_stale(__file__)
-
-
 def making(function: _Function) -> _Function:
     """Compile when first called, and keep the result on disk; threads run side by side."""
-    options = {"cache": True, "error_model": "numpy", "nogil": True}
-    return cast("_Function", numba.njit(**options)(function))
+    return cast("_Function", compiled(function, error_model="numpy", nogil=True))
 
 
 def jit(function: _Function) -> _Function:
@@ -55,9 +50,8 @@ def jit(function: _Function) -> _Function:
 
     All is inlined: ``Flows`` and ``State`` are handed on as 147 words, which took half of the time.
     """
-    options = {"cache": True, "error_model": "numpy", "nogil": True}
-    options |= {"_nrt": False, "forceinline": True}
-    return cast("_Function", numba.njit(**options)(function))
+    options = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
+    return cast("_Function", compiled(function, **options))
 
 
 class Flows(NamedTuple):

@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.machine_code import forget_stale
+from vegasmodel.machine_code import compiled
 from vegasmodel.metrics import Floats
-
-forget_stale(__file__)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -28,9 +25,8 @@ def jit(function: _Function) -> _Function:
     Arrays belong to the caller and none are made here, so references to them are not counted; and
     all is inlined, since an array is handed on as seven words.  Both took two thirds of the time.
     """
-    options = {"cache": True, "error_model": "numpy", "nogil": True}
-    options |= {"_nrt": False, "forceinline": True}
-    return cast(_Function, numba.njit(**options)(function))
+    options = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
+    return cast(_Function, compiled(function, **options))
 
 
 Record = Any  # one element of such an array, read and written by field name

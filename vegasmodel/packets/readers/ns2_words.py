@@ -1,16 +1,16 @@
 """The words of an ns-2 trace, from bytes to numbers, compiled by Numba.
 
 Integers of more than 18 digits are refused; times are exact to the last bit or the next.
-Numba's cache of ``ns2_kernel`` does not notice a change here: touch that file too.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+import functools
 
-from vegasmodel.machine_code import forget_stale
+import numpy as np
+
+from vegasmodel.machine_code import compiled
 
 MAX_LINE = 4096
 POWERS = 10.0 ** np.arange(23)
@@ -21,9 +21,7 @@ AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # what follows ea
 # its type
 TCP, OTHER, ACK, ROUTING = range(4)
 # Without Numba's reference counts, which took half of the time; so nothing may be allocated.
-forget_stale(__file__)
-
-jit = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+jit = functools.partial(compiled, nogil=True, error_model="numpy", _nrt=False)
 
 
 @jit
