@@ -1,20 +1,18 @@
 """The command line: reads arguments, calls the package, prints.  No science here.
 
-Data goes to standard output, everything else to standard error.  Exit status 0: done; 1: ran, and
-a check fell short or a solver failed; 2: bad input, in one line.
+Data goes to standard output, everything else to standard error.  Exit statuses: ``exits``.
 """
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from vegasmodel import cli_forms, extras, progress
+from vegasmodel import cli_forms, exits, extras, progress
+from vegasmodel.exits import Shortfall
 
 if TYPE_CHECKING:
     from vegasmodel.prediction import Prediction
@@ -50,10 +48,6 @@ def options(
     """How TCP Vegas and its rivals share a bottleneck: predicted, simulated, measured."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
-    """The command ran; a check that the user asked for was not met."""
 
 
 @app.command()
@@ -340,38 +334,15 @@ def _show(
         console.print_results(scenario, results, per_flow=flows, hint=hint)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; turn every expected failure into one line and an exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a letter that the locale has not becomes a "?"
-            stream.reconfigure(errors="replace")
-    sys.exit(run(arguments))
+def main() -> NoReturn:
+    """Run a command and leave with its status, whatever goes wrong."""
+    exits.main(run)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit status of a command line."""
-    from vegasmodel.units import FieldError
-
+    """The exit status of a command line; every expected failure is one line."""
     try:
         status: Any = app(args=arguments, prog_name="vegasmodel", standalone_mode=False)
-    except (FieldError, extras.ExtraMissing) as error:
-        return _complain(str(error), 2)
-    except (Shortfall, cli_forms.Unsolved) as short:
-        return _complain(str(short), 1)
-    except typer.Abort:
-        return _complain("interrupted", 130)
-    except BrokenPipeError:  # the reader of a pipe went away
-        sys.stderr.close()
-        return 141
-    except Exception as error:
-        text = getattr(error, "format_message", None)  # typer's own usage errors
-        if text is None and type(error).__name__ not in ("EngineMissing", "EngineFailed"):
-            raise
-        return _complain(text() if text else str(error), 2)
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        return exits.status_of(error)
     return status if isinstance(status, int) else 0
-
-
-def _complain(message: str, status: int) -> int:
-    line = " ".join(message.split())
-    sys.stderr.write(f"vegasmodel: {line}\n")
-    return status

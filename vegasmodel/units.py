@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pint import Quantity, UnitRegistry
 
-__all__ = ["FieldError", "Kind", "format_rate", "format_time", "parse"]
+__all__ = ["FieldError", "Kind", "format_rate", "format_time", "parse", "printable"]
 
 MAX_TEXT = 200  # characters; a quantity is short, and pint's parser need not see a novel
 
@@ -33,6 +33,11 @@ def show(value: object) -> str:
     text = repr(value)
     text = text.encode("ascii", "backslashreplace").decode()
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: what would move its cursor or colour it is shown as an escape."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 @dataclass(frozen=True)

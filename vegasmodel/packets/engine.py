@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel import children
+from vegasmodel.children import Budget, Workplace
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Assumption, Prediction
@@ -94,7 +94,12 @@ def run(
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
     with ThreadPoolExecutor(max_workers=max(1, processes)) as pool:
-        outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.runs)))
+        try:
+            outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.runs)))
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C: the threads wait for their children
+                children.end_all()
+            raise
     figures = [_measure(scenario, output) for output in outputs]
     mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
     throughputs = np.array([figure["throughput"] for figure in figures])
@@ -136,41 +141,21 @@ def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rt
         raise EngineFailed(f"{name} wrote nothing usable: {one_line(str(error))}") from None
 
 
-@functools.cache
-def _dies_with_us() -> bool:
-    """Whether the system has a command that lets a child die with its parent (util-linux 2.33)."""
-    try:
-        probe = ["setpriv", "--pdeathsig", "KILL", "true"]
-        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
 def execute(
-    name: str, command: Sequence[str], folder: Path, timeout: float, given: str = ""
+    name: str, command: Sequence[str], place: Workplace, timeout: float, given: str = ""
 ) -> str:
-    """Run the simulator called ``name`` in ``folder``, ``given`` as its input; what it prints.
+    """Run the simulator called ``name`` in ``place``, ``given`` as its input; what it prints.
 
-    It dies with this process (on Linux).  Raises ``EngineFailed``.
+    It ends with this process.  Raises ``EngineFailed``.
     """
-    if _dies_with_us():  # a parent that died before the kernel was asked is no longer the parent
-        alive = 'test "$PPID" = "$0" && exec "$@"'
-        command = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", alive, str(os.getpid()), *command]
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            input=given.encode("ascii"),
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = place.run(command, Budget(timeout), given=given)
     except subprocess.TimeoutExpired:
         raise EngineFailed(f"{name} took more than {timeout:g} s and was stopped") from None
-    if done.returncode != 0:
-        said = done.stderr or done.stdout  # ns-2's scheduled commands complain to standard output
-        raise EngineFailed(f"{name} failed: {one_line(said.decode('ascii', 'replace'))}")
-    return done.stdout.decode("ascii", "replace")
+    if done.status != 0:
+        said = done.err or done.out  # ns-2's scheduled commands complain to standard output
+        raise EngineFailed(f"{name} failed: {one_line(said)}")
+    return done.out
 
 
 def one_line(text: str) -> str:

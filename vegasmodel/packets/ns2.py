@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import shutil
-import tempfile
 from pathlib import Path
 
+from vegasmodel.children import Workplace, workplace
 from vegasmodel.packets import engine, ns2_script, ns2_support
 from vegasmodel.packets.engine import (
     TIMEOUT,
@@ -43,7 +43,8 @@ def available() -> bool:
 def version() -> str:
     """ns-2's own version, such as ``2.35``.  Raises ``EngineMissing``, ``EngineFailed``."""
     script = "puts [lindex [ns-version] 0]; exit 0\n"
-    return _ns([], Path("/"), 60.0, script).strip() or "unknown"
+    with workplace() as place:
+        return _ns([], place, 60.0, script).strip() or "unknown"
 
 
 def run(
@@ -105,11 +106,10 @@ def run_trace(
     time, link, flow and number, and with ``rtts`` every round-trip time.
     """
     made = ns2_script.script(scenario, number, interval=interval, rtts=rtts)
-    with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=scratch) as name:
-        folder = Path(name)
-        (folder / "run.tcl").write_text(made.text, encoding="ascii")
-        _ns(["run.tcl"], folder, timeout)
-        return engine.read("ns-2", folder, scenario, made.origin, rtts=rtts)
+    with workplace(scratch) as place:
+        (place.folder / "run.tcl").write_text(made.text, encoding="ascii")
+        _ns(["run.tcl"], place, timeout)
+        return engine.read("ns-2", place.folder, scenario, made.origin, rtts=rtts)
 
 
 def _binary() -> str:
@@ -119,6 +119,6 @@ def _binary() -> str:
     return path
 
 
-def _ns(arguments: list[str], folder: Path, timeout: float, given: str = "") -> str:
-    """Run ``ns`` in ``folder`` on a script, or on ``given`` as its input; its standard output."""
-    return engine.execute("ns-2", [_binary(), *arguments], folder, timeout, given)
+def _ns(arguments: list[str], place: Workplace, timeout: float, given: str = "") -> str:
+    """Run ``ns`` in ``place`` on a script, or on ``given`` as its input; its standard output."""
+    return engine.execute("ns-2", [_binary(), *arguments], place, timeout, given)

@@ -7,9 +7,9 @@ use) in a temporary folder of its own for each seed, reads what it wrote and ave
 from __future__ import annotations
 
 import functools
-import tempfile
 from pathlib import Path
 
+from vegasmodel.children import workplace
 from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
 from vegasmodel.packets.engine import TIMEOUT, EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
@@ -79,8 +79,7 @@ def run_trace(
     """One run (with the seed of run ``number``) in detail, as ``ns2.run_trace``."""
     text = ns3_script.script(scenario, number, interval=interval, rtts=rtts)
     program = str(ns3_build.program())
-    with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=scratch) as name:
-        folder = Path(name)
-        (folder / "run.txt").write_text(text, encoding="ascii")
-        engine.execute("ns-3", [program], folder, timeout)
-        return engine.read("ns-3", folder, scenario, rtts=rtts)
+    with workplace(scratch) as place:
+        (place.folder / "run.txt").write_text(text, encoding="ascii")
+        engine.execute("ns-3", [program], place, timeout)
+        return engine.read("ns-3", place.folder, scenario, rtts=rtts)

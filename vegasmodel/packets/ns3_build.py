@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from vegasmodel.children import Budget, workplace
 from vegasmodel.files import whole
 from vegasmodel.packets.engine import EngineFailed, EngineMissing, one_line
 
@@ -88,18 +89,13 @@ def _cache() -> Path:
 def _compile(command: list[str], libraries: tuple[str, ...], path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as part:
-            subprocess.run(
-                [*command, "-o", str(part), *libraries],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=PATIENCE,
-                check=True,
-            )
-    except subprocess.CalledProcessError as error:
-        lines = error.stderr.decode("utf-8", "replace").splitlines()
-        first = next((line for line in lines if "error" in line), "".join(lines[:1]))
-        raise EngineFailed(f"ns-3's part does not compile: {one_line(first)}") from None
+        with workplace() as place, whole(path) as part:
+            line = [*command, "-o", str(part), *libraries]
+            done = place.run(line, Budget(PATIENCE), environment={"TMPDIR": str(place.folder)})
+            if done.status != 0:
+                lines = done.err.splitlines()
+                first = next((line for line in lines if "error" in line), "".join(lines[:1]))
+                raise EngineFailed(f"ns-3's part does not compile: {one_line(first)}")
     except subprocess.TimeoutExpired:
         raise EngineFailed(f"compiling ns-3's part took more than {PATIENCE:g} s") from None
     except OSError as error:

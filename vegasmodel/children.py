@@ -1,0 +1,151 @@
+"""Child processes and temporary folders that do not outlive their purpose, nor this process.
+
+Each piece of work has a folder and a process group of its own, led by a watchman: a shell that
+waits for the end of a pipe.  The kernel closes that pipe however this process ends, SIGKILL
+included; the watchman then ends the group and removes the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Budget", "Done", "Workplace", "end_all", "workplace"]
+
+MAX_SAID = 1 << 20  # bytes of what a child prints that are kept
+# ends the others of its group (itself takes no notice), and removes the folder
+_WATCHMAN = """trap "" TERM INT HUP
+read -r nothing
+kill -TERM 0
+for i in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$1" && break; sleep 0.1; done
+kill -KILL 0
+"""
+_places: set[Workplace] = set()
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a child may take.  Beyond it the child is ended, or its own requests fail."""
+
+    seconds: float
+    memory: int = 1 << 34  # bytes of address space
+    file: int = 1 << 34  # bytes of any one file that it writes
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a child ended (negative: by that signal) and the beginning of what it said."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A temporary folder, and the process group of those who work there."""
+
+    folder: Path
+    group: int
+
+    def run(
+        self,
+        command: Sequence[str],
+        budget: Budget,
+        *,
+        given: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> Done:
+        """Run a command in the folder, ``given`` as its input.
+
+        Raises ``subprocess.TimeoutExpired`` beyond ``budget.seconds``, ``OSError`` if it cannot
+        start.
+        """
+        source = self.folder / ".given"
+        source.write_text(given, encoding="ascii")
+        with (
+            source.open("rb") as stdin,
+            subprocess.Popen(
+                command,
+                cwd=self.folder,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=None if environment is None else {**os.environ, **environment},
+                process_group=self.group,
+            ) as process,
+        ):
+            with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (budget.memory, budget.memory))
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (budget.file, budget.file))
+            try:
+                out, err = _listen(process, budget.seconds)
+            except BaseException:
+                self.end()
+                process.kill()
+                raise
+        return Done(process.returncode, out, err)
+
+    def end(self) -> None:
+        """End whoever is at work here."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.group, signal.SIGTERM)
+
+
+def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]:
+    """The beginning of both outputs; the rest is read and thrown away."""
+    deadline = time.monotonic() + seconds
+    kept: dict[int, bytearray] = {}
+    with selectors.DefaultSelector() as selector:
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                kept[stream.fileno()] = bytearray()
+                selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(deadline - time.monotonic(), 0.0))
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, seconds)
+            for key, _ in ready:
+                part = os.read(key.fd, 1 << 16)
+                if not part:
+                    selector.unregister(key.fileobj)
+                kept[key.fd] += part[: MAX_SAID - len(kept[key.fd])]
+    process.wait(max(deadline - time.monotonic(), 1.0))
+    out, err = (text.decode("utf-8", "replace") for text in kept.values())
+    return out, err
+
+
+@contextlib.contextmanager
+def workplace(within: Path | None = None) -> Iterator[Workplace]:
+    """A new folder below ``within`` (default: the system's for temporary files)."""
+    with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=within) as name:
+        watchman = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHMAN, "watchman", name],
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        place = Workplace(Path(name), watchman.pid)
+        _places.add(place)
+        try:
+            yield place
+        finally:
+            _places.discard(place)
+            watchman.communicate()
+
+
+def end_all() -> None:
+    """End every child that is at work; who waits for one hears that it was ended."""
+    for place in tuple(_places):
+        place.end()

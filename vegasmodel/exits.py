@@ -1,0 +1,179 @@
+"""How a command ends: an exit status and at most one line, whatever went wrong.
+
+0 done; 1 a check fell short; 2 bad input, or something that is not installed; 3 the machine
+failed: disk full, out of memory, an unwritable folder, an output that nobody takes; 130 and 143
+after Ctrl-C and SIGTERM.  With ``VEGASMODEL_TRACEBACK`` set, an error of ours shows where it came
+from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from vegasmodel import children, files
+from vegasmodel.units import printable
+
+__all__ = ["Shortfall", "Stopped", "main", "status_of"]
+
+DONE, SHORT, BAD_INPUT, MACHINE = 0, 1, 2, 3
+GRACE = 1.0  # seconds that a signal leaves for an orderly end; compiled code does not hear it
+SIGNALS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "the terminal went away",
+}
+# by name, so that no module is loaded just to learn of its errors
+_STATUS = {"FieldError": BAD_INPUT, "EngineMissing": BAD_INPUT, "EngineFailed": MACHINE, "ExtraMissing": BAD_INPUT}
+_asked: list[int] = []  # signals that asked us to stop
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
+    """The command ran; a check that the user asked for was not met."""
+
+
+class Stopped(BaseException):
+    """A signal asked us to stop."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(SIGNALS[signal.Signals(number)])
+
+
+def main(command: Callable[[], int]) -> NoReturn:
+    """Run ``command`` and leave with its status; its errors are shown as ``status_of`` says."""
+    _prepare()
+    with _stoppable():
+        try:
+            status = command()
+            sys.stdout.flush()
+        except BaseException as error:
+            status = status_of(Stopped(_asked[0]) if _asked else error)
+            _seal(sys.stdout)
+        for number in SIGNALS:  # nothing is left to stop
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            sys.stderr.flush()
+        except OSError:
+            _seal(sys.stderr)
+        sys.exit(status)
+
+
+def status_of(error: BaseException) -> int:
+    """The exit status for an error, after a line about it on standard error."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    known = names & _STATUS.keys()
+    usage = getattr(error, "format_message", None)  # typer's own usage errors
+    if isinstance(error, SystemExit):
+        if isinstance(error.__context__, BrokenPipeError):  # as click tells of one
+            return status_of(error.__context__)
+        return error.code if isinstance(error.code, int) else DONE
+    if isinstance(error, Stopped):
+        return _complain(str(error), 128 + error.number)
+    if isinstance(error, KeyboardInterrupt) or "Abort" in names:
+        return _complain(SIGNALS[signal.SIGINT], 130)
+    if isinstance(error, Shortfall):
+        return _complain(str(error), SHORT)
+    if known:
+        return _complain(str(error), _STATUS[known.pop()])
+    if usage is not None:
+        return _complain(usage(), BAD_INPUT)
+    if os.environ.get("VEGASMODEL_TRACEBACK"):
+        traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        return _complain("out of memory", MACHINE)
+    if isinstance(error, OSError):
+        return _complain(_of_system(error), MACHINE)
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("vegasmodel"):
+        return _complain(f"the package {error.name} is not installed", BAD_INPUT)
+    where = "VEGASMODEL_TRACEBACK=1 shows where"
+    return _complain(f"an error of vegasmodel: {type(error).__name__}: {error}; {where}", MACHINE)
+
+
+def _of_system(error: OSError) -> str:
+    reason = (error.strerror or str(error) or type(error).__name__).lower()
+    if error.errno == errno.EPIPE:
+        return "nobody reads standard output any more: broken pipe"
+    return f"{error.filename}: {reason}" if error.filename is not None else f"output: {reason}"
+
+
+def _complain(message: str, status: int) -> int:
+    line = printable(" ".join(message.split()))
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"vegasmodel: {line}\n")
+        sys.stderr.flush()
+    return status
+
+
+def _prepare() -> None:
+    """Standard streams that exist and take any text, a width that is one, and no chatter."""
+    for stream, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed: the next file opened would take its number
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(stream, "w", closefd=False))  # noqa: SIM115
+            if name == "stdout":
+                sys.exit(_complain("standard output is closed", MACHINE))
+    for out in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            out.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for key in ("COLUMNS", "LINES"):
+        if not re.fullmatch("[1-9][0-9]{1,3}", os.environ.get(key, "80")):
+            del os.environ[key]
+    logging.disable(logging.WARNING)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    # an error within a destructor or a thread of its own would show its traceback by itself
+    sys.unraisablehook = lambda _: None
+    threading.excepthook = lambda _: None
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Signals raise ``Stopped``; if that is not heard within ``GRACE``, the process ends."""
+    ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(told,), daemon=True).start()
+    for number in ours:
+        signal.signal(number, _stop)
+    yield
+
+
+def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signature
+    for other in SIGNALS:  # a second one must not break into the end
+        signal.signal(other, signal.SIG_IGN)
+    _asked.append(number)
+    children.end_all()
+    raise Stopped(number)
+
+
+def _watch(told: int) -> None:
+    """In a thread of its own, since compiled code keeps the main thread from hearing a signal."""
+    while (number := os.read(told, 1)[0]) not in SIGNALS:
+        pass
+    time.sleep(GRACE)
+    files.forget_parts()
+    if sys.stderr.isatty():
+        sys.stderr.write(_SHOW_CURSOR)
+    os._exit(_complain(SIGNALS[signal.Signals(number)], 128 + number))
+
+
+def _seal(stream: Any) -> None:
+    """Whatever is still to be written goes nowhere, so that the interpreter ends in peace."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
