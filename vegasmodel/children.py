@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Budget", "Done", "Workplace", "end_all", "workplace"]
+__all__ = ["Budget", "Done", "Workplace", "end_all", "interruptible", "workplace"]
 
 MAX_SAID = 1 << 20  # bytes of what a child prints that are kept
 # ends the others of its group (itself takes no notice), and removes the folder
@@ -143,6 +143,18 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
         finally:
             _places.discard(place)
             watchman.communicate()
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Threads of the body wait for children: Ctrl-C ends those, so that the threads end too."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        end_all()
+        raise
 
 
 def end_all() -> None:

@@ -187,8 +187,13 @@ def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
     stored = reference.lookup(scenario)
     if stored is not None:
         return stored
-    traces = reference.traces(scenario)
-    return _from_traces(traces, scenario) if traces else run_engine(scenario)
+    traces, damaged = reference.traces(scenario)
+    found = _from_traces(traces, scenario) if traces else run_engine(scenario)
+    if not damaged:
+        return found
+    detail = f"{', '.join(damaged)} cannot be read and may be of this scenario"
+    note = Assumption("stored-runs-intact", False, detail)
+    return replace(found, assumptions=(*found.assumptions, note))
 
 
 def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -17,7 +18,7 @@ from rich.text import Text
 
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError, format_time
+from vegasmodel.units import FieldError, format_time, printable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,7 +30,19 @@ SCHEMA = 1
 
 def console() -> Console:
     """Standard output as a terminal; 80 columns where it is none."""
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    return _Output(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+class _Output(Console):
+    """A pipe that nobody reads is an error as any other, for ``exits`` to tell of."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, "broken pipe")
+
+
+def plain(text: str) -> Text:
+    """Text with no markup, and with no escapes but shown ones: names come from anywhere."""
+    return Text("\n".join(printable(line) for line in text.split("\n")))
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -52,18 +65,18 @@ def number(value: float | None, digits: int = 4) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
     """First column to the left, figures to the right; names are printed as they are."""
     grid = Table(
-        title=Text(title) if title else None, title_justify="left", box=None, padding=(0, 1)
+        title=plain(title) if title else None, title_justify="left", box=None, padding=(0, 1)
     )
     for i, name in enumerate(columns):
         left = i == 0
         grid.add_column(
-            Text(name),
+            plain(name),
             justify="left" if left else "right",
             overflow="fold" if left else "ellipsis",
             no_wrap=not left,
         )
     for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(plain(cell) for cell in row))
     return grid
 
 
@@ -156,7 +169,7 @@ def print_results(
 ) -> None:
     """The whole text form: headline, table, broken assumptions; ``hint`` where none answers."""
     out = console()
-    out.print(Text(headline(scenario)))
+    out.print(plain(headline(scenario)))
     out.print()
     if any(result.applicable for result in results):
         out.print(results_table(scenario, results, out.width))
@@ -179,7 +192,7 @@ def paragraphs(lines: Sequence[str]) -> None:
         out.print()
     for line in lines:
         wrapped = textwrap.fill(line, width=min(out.width, 100), subsequent_indent="  ")
-        out.print(Text(wrapped))
+        out.print(plain(wrapped))
 
 
 def flow_table(result: Prediction, most: int = 50) -> Table:
@@ -296,14 +309,17 @@ def _time(seconds: float | None) -> str:
 
 
 def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
-    """Check before any work that a result can be written there.  Raises ``FieldError``."""
-    allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists and can be written"
+    """Check before any work that a result can be written there.
+
+    Raises ``FieldError``, or ``PermissionError`` where the machine does not let us.
+    """
+    allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:
-        parent = path.parent
-        good = path.suffix.lower() in suffixes and parent.is_dir() and os.access(parent, os.W_OK)
-        good = good and not path.is_dir()
+        good = path.suffix.lower() in suffixes and path.parent.is_dir() and not path.is_dir()
     except (OSError, ValueError):
         good = False
     if not good:
         raise FieldError(field, str(path), allowed)
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, "the folder cannot be written", str(path.parent))
     return path

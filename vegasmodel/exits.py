@@ -35,7 +35,13 @@ SIGNALS = {
     signal.SIGHUP: "the terminal went away",
 }
 # by name, so that no module is loaded just to learn of its errors
-_STATUS = {"FieldError": BAD_INPUT, "EngineMissing": BAD_INPUT, "EngineFailed": MACHINE, "ExtraMissing": BAD_INPUT}
+_STATUS = {
+    "FieldError": BAD_INPUT,
+    "EngineMissing": BAD_INPUT,
+    "ExtraMissing": BAD_INPUT,
+    "EngineFailed": MACHINE,
+    "DamagedError": MACHINE,
+}
 _asked: list[int] = []  # signals that asked us to stop
 _SHOW_CURSOR = "\x1b[?25h"
 
@@ -87,7 +93,7 @@ def status_of(error: BaseException) -> int:
     if isinstance(error, Shortfall):
         return _complain(str(error), SHORT)
     if known:
-        return _complain(str(error), _STATUS[known.pop()])
+        return _complain(str(error), max(_STATUS[name] for name in known))
     if usage is not None:
         return _complain(usage(), BAD_INPUT)
     if os.environ.get("VEGASMODEL_TRACEBACK"):

@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from vegasmodel import children
 from vegasmodel.files import PART
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
@@ -52,9 +53,10 @@ def run(
             for numbers in alike.values()
         }
         try:
-            for job in as_completed(jobs):
-                for i in jobs[job]:
-                    yield scenarios[i], job.result()
+            with children.interruptible():
+                for job in as_completed(jobs):
+                    for i in jobs[job]:
+                        yield scenarios[i], job.result()
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -93,13 +93,8 @@ def run(
     """Means over the runs ``one(number=...)``; ``extra`` as ``ns2.run`` says."""
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
-    with ThreadPoolExecutor(max_workers=max(1, processes)) as pool:
-        try:
-            outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.runs)))
-        except BaseException as error:
-            if not isinstance(error, Exception):  # Ctrl-C: the threads wait for their children
-                children.end_all()
-            raise
+    with ThreadPoolExecutor(max_workers=max(1, processes)) as pool, children.interruptible():
+        outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.runs)))
     figures = [_measure(scenario, output) for output in outputs]
     mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
     throughputs = np.array([figure["throughput"] for figure in figures])

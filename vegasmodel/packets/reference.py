@@ -26,12 +26,17 @@ import numpy as np
 from vegasmodel import toml_file
 from vegasmodel.files import whole
 from vegasmodel.packets import ns2_support
-from vegasmodel.packets.trace import Trace, read_parquet
+from vegasmodel.packets.trace import Trace, TraceError, read_parquet, scenario_of
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError
 
-__all__ = ["check", "lookup", "make", "store", "stored", "tables", "variants"]
+__all__ = ["DamagedError", "check", "lookup", "make", "store", "stored", "tables", "variants"]
+
+
+class DamagedError(ValueError):
+    """A stored run is not as it was stored."""
+
 
 FOLDER = Path(__file__).parent / "reference"
 SCHEMA = 1
@@ -51,7 +56,7 @@ _FIGURES = (
 def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     """The stored run of this very scenario (its name aside), or ``None``.
 
-    ``extra["stored"]`` is the file's name.  Raises ``ValueError`` for a damaged file.
+    ``extra["stored"]`` is the file's name.  Raises ``DamagedError`` for a damaged file.
     """
     begun = time.perf_counter()
     name = f"{scenario.fingerprint()}.json"
@@ -74,11 +79,21 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     )
 
 
-def traces(scenario: Scenario, folder: Path = FOLDER / "linux") -> list[tuple[str, Trace]]:
-    """Stored traces of this very scenario (runs of the Linux kernel), by file name."""
-    found = ((path.name, read_parquet(path)) for path in sorted(folder.glob("*.parquet")))
-    wanted = scenario.fingerprint()
-    return [(name, trace) for name, trace in found if trace.scenario == wanted]
+def traces(
+    scenario: Scenario, folder: Path = FOLDER / "linux"
+) -> tuple[list[tuple[str, Trace]], list[str]]:
+    """Stored traces of this very scenario (runs of the Linux kernel), by file name.
+
+    Beside them the names of files that cannot be read: one of those may have been of it.
+    """
+    wanted, found, damaged = scenario.fingerprint(), [], []
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            if scenario_of(path) == wanted:
+                found.append((path.name, read_parquet(path)))
+        except TraceError:
+            damaged.append(path.name)
+    return found, damaged
 
 
 def make(
@@ -136,10 +151,13 @@ def check(scenario: Scenario, folder: Path = FOLDER) -> float:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
+    except (ValueError, RecursionError):
+        record = {}
     good = isinstance(record, dict) and record.get("schema") == SCHEMA
     if not good or record.get("sha256") != _digest(record):
-        raise ValueError(f"{path.name}: not a stored run, or damaged; make it again")
+        raise DamagedError(f"{path.name}: not a stored run, or damaged; make it again")
     return record
 
 

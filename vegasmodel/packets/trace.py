@@ -24,7 +24,7 @@ from vegasmodel.units import FieldError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["VARIABLES", "Trace", "TraceError", "Variable", "make", "read_parquet"]
+__all__ = ["VARIABLES", "Trace", "TraceError", "Variable", "make", "read_parquet", "scenario_of"]
 
 SCHEMA = 1
 MAX_FLOWS = 10_000
@@ -266,6 +266,20 @@ def read_parquet(path: str | Path) -> Trace:
     except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
         raise TraceError(path, "contents", " ".join(str(error).split())[:60], expected) from None
     return trace
+
+
+def scenario_of(path: str | Path) -> str | None:
+    """The fingerprint in a trace file, none of its figures read.  Raises ``TraceError``."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            rows = file.metadata.num_rows
+            found: str | None = _about(path, file.schema_arrow.metadata, rows)["scenario"]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TraceError(path, "", " ".join(str(error).split())[:60], "a trace") from None
+    return found
 
 
 def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:

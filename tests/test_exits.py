@@ -1,0 +1,246 @@
+"""Whatever goes wrong: one line, a status that means something, nothing left behind."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scripts.kill_campaign import at_work
+from vegasmodel import comparison, exits
+from vegasmodel.cli import run
+from vegasmodel.packets import reference
+from vegasmodel.packets.engine import EngineFailed, EngineMissing
+from vegasmodel.scenario import Scenario
+from vegasmodel.units import FieldError
+
+COMMAND = [sys.executable, "-m", "vegasmodel"]
+RATIO = ["ratio", "--capacity", "1080pkt/s", "--buffer", "20pkt", "vegas", "reno"]
+LONG = """
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+[run]
+duration = "1000000 s"
+warmup = "10 s"
+runs = 2
+"""
+DEAF = """
+import hashlib
+from vegasmodel import exits
+print("begun", flush=True)
+exits.main(lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1) and 0)
+"""
+
+
+def gone(folder: Path, seconds: float = 10.0) -> bool:
+    """Whether a folder is soon empty, and nobody at work below it."""
+    end = time.monotonic() + seconds
+    while (at_work(folder) or any(folder.iterdir())) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not at_work(folder) and not any(folder.iterdir())
+
+
+@pytest.mark.ns2
+@pytest.mark.parametrize(
+    ("number", "status", "line"),
+    [
+        (signal.SIGINT, 130, "vegasmodel: interrupted\n"),
+        (signal.SIGTERM, 143, "vegasmodel: terminated\n"),
+        (signal.SIGKILL, -9, ""),
+    ],
+)
+def test_a_signal_ends_the_simulator_too(
+    number: signal.Signals, status: int, line: str, tmp_path: Path
+) -> None:
+    scenario, scratch = tmp_path / "s.toml", tmp_path / "scratch"
+    scenario.write_text(LONG)
+    scratch.mkdir()
+    process = subprocess.Popen(
+        [*COMMAND, "measure", str(scenario)],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while len(list(scratch.glob("*/result.txt"))) < 2 and time.monotonic() < end:
+        time.sleep(0.02)
+    assert len(at_work(scratch)) == 2  # both runs
+    process.send_signal(number)
+    assert process.communicate(timeout=20) == ("", line)
+    assert process.returncode == status
+    assert gone(scratch)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_does_not_hear_a_signal_is_ended(number: signal.Signals, status: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", DEAF], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    begun = time.monotonic()
+    process.send_signal(number)
+    _, complaint = process.communicate(timeout=20)
+    assert process.returncode == status
+    assert complaint.count("\n") == 1
+    assert time.monotonic() - begun >= exits.GRACE  # it was not heard
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (FieldError("alpha", -1, "more"), 2),
+        (EngineMissing("ns-2 is not installed"), 2),
+        (ModuleNotFoundError("No module named 'jax'", name="jax"), 2),
+        (exits.Shortfall("no model is within"), 1),
+        (EngineFailed("ns-2 took more than 1 s"), 3),
+        (reference.DamagedError("a.json: damaged"), 3),
+        (OSError(errno.ENOSPC, "No space left on device"), 3),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), 3),
+        (MemoryError(), 3),
+        (ZeroDivisionError("a defect\nof ours \x1b[2J"), 3),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_an_error_is_one_line_and_a_status(
+    error: BaseException, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exits.status_of(error) == status
+    out, line = capsys.readouterr()
+    assert out == ""
+    assert line.startswith("vegasmodel: ")
+    assert line.endswith("\n")
+    assert line[:-1].isprintable()
+
+
+def ended(arguments: list[str], **options: object) -> tuple[int, str]:
+    """Status and complaint of a command in a process of its own."""
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        **options,  # type: ignore[call-overload]
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [RATIO, [*RATIO, "--json"], ["--help"]])
+def test_an_output_that_nobody_takes(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        status, line = ended(arguments, stdout=full)
+    assert (status, line) == (3, "vegasmodel: output: no space left on device\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    status, line = ended(arguments, stdout=writer)
+    os.close(writer)
+    assert status == 3
+    assert line == "vegasmodel: nobody reads standard output any more: broken pipe\n"
+
+
+def test_standard_output_closed() -> None:
+    quoted = " ".join([*COMMAND, *RATIO])
+    done = subprocess.run(
+        ["sh", "-c", f"{quoted} >&-"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (3, "vegasmodel: standard output is closed\n")
+
+
+@pytest.mark.parametrize("columns", ["0", "-1", "1e9", "²", "10"])
+def test_a_terminal_that_is_hard_to_write_to(columns: str, tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(LONG.replace('law = "vegas"', 'law = "vegas"\nname = "flöw→"'))
+    hard = {**os.environ, "COLUMNS": columns, "PYTHONIOENCODING": "ascii"}
+    with (tmp_path / "out").open("w") as out:
+        assert ended(["predict", str(scenario)], stdout=out, env=hard) == (0, "")
+    text = (tmp_path / "out").read_text()
+    assert "equilibrium" in text.replace("\n", "") or columns == "10"
+    assert "fl\\xf6w" in text or columns == "10"
+
+
+def test_names_cannot_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text(
+        "time,flow,cc,cwnd,ssthresh,rtt_us,minrtt_us,bytes_acked,total_retrans,snd_mss\n"
+        "0.2,\x1b[31mred\x07,vegas,10,7,50000,40000,0,0,934\n"
+        "0.4,\x1b[31mred\x07,vegas,10,7,50000,40000,18680,0,934\n"
+    )
+    assert run(["convert", str(trace), "--out", str(tmp_path / "o.parquet")]) == 0
+    out, _ = capsys.readouterr()
+    assert "\\x1b[31mred\\x07" in out
+    assert out.replace("\n", "").isprintable()
+
+
+def test_a_place_where_nobody_can_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run([*RATIO, "--plot", "/proc/none/p.png"]) == 2  # no such folder
+    assert run([*RATIO, "--plot", "/proc/p.png"]) == 3
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert run([*RATIO, "--plot", str(tmp_path / "p.png")]) == 3
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert str(tmp_path) in lines[2]
+    assert list(tmp_path.iterdir()) == []
+
+
+STORED = """
+[[link]]
+capacity = "250 pkt/s"
+[[flow]]
+law = "vegas"
+rtt = "40 ms"
+"""
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of stored runs with one in it, and no simulator."""
+    source = min(reference.FOLDER.glob("*.json"), key=lambda path: path.stat().st_size)
+    shutil.copy(source, tmp_path)
+    (tmp_path / "linux").mkdir()
+    monkeypatch.setattr(reference, "FOLDER", tmp_path)
+    for function in (reference.lookup, reference.traces):
+        place = tmp_path if function is reference.lookup else tmp_path / "linux"
+        monkeypatch.setattr(function, "__defaults__", (place,))
+    monkeypatch.setattr(comparison, "predict_all", lambda scenario, models: [])
+    return tmp_path / source.name
+
+
+def test_a_damaged_stored_run_is_said_and_blocks_no_other(stored: Path) -> None:
+    scenario = Scenario.from_dict(json.loads(stored.read_text())["scenario"])
+    (stored.parent / "linux" / "x.parquet").write_bytes(b"PAR1 of no use")
+    (stored.parent / "0123456789abcdef.json").write_text("{")
+    assert comparison.compare(scenario).measured.model == "ns2"
+    other = Scenario.from_toml(STORED)
+    assert reference.traces(other) == ([], ["x.parquet"])
+    for text in ("", "{", "[]", stored.read_text().replace("0", "1")):
+        stored.write_text(text)
+        with pytest.raises(reference.DamagedError, match="damaged"):
+            comparison.compare(scenario)
+
+
+@pytest.mark.ns2
+def test_a_measurement_beside_a_damaged_file_says_so(stored: Path) -> None:
+    (stored.parent / "linux" / "x.parquet").write_bytes(b"PAR1 of no use")
+    scenario = Scenario.from_toml(STORED + '[run]\nduration = "3 s"\nwarmup = "1 s"\n')
+    notes = comparison.compare(scenario).measured.assumptions
+    assert [a.detail for a in notes if a.name == "stored-runs-intact"] == [
+        "x.parquet cannot be read and may be of this scenario"
+    ]
