@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -168,9 +167,41 @@ def test_a_full_place_for_compiled_code_costs_time_only(answer: Answer) -> None:
     assert answer(largest=0) == (21, 0)
 
 
-def test_what_enters_no_digest_stands_above_all_that_is_compiled() -> None:
-    text = (Path(machine_code.ROOT).parent / "pyproject.toml").read_text()
-    layers = tomllib.loads(text)["tool"]["importlinter"]["contracts"][0]["layers"]
-    floors = [layer.split(" | ") for layer in layers]
-    lowest = next(i for i, floor in enumerate(floors) if "packets" in floor)
-    assert set(machine_code.ABOVE) <= {name for floor in floors[:lowest] for name in floor}
+def test_a_file_that_is_not_imported_does_not_matter(package: Path, answer: Answer) -> None:
+    answer()
+    (package / "deep" / "other.py").write_text("FACTOR = 7\n")
+    assert answer() == (21, 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from pkg.deep import constants", "from . import constants", "from .constants import *"],
+)
+def test_whatever_way_a_file_is_imported(package: Path, line: str) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import pkg.deep.callee, pkg.machine_code as m\n"
+        "print(m.digest(pkg.deep.callee.__file__))\n"
+    )
+    callee = package / "deep" / "callee.py"
+    callee.write_text(
+        CALLEE.replace("from pkg.deep.constants import FACTOR", f"{line}\nFACTOR = 1")
+    )
+    digests = set()
+    for factor in (2, 3):
+        constant(package, factor)
+        command = [sys.executable, "-B", "-c", code, str(package.parent)]
+        digests.add(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert len(digests) == 2
+
+
+def test_no_kernel_depends_on_what_people_edit_daily() -> None:
+    """An edit of the command line or of a closed form costs no compilation of the simulators."""
+    from vegasmodel.engines.rounds import kernel
+    from vegasmodel.packets.readers import ns2_kernel
+
+    for module in (kernel, ns2_kernel):
+        sources = machine_code.sources(Path(str(module.__file__)))
+        assert Path(str(module.__file__)) in sources
+        folders = {path.relative_to(machine_code.ROOT).parts[0] for path in sources}
+        assert not folders & {"cli.py", "console.py", "adapters", "equilibrium", "scenario.py"}

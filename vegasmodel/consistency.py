@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 MAX_FLOWS = 100_000
+MAX_GROUPS = 300  # an answer has a ratio for every pair of them
 DEFAULT_DELAY = 1e-3  # one way, seconds
 
 
@@ -27,6 +28,9 @@ def settle(scenario: Scenario) -> None:
         raise FieldError("flow", [], "at least one [[flow]]")
     if len(scenario.links) > 1000:
         raise FieldError("link", len(scenario.links), "at most 1000 links")
+    if len(scenario.flows) > MAX_GROUPS:
+        allowed = f"at most {MAX_GROUPS} groups; count makes one of many like flows"
+        raise FieldError("flow", f"{len(scenario.flows)} tables", allowed)
     total = sum(group.count for group in scenario.flows)
     if total > MAX_FLOWS:
         raise FieldError("flow.count", total, f"at most {MAX_FLOWS} flows in all")

@@ -3,11 +3,12 @@
 Numba's own cache looks at the file of the function alone: when another file changes that the
 function calls into, the old machine code of its callee would answer on.  Times cannot tell either:
 a source that was rolled back is older than the code made of its successor.  So what is kept
-carries a digest of the package's sources in its name, and other digests are never read.
+carries a digest of the sources it may be made from in its name, and other digests are not read.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import hashlib
@@ -23,26 +24,27 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 __all__ = ["compiled"]
 
 ROOT = Path(__file__).parent
-# What stands on the layers above the models enters no compiled function (``make lint``), so an
-# edit there need not cost a compilation.
-ABOVE = (
-    "cli", "cli_forms", "comparison", "completion", "predictor", "console", "plots", "flowspec",
-    "trajectories", "adapters",
-)  # fmt: skip
+_ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
 MARK = ".of-"  # in a kept file's name: the digest follows
 _OTHER = re.compile(re.escape(MARK) + r"[0-9a-f]{16}\.")
 
 
-def compiled(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
+def compiled(
+    function: Callable[..., Any],
+    signature: Any = None,
+    made_of: tuple[str, ...] = (),
+    **options: Any,
+) -> Any:
     """``function`` compiled by Numba when it is first called, or at once for a ``signature``.
+
+    It may be made of its own file, of the files ``made_of`` and of what all these import.
 
     Whatever is wrong with the place where compiled code is kept (``NUMBA_CACHE_DIR``, beside the
     sources or in the user's cache: the first that can be written) costs time, never an answer.
-    A function of another package may come along; what it calls itself must stand in its own file.
     """
     dispatcher = numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError, OSError):  # no place to write: kept nowhere
-        dispatcher._cache = _Kept(function)
+        dispatcher._cache = _Kept(function, made_of)
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()
@@ -52,9 +54,9 @@ def compiled(function: Callable[..., Any], signature: Any = None, **options: Any
 class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """Numba's cache under names that hold the digest, and forgiving."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
         super().__init__(function)
-        self._digest = digest(function)
+        self._digest = digest(inspect.getfile(function), *made_of)
         name = f"{self._impl.filename_base}{MARK}{self._digest}"
         self._cache_file = IndexDataCacheFile(self._cache_path, name, self._digest)
 
@@ -81,21 +83,52 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
             return
 
 
-def digest(function: Callable[..., Any]) -> str:
-    """Of the sources that ``function`` may be made from."""
-    file = Path(inspect.getfile(function))
-    if file.is_relative_to(ROOT) or not file.is_file():
-        return _package()[:16]
-    return hashlib.sha256(_package().encode() + file.read_bytes()).hexdigest()[:16]
+def digest(*files: str | Path) -> str:
+    """Of the sources that code in these files may be made from."""
+    found = {path for file in files for path in sources(Path(file))}
+    total = hashlib.sha256()
+    for path in sorted(found):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        total.update(f"{path.name} {content}\n".encode())
+    return total.hexdigest()[:16]
 
 
 @functools.cache
-def _package() -> str:
-    """Of every source of the package below the layers ``ABOVE``."""
-    total = hashlib.sha256()
-    for path in sorted(ROOT.rglob("*.py")):
-        place = path.relative_to(ROOT)
-        if place.parts[0].removesuffix(".py") not in ABOVE:
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"{place.as_posix()} {content}\n".encode())
-    return total.hexdigest()
+def sources(file: Path) -> frozenset[Path]:
+    """The file and all of this package that it imports, directly or not.
+
+    The whole package for what could load anything.
+    """
+    found, left = set[Path](), {file} if file.is_file() else set()
+    while left:
+        path = left.pop()
+        found.add(path)
+        imported = _imports(path)
+        if imported is None:
+            return frozenset({file, *ROOT.rglob("*.py")})
+        left |= imported - found
+    return frozenset(found)
+
+
+@functools.cache
+def _imports(path: Path) -> frozenset[Path] | None:
+    """The files of this package that a file imports; ``None``: that cannot be told."""
+    text = path.read_text(encoding="utf-8")
+    if _ANYTHING.search(text) and path != Path(__file__):
+        return None
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {_file(alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            inside = ".".join(path.relative_to(ROOT.parent).parts[: -node.level])
+            start = ".".join(filter(None, (inside if node.level else "", node.module)))
+            found |= {_file(f"{start}.{alias.name}") or _file(start) for alias in node.names}
+    return frozenset(filter(None, found))
+
+
+def _file(name: str) -> Path | None:
+    """Where a module of this package stands."""
+    place = ROOT.parent.joinpath(*name.split("."))
+    choices = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+    return next((p for p in choices if p.is_relative_to(ROOT) and p.is_file()), None)

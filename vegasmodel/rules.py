@@ -293,7 +293,10 @@ def read(cls: type[T], table: object, where: str, packet_size: float, **given: A
             values[field.name] = rule.read(table[key], _join(where, key), packet_size)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise FieldError(_join(where, key), None, "this key is required")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except FieldError as error:  # of the parts together: the field is named without its place
+        raise FieldError(_join(where, error.field), error.value, error.allowed) from None
 
 
 def _join(where: str, key: str) -> str:

@@ -123,7 +123,10 @@ class _UniformRule(Table):
     def read(self, value: object, where: str, packet_size: float) -> Uniform:
         if not isinstance(value, list) or len(value) != 2:
             raise FieldError(where, value, "a list of two times")
-        return Uniform(*(_POSITIVE_TIME.read(time, where, packet_size) for time in value))
+        low, high = (_POSITIVE_TIME.read(time, where, packet_size) for time in value)
+        if high < low:
+            raise FieldError(where, value, "the lower end first")
+        return Uniform(low, high)
 
 
 @dataclass(frozen=True)
@@ -249,7 +252,10 @@ class Run(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.warmup >= self.duration:
-            raise FieldError("run.warmup", self.warmup, f"less than duration, {self.duration:g} s")
+            raise FieldError("warmup", self.warmup, f"less than duration, {self.duration:g} s")
+        if self.start_jitter > self.duration:
+            allowed = f"at most duration, {self.duration:g} s"
+            raise FieldError("start_jitter", self.start_jitter, allowed)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,22 @@
 """Files made to stop a reader: it answers, in bounded time and memory, with one clear line."""
 
+import contextlib
+import json
+import re
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+from vegasmodel.packets import arrivals, read, reference
+from vegasmodel.packets.trace import KEY, MAX_ROWS, TraceError
+from vegasmodel.scenario import Flow, Link, ParetoArrivals, Scenario
+from vegasmodel.units import FieldError
 
 EVENT = b"r 0.1 0 1 tcp 1000 ------- 0 0.0 1.0 0 0\n"
 VARIABLE = b"0.1 0 0 1 0 cwnd_ 2\n"
@@ -41,3 +53,74 @@ def read_alone(data: bytes, folder: Path) -> str:
 )
 def test_a_long_run_of_digits_or_blanks_in_an_ns2_line(line, tmp_path):
     assert read_alone((EVENT if line[:1] == b"r" else VARIABLE) + line, tmp_path) == "ends at 5.0"
+
+
+def trace_file(path: Path, rows: int, flows: list[str]) -> bytes:
+    """A trace file with any names and rows, small by its compression."""
+    about = {"schema": 1, "engine": "e", "begin": -1.0, "scenario": None, "provenance": {}}
+    about |= {"controls": {}, "doubts": {}, "flows": flows, "links": [], "static": {}}
+    table = pa.table({"time": np.arange(rows, dtype=float)})
+    table = table.replace_schema_metadata({KEY: json.dumps(about)})
+    pq.write_table(table, path, compression="zstd", row_group_size=rows)
+    return path.read_bytes()
+
+
+def varint(number: int, length: int) -> bytes:
+    """A number as Thrift writes it, in just so many bytes."""
+    number *= 2
+    return bytes([number >> 7 * i & 0x7F | (0x80 if i < length - 1 else 0) for i in range(length)])
+
+
+def test_a_name_as_long_as_a_book(tmp_path):
+    path = tmp_path / "trace"
+    trace_file(path, 1, ["x" * 200_000, *map(str, range(9999))])
+    tracemalloc.start()
+    with pytest.raises(TraceError, match="names of at most"):
+        read(path)
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+    trace_file(path, 1, ["x" * 500])
+    assert read(path).flows == ["x" * 500]
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_file_that_states_fewer_rows_than_it_holds(which, tmp_path):
+    path, rows = tmp_path / "trace", 2_000_000
+    data = trace_file(path, rows, ["a"])
+    places = [found.start() for found in re.finditer(re.escape(varint(rows, 4)), data[-2000:])]
+    assert len(places) == 4  # of the file, its row group, and each number of values
+    forged = bytearray(data)
+    at = len(data) - 2000 + places[which]
+    forged[at : at + 4] = varint(1000, 4)
+    path.write_bytes(forged)
+    before = pa.total_allocated_bytes()
+    if which < 2:
+        with pytest.raises(TraceError, match="rows"):
+            read(path)
+    else:  # the rows are there, or they are not
+        with contextlib.suppress(TraceError):
+            assert len(read(path).edges) == rows + 1
+    assert pa.total_allocated_bytes() - before < 1e6
+
+
+@pytest.mark.parametrize("reading", [read, reference.scenario_of])
+def test_more_rows_than_any_trace_has(reading, tmp_path):
+    path = tmp_path / "trace"
+    trace_file(path, MAX_ROWS + 1, ["a"])
+    with pytest.raises(TraceError, match="rows"):
+        reading(path)
+
+
+def test_arrivals_whose_gaps_are_nearly_all_short():
+    law = ParetoArrivals(rate=50.0, shape=1.0000001)
+    flow = Flow(law="reno", rtt=0.08, size=30.0, arrivals=law)
+    with pytest.raises(FieldError, match="arrivals"):
+        arrivals.times(flow, 0.0, 100.0, np.random.default_rng(1))
+
+
+def test_more_groups_than_pairs_can_be_shown_of():
+    flows = tuple(Flow(law="reno", rtt=0.08, name=str(i)) for i in range(301))
+    with pytest.raises(FieldError, match="at most 300 groups"):
+        Scenario(links=(Link(1000.0),), flows=flows)
+    many = Flow(law="reno", rtt=0.08, count=10_001)
+    assert len(Scenario(links=(Link(1000.0),), flows=(many,)).members) == 10_001

@@ -29,6 +29,8 @@ _LANES = (
     "step_lanes", "solve_lanes",
 )  # fmt: skip
 
+_FILES = (str(kernel.__file__), str(lanes.__file__), __file__)
+
 # One signature each, so one compilation: inputs may be read-only
 _F8, _FLAG = numba.float64, numba.boolean
 _IN = numba.types.Array(_F8, 1, "C", readonly=True)
@@ -77,7 +79,7 @@ def _compile(
         source = scope[name]
         copy = FunctionType(source.__code__, scope, name + suffix)
         copy.__qualname__, copy.__module__ = name + suffix, source.__module__
-        scope[name] = compiled(copy, _SIGNATURES.get(name), **options)
+        scope[name] = compiled(copy, _SIGNATURES.get(name), _FILES, **options)
     return scope
 
 

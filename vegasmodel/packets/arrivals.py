@@ -34,12 +34,12 @@ def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> F
     law = group.arrivals
     if not isinstance(law, (Poisson, ParetoArrivals)):
         raise TypeError("a group of flows that arrive at random is needed")
+    allowed = f"at most {MAX_ARRIVALS} arrivals in the time between start and stop"
     if law.rate * (stop - begin) > MAX_ARRIVALS:
-        allowed = f"at most {MAX_ARRIVALS} arrivals in the time between start and stop"
         raise FieldError("flow.arrivals", law.rate, allowed)
     found: list[float] = []
     time = begin
-    while True:
+    while len(found) <= MAX_ARRIVALS:  # with a shape near 1 most gaps are far below the mean
         if isinstance(law, Poisson):
             time += float(rng.exponential(1 / law.rate))
         else:  # mean 1/rate
@@ -48,3 +48,4 @@ def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> F
         if time >= stop:
             return np.array(found)
         found.append(time)
+    raise FieldError("flow.arrivals", law, allowed)

@@ -31,7 +31,9 @@ MAX_FLOWS = 10_000
 MAX_LINKS = 10_000
 MAX_ROWS = 4_000_000
 MAX_CELLS = 16_000_000  # values of all variables together
-MAX_METADATA = 16_000_000  # bytes
+BATCH = 1_000_000  # values read at a time
+MAX_METADATA = 8_000_000  # bytes
+MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 MOST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 
@@ -196,6 +198,8 @@ def make(
     for what, names in (("flow", flows), ("link", links)):
         if len(set(names)) != len(names) or any(name.endswith("\0") for name in names):
             raise FieldError(what, names, "names that differ and do not end with NUL")
+        if max(map(len, names), default=0) > MAX_NAME:
+            raise FieldError(what, max(names, key=len), f"names of at most {MAX_NAME} characters")
     sizes = {"flow": len(flows), "link": len(links)}
     entries = {}
     for name in variables:
@@ -241,7 +245,7 @@ def read_parquet(path: str | Path) -> Trace:
         with pq.ParquetFile(path) as file:
             about = _about(path, file.schema_arrow.metadata, file.metadata.num_rows)
             columns = _columns(path, file.schema_arrow, about, file.metadata.num_rows)
-            table = file.read(columns=["time", *columns], use_threads=False)
+            table = _table(path, file, columns)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         if isinstance(error, FieldError):
             raise
@@ -314,6 +318,8 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
         names += about[key].values()
     if not all(isinstance(name, str) for name in names):
         raise TraceError(path, "metadata", "names", "text")
+    if max(map(len, [*about["flows"], *about["links"]]), default=0) > MAX_NAME:
+        raise TraceError(path, "metadata", "names", f"names of at most {MAX_NAME} characters")
     if len(about["flows"]) > MAX_FLOWS or len(about["links"]) > MAX_LINKS:
         raise TraceError(path, "metadata flows", len(about["flows"]), f"at most {MAX_FLOWS}")
     if not 0 < rows <= MAX_ROWS:
@@ -341,6 +347,25 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
         if found.value_type != pa.float64() or cells > MAX_CELLS:
             raise TraceError(path, f"column {name}", cells, f"at most {MAX_CELLS} doubles in all")
     return columns
+
+
+def _table(path: str | Path, file: Any, columns: Mapping[str, int]) -> Any:
+    """The columns, a batch at a time: what a file says of itself is not what it holds."""
+    import pyarrow as pa
+
+    rows, got, batches = file.metadata.num_rows, 0, []
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    if sum(group.num_rows for group in groups) != rows:
+        raise TraceError(path, "rows of its row groups", rows, "as many as the file states")
+    size = max(1, BATCH // (1 + sum(columns.values())))
+    for batch in file.iter_batches(size, columns=["time", *columns], use_threads=False):
+        got += batch.num_rows
+        if got > rows:
+            raise TraceError(path, "rows", got, f"{rows} rows, as the file states")
+        batches.append(batch)
+    if got < rows:
+        raise TraceError(path, "rows", got, f"{rows} rows, as the file states")
+    return pa.Table.from_batches(batches)
 
 
 def _matrix(column: Any, size: int) -> Floats:

@@ -50,7 +50,8 @@ def jit(function: _Function) -> _Function:
 
     All is inlined: ``Flows`` and ``State`` are handed on as 147 words, which took half of the time.
     """
-    options = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    options |= {"_nrt": False, "forceinline": True}
     return cast("_Function", compiled(function, **options))
 
 

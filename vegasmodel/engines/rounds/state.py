@@ -25,7 +25,8 @@ def jit(function: _Function) -> _Function:
     Arrays belong to the caller and none are made here, so references to them are not counted; and
     all is inlined, since an array is handed on as seven words.  Both took two thirds of the time.
     """
-    options = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    options |= {"_nrt": False, "forceinline": True}
     return cast(_Function, compiled(function, **options))
 
 
