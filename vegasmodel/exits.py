@@ -1,9 +1,9 @@
 """How a command ends: an exit status and at most one line, whatever went wrong.
 
-0 done; 1 a check fell short; 2 bad input, or something that is not installed; 3 the machine
-failed: disk full, out of memory, an unwritable folder, an output that nobody takes; 130 and 143
-after Ctrl-C and SIGTERM.  With ``VEGASMODEL_TRACEBACK`` set, an error of ours shows where it came
-from.
+0 done; 1 a check fell short or a solver has no answer; 2 bad input, or something that is not
+installed; 3 the machine failed: disk full, out of memory, an unwritable folder, an output that
+nobody takes; 130 and 143 after Ctrl-C and SIGTERM.  With ``VEGASMODEL_TRACEBACK`` set, an error of
+ours shows where it came from.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ SIGNALS = {
 }
 # by name, so that no module is loaded just to learn of its errors
 _STATUS = {
+    "Shortfall": SHORT,
+    "Unsolved": SHORT,
     "FieldError": BAD_INPUT,
     "EngineMissing": BAD_INPUT,
     "ExtraMissing": BAD_INPUT,
@@ -90,8 +92,6 @@ def status_of(error: BaseException) -> int:
         return _complain(str(error), 128 + error.number)
     if isinstance(error, KeyboardInterrupt) or "Abort" in names:
         return _complain(SIGNALS[signal.SIGINT], 130)
-    if isinstance(error, Shortfall):
-        return _complain(str(error), SHORT)
     if known:
         return _complain(str(error), max(_STATUS[name] for name in known))
     if usage is not None:
