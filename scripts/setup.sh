@@ -48,7 +48,8 @@ fi
 say "installing locked dependencies"
 .venv/bin/pip install --quiet --disable-pip-version-check "uv==$uv_version"
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --require-hashes -r requirements.lock
-VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --no-deps --no-build-isolation -e .
+VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --no-deps --no-build-isolation \
+  -e . -e ./paper_checks
 
 if ! command -v ns >/dev/null; then
   apt_install ns2 && command -v ns >/dev/null ||

@@ -274,6 +274,7 @@ def paper(
 
     Example: vegasmodel paper devendictis --html devendictis.html
     """
+    extras.need_papers("paper")
     import paper_checks
     from vegasmodel import console
     from vegasmodel.rules import Choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-__all__ = ["MODULES", "ExtraMissing", "need"]
+__all__ = ["MODULES", "ExtraMissing", "need", "need_papers"]
 
 MODULES = {  # of each extra, what the package imports of it
     "jax": ("jax",),
@@ -17,6 +17,15 @@ MODULES = {  # of each extra, what the package imports of it
 
 class ExtraMissing(ImportError):  # noqa: N818 - the name says it
     """What was asked for needs an extra that is not installed: one line that says how to get it."""
+
+
+def need_papers(what: str) -> None:
+    """Raise ``ExtraMissing``, in ``what``'s name, unless the paper checks are installed."""
+    if importlib.util.find_spec("paper_checks") is None:
+        raise ExtraMissing(
+            f"{what} needs vegasmodel-papers, a distribution of its own: in a checkout of "
+            "vegasmodel, pip install ./paper_checks"
+        )
 
 
 def need(extra: str, what: str) -> None:
