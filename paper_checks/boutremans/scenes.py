@@ -9,14 +9,17 @@ from pathlib import Path
 
 from vegasmodel.scenario import Scenario, Staggered, load
 
-__all__ = ["CAPACITY", "NOISE", "SOURCES", "joining", "one_by_one"]
+__all__ = ["CAPACITY", "NOISE", "NOISES", "SOURCES", "joining", "one_by_one"]
 
 CAPACITY = 125.0  # pkt/s: 1 Mbit/s of 1000 B, a size that the paper does not state
 SOURCES = (10, 20, 40)
 LOAD = 0.9
-# s, standard deviation of the random part of the delay: the number in an M/M/1 queue has the
-# variance rho/(1 - rho)^2 = 90 packets^2, and each packet takes 1/c
-NOISE = math.sqrt(LOAD) / (1 - LOAD) / CAPACITY
+# s, standard deviation of the random part of the delay.  The number in an M/M/1 queue has the
+# variance rho/(1 - rho)^2 = 90, a standard deviation of 9.5; what a packet takes is not stated, nor
+# the packet size.  Of the readings the first three are the text's "very small variations" beside d
+# = 0.2 s; the last takes 1000 B at the link's rate.
+NOISES = (0.005, 0.0095, 0.020, math.sqrt(LOAD) / (1 - LOAD) / CAPACITY)
+NOISE = NOISES[1]  # 1 ms a packet
 
 
 @cache
@@ -25,12 +28,12 @@ def joining(
     alpha: float,
     beta: float,
     known: bool = False,
-    noise: bool = False,
+    noise: float = 0.0,
     until: float = 120.0,
 ) -> Scenario:
     """``known``: every source knows its propagation delay, so that no x_i is above 0.
 
-    ``noise``: with the random part of the delay.  ``until``: the end, s.
+    ``noise``: standard deviation of the random part of the delay, s.  ``until``: the end, s.
     """
     base = load(Path(__file__).with_name("arrivals20.toml"))
     flow = dataclasses.replace(
@@ -39,12 +42,13 @@ def joining(
         alpha=alpha,
         beta=beta,
         over_estimate=0.0 if known else "measured",
-        delay_noise=NOISE if noise else 0.0,
+        delay_noise=noise,
     )
     # the last of 40 sources joins at 78 s
     run = dataclasses.replace(base.run, duration=until, warmup=min(90.0, until - 1.0))
     name = f"boutremans-{n}-sources-{alpha:g}-{beta:g}"
-    name += f"{'-known' * known}{'-noise' * noise}{f'-until-{until:g}-s' * (until != 120.0)}"
+    name += f"{'-known' * known}{f'-noise-{1e3 * noise:.3g}-ms' * bool(noise)}"
+    name += f"-until-{until:g}-s" * (until != 120.0)
     return dataclasses.replace(base, name=name, flows=(flow,), run=run)
 
 
