@@ -24,7 +24,7 @@ COLUMNS = (
     "theory, 1 and 3",
     "ns-2, 2 and 2",
     "theory, 2 and 2",
-    "fluid of Linux, 1 and 3",
+    "rounds of Linux, 1 and 3",
 )
 
 
@@ -130,7 +130,7 @@ alpha.
 
 Of the {len(real)} cases with 10 ms and more the longer connection loses (by over 1 %) in
 {lose[PRINT]} of the print, {lose[RULE]} by the printed rule, {lose[NS2]} of ns-2 with 1 and 3,
-{lose[NS2_LINE]} of ns-2 with 2 and 2, and {lose[LINUX]} of the fluid with Linux's rule.  A typical
+{lose[NS2_LINE]} of ns-2 with 2 and 2, and {lose[LINUX]} by rounds with Linux's rule.  A typical
 ratio, up or down, is {spread[PRINT]:.2f} in the print, {spread[NS2]:.2f} in ns-2 with 1 and 3 and
 {spread[NS2_LINE]:.2f} with 2 and 2.
 
@@ -150,11 +150,11 @@ then leap over alpha: ns-2 of today decides otherwise in {len(real) - lose[NS2]}
 cases.
 
 **Which hypothesis broke.**  The paper calls its study free of a wrong minimum RTT.  It is not: the
-two start together, and the longer one's first packet waits behind the other's (records
-"over-estimate of baseRTT 2").  With just these over-estimates and equal backlogs (6) lets the
+two start together, and the longer one's first packet waits behind the other's (record
+"table 1, point 5").  With just these over-estimates and equal backlogs (6) lets the
 longer one win.
 
 **Linux.**  Its rule holds W (RTT - baseRTT)/baseRTT, so a rate is alpha/(RTT - baseRTT) times
 baseRTT/RTT, and that last factor is larger for the longer connection: Linux turns `tsang`'s
-conclusion round.  The column is our fluid model with that rule; there is no kernel run of this
+conclusion round.  The column is our model by rounds with that rule; there is no kernel run of this
 network yet."""
