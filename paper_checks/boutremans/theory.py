@@ -163,6 +163,7 @@ def recursion(n: int, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
     return x
 
 
+BONALD = "section 3.1.2, the closed form for the order of arrival"
 EXACT_ARRIVALS = (
     "(6) has no such closed form: the exact recursion is x_i = Delta_(i-1) with Delta_(i-1) the "
     "root of (6) for the first i - 1 sources. At i = 3 it gives (3 + sqrt 5)/2 = 2.618 alpha/c, "
@@ -203,6 +204,7 @@ def particular_cases() -> list[Record]:
                 tolerance=1e-9,
                 note="x_i in s: printed (alpha/c) (i-1) S_(i-1) against the recursion.",
                 erratum=EXACT_ARRIVALS,
+                statement=BONALD,
             )
             for i in (1, 2, 3, 20)
         ),
@@ -214,6 +216,7 @@ def particular_cases() -> list[Record]:
             tolerance=1e-9,
             erratum="The print has (alpha/a) n S_n, a slip for (alpha/c) n S_n, and that does not "
             f"solve (6) either. {EXACT_ARRIVALS}",
+            statement=BONALD,
             note="20 sources, alpha 1; printed: with c for a.",
         ),
         *(
@@ -226,6 +229,7 @@ def particular_cases() -> list[Record]:
                 erratum=f"They add up to {printed_rates(k).sum() / CAPACITY:.4f} c"
                 + (", 5/6 c at n = 2. " if k == 2 else ". ")
                 + EXACT_ARRIVALS,
+                statement=BONALD,
                 note="Sum of c/(n S_n - (i-1) S_(i-1)).",
             )
             for k in (2, *SOURCES)
