@@ -81,6 +81,19 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         reference.lookup(vm.Scenario.from_toml(SHORT), tmp_path)
 
 
+def test_a_run_under_another_scenarios_name_is_refused(tmp_path: Path) -> None:
+    """What it measured is whole, and of another network."""
+    table = tomllib.loads(SHORT)
+    scenario = vm.Scenario.from_dict(table)
+    figures = vm.Prediction("ns2", scenario, np.ones(len(scenario.members)))
+    path = reference.store(table, "ns2", "2.35", figures, tmp_path)
+    assert reference.lookup(scenario, tmp_path) is not None
+    other = vm.Scenario.from_toml(SHORT.replace('"10 pkt"', '"11 pkt"'))
+    path.rename(tmp_path / f"{other.fingerprint()}.json")
+    with pytest.raises(ValueError, match="of another scenario"):
+        reference.lookup(other, tmp_path)
+
+
 def test_a_place_that_is_not_there() -> None:
     with pytest.raises(vm.FieldError, match="--each"):
         list(reference.variants(tomllib.loads(SHORT), "link.3.buffer=5 pkt"))
