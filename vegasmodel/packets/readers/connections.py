@@ -174,8 +174,9 @@ class Connections:
         """Data before the first that was seen: the flow began there, if no ACK is beyond it."""
         if flow.opened or flow.acked > flow.begin:
             return
-        flow.holes.insert(0, (start, flow.begin))
-        flow.begin = flow.acked = start
+        if len(flow.holes) < segments.MAX_HOLES:
+            flow.holes.insert(0, (start, flow.begin))
+            flow.begin = flow.acked = start
 
     def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
         """Data below the highest byte: whether it was sent again; None for a copy of a frame."""
