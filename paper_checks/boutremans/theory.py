@@ -260,6 +260,22 @@ def sensitivity(i: int, k: int, x: Floats = X) -> float:
     return slope(rate, float(x[k]))
 
 
+def _close() -> Found:
+    """(7) of one source whose over-estimate grows, the others' fixed."""
+    values, gaps = [], []
+    for over in (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
+        x = X.copy()
+        x[1] = over
+        values.append(sensitivity(1, 1, x))
+        gaps.append((delay(x) - over) / delay(x))
+    text = ", ".join(f"{value:.3g}" for value in values)
+    return Found(
+        values[-1] > 0.5 * max(values),
+        detail=f"{text} 1/s at over-estimates of 0 to 10 s, where Delta - x_i falls from "
+        f"{gaps[0]:.0%} to {gaps[-1]:.1%} of Delta.",
+    )
+
+
 def derivatives() -> list[Record]:
     """Equations (7) to (9)."""
     y = delay(X) - X
@@ -309,6 +325,15 @@ def derivatives() -> list[Record]:
                 )
             ),
             note="20 sources that joined one after the other (exact recursion), alpha 1.",
+        ),
+        Record(
+            "section 3.1.3, (7) has large values when x_i is close to Delta",
+            "claim",
+            True,
+            exactly(_close()),
+            note="4 sources, the over-estimates of three fixed; differences of solutions of (6). "
+            "Read as not under half of its greatest value. It tends to 0: the nearer x_i comes to "
+            "Delta, the more of the link the source has, and the less there is to gain.",
         ),
         Record(
             "section 3.1.3, (8) matters only where both are near Delta and x_i < x_k",

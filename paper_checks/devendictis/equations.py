@@ -229,7 +229,21 @@ def _equilibrium_phase() -> list[Record]:
         for R in R_b + steps
     ]
     k = printed_b - a
+    steps_of_q = np.diff([V + R - M for V, R in zip(solved, R_b + steps, strict=True)])
     return [
+        Record(
+            "section 3, in phase 3 the queue grows by at most 1 packet a mini-cycle",
+            "claim",
+            True,
+            exactly(
+                Found(
+                    bool(np.all(steps_of_q <= 1)),
+                    detail=f"By {steps_of_q.min():.2f} to {steps_of_q.max():.2f} packets.",
+                )
+            ),
+            note="W_R(b) 80, five mini-cycles: q = W_V + W_R - mu T at the roots of (7), by "
+            "Brent's method.",
+        ),
         _equation(
             "equation 16",
             ALPHA * (M + 2 * k) / (2 * k),

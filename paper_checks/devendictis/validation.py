@@ -320,6 +320,18 @@ def _threshold(alpha: float) -> float:
     return float(brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - alpha * (M + B) / B, 0.1, 50.0))
 
 
+def _emptied_at_once() -> Found:
+    """Windows after the loss, by the printed (7) to (9) and W_R(N), beside mu T."""
+    M = MU * 0.08
+    left = [
+        LAM * ALPHA * (M + B) / B + 0.5 * ((M + B) * (B - ALPHA) / B + 1)
+        for B in BUFFERS
+        if B >= ALPHA * (3 - 2 * LAM)
+    ]
+    text = ", ".join(f"{packets:.1f}" for packets in left)
+    return Found(max(left) <= M, detail=f"{text} of {M:.1f} packets.")
+
+
 def structure() -> list[Record]:
     """Hypotheses, figures 1 and 2, the throughputs, quotations."""
     from vegasmodel.equilibrium import minicycle
@@ -386,6 +398,14 @@ def structure() -> list[Record]:
                 )
             ),
             note="mu 1080, T 80 ms, B 20, derived form. The picture is missing from our text.",
+        ),
+        Record(
+            "section 3, hypothesis 4: the buffer is empty when congestion avoidance begins",
+            "claim",
+            True,
+            exactly(_emptied_at_once()),
+            note="mu 1080, T 80 ms, B of 5 to 30: half of Reno's window at the loss and lambda "
+            "times Vegas's, (7) to (9), hold no more than mu T packets.",
         ),
         *(
             Record(

@@ -164,6 +164,31 @@ def section_3() -> list[Record]:
             note="computed: the figures of that section in which Vegas stands beside another.",
             erratum="A slip for 6b and 6c: figure 7 is section 3.3.3's and has no such parts.",
         ),
+        Record(
+            "section 3.2.2, connection 2 from S3 to S4",
+            "claim",
+            "S3 to S4",
+            by_print("S2 to S4"),
+            note="computed: connection 2 as section 3.2 and its topology define it.",
+            erratum="A slip for S2 to S4: S3 is the receiver of connection 1.",
+        ),
+        Record(
+            "section 3.2.3, the topology of figure 2",
+            "claim",
+            "Figure 2",
+            by_print("Topology 3"),
+            note="computed: the topology of section 3.2, in which the second delay is varied.",
+            erratum="A slip for Topology 3: figures 2a and 2b are bandwidths over time.",
+        ),
+        Record(
+            "section 3.3.3, Vegas keeps between w + alpha and w + beta in the buffer",
+            "claim",
+            "w + alpha to w + beta",
+            by_print("alpha to beta"),
+            note="computed: what section 2.4 says, at least alpha and no more than beta packets.",
+            erratum="In the buffer are alpha to beta packets: Diff = W (1 - BaseRTT/RTT) is the "
+            "backlog by Little's law, and the rule holds it between alpha and beta.",
+        ),
         *(
             Record(
                 f"section 3.3.2.2, a low threshold gives Vegas more beside {law}",

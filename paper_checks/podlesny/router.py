@@ -26,7 +26,16 @@ from vegasmodel.scenario import (
     load,
 )
 
-__all__ = ["QUEUES", "SCALE", "Discipline", "Web", "dumbbell", "parking_lot", "sudden"]
+__all__ = [
+    "QUEUES",
+    "SCALE",
+    "Discipline",
+    "Web",
+    "dumbbell",
+    "one_way",
+    "parking_lot",
+    "sudden",
+]
 
 FOLDER = Path(__file__).parent
 SCALE = 0.2  # of the paper's flows, capacity and buffers
@@ -135,6 +144,12 @@ def dumbbell(
         name += f"-masked-{masked[0]}-{masked[1]}"
     link = _bottleneck(base.links[0], kind, capacity)
     return dataclasses.replace(base, name=name, links=(link,), flows=tuple(flows))
+
+
+def one_way(scenario: Scenario) -> Scenario:
+    """The scenario without the flows back."""
+    flows = tuple(flow for flow in scenario.flows if flow.direction == "forward")
+    return dataclasses.replace(scenario, name=f"{scenario.name}-one-way", flows=flows)
 
 
 @cache
