@@ -1,13 +1,17 @@
 """What the documentation says is so."""
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 
+import pytest
+
 import paper_checks
 import vegasmodel as vm
-from paper_checks.summary import markdown, summary
-from vegasmodel.cli import app
+from paper_checks.summary import markdown, statements, summary
+from vegasmodel import comparison
+from vegasmodel.cli import app, run
 from vegasmodel.queues import RateDelay, Red
 from vegasmodel.scenario import (
     Drop,
@@ -25,7 +29,8 @@ README = (ROOT / "README.md").read_text()
 
 
 def test_the_readme_counts_the_verdicts() -> None:
-    assert markdown(summary(paper_checks.run())).strip() in README
+    found = paper_checks.run()
+    assert markdown(summary(found), statements(found)).strip() in README
 
 
 def test_commands_in_the_readme_exist() -> None:
@@ -38,6 +43,25 @@ def test_commands_in_the_readme_exist() -> None:
 def test_the_readme_scenario_is_read() -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     assert vm.Scenario.from_toml(text).name == "mixed"
+
+
+def test_the_readme_scenario_copied_by_hand_compares_within_a_percent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where no simulator is installed: its run is stored."""
+    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "mixed.toml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(comparison, "run_engine", pytest.fail)
+    assert run(["compare", "mixed.toml", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["results"][-1]["model"] == "ns2"
+    errors = document["errors"]["rounds"]
+    assert errors["throughput_nrmse"] < 0.01
+    assert abs(errors["ratio"]) < 0.01
+    for result in document["results"][:-1]:
+        held = {a["name"]: a["holds"] for a in result["assumptions"]}
+        assert not result["applicable"] or held["same-vegas"] is True, result["model"]
 
 
 def test_the_python_example_runs() -> None:

@@ -76,8 +76,17 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_cells_run_at_both_ends_of_every_slider(path: Path, shown: Shown) -> None:
+def test_cells_run_at_both_ends_of_every_slider(
+    path: Path, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
+    made: list[vm.Comparison] = []
+
+    def compare(*arguments: Any, **options: Any) -> vm.Comparison:
+        made.append(comparison.compare(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(vm, "compare", compare)
     for cell in code(path):
         tree = ast.parse(cell)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -85,6 +94,9 @@ def test_cells_run_at_both_ends_of_every_slider(path: Path, shown: Shown) -> Non
         if isinstance(last, ast.Expr):  # Jupyter displays a cell's last value
             shown.display(eval(compile(ast.Expression(last.value), path.name, "eval"), names))  # noqa: S307
     assert shown.figures > 1
+    for case in made:
+        same = comparison.same_vegas(case.scenario, case.measured)
+        assert all(assumption.holds for assumption in same), (case.scenario.name, same)
 
 
 def test_there_are_notebooks_and_the_readme_lists_them() -> None:

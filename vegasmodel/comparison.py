@@ -12,7 +12,7 @@ import numpy as np
 from vegasmodel.metrics import log_ratio_error, nrmse
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import MODELS, predict_all
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import VARIANTS, Scenario
 from vegasmodel.units import FieldError
 
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from vegasmodel.packets.trace import Trace
 
 ENGINES = ("ns2", "ns3")
+VEGAS_OF = {
+    "paper": "the papers' Vegas",
+    "ns2": "ns-2's Vegas",
+    "ns3": "ns-3's Vegas",
+    "linux": "the Linux kernel's Vegas",
+}
 OVERLOAD = 1.05  # measured over capacity; more is another scenario's trace, not rounding
 
 
@@ -158,7 +164,8 @@ def compare(
             return compare(Scenario.from_dict(scenario), models=models)
         return _compare_estimated(scenario, trace, models)
     measured = _measurement(scenario, trace)
-    return Comparison(scenario, measured, tuple(predict_all(scenario, models)))
+    results = _noted(predict_all(scenario, models), same_vegas(scenario, measured))
+    return Comparison(scenario, measured, results)
 
 
 def _compare_estimated(
@@ -169,12 +176,34 @@ def _compare_estimated(
 
     trace = packets.read(path)
     scenario, filled = complete(table, trace)
-    results = predict_all(scenario, models)
+    measured = _of_trace(trace, path, scenario)
+    notes = same_vegas(scenario, measured)
     if filled:
         keys = ", ".join(entry.key for entry in filled)
-        note = Assumption("estimated-parameters", None, f"{keys}: from the trace")
-        results = [replace(p, assumptions=(*p.assumptions, note)) for p in results]
-    return Comparison(scenario, _of_trace(trace, path, scenario), tuple(results), filled)
+        notes = (*notes, Assumption("estimated-parameters", None, f"{keys}: from the trace"))
+    return Comparison(scenario, measured, _noted(predict_all(scenario, models), notes), filled)
+
+
+def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[Prediction, ...]:
+    return tuple(
+        replace(p, assumptions=(*p.assumptions, *notes)) if p.applicable else p for p in results
+    )
+
+
+def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
+    """Whether the models follow the Vegas that ran in the measurement; nothing without Vegas."""
+    followed = dict.fromkeys(g.variant for g in scenario.flows if g.law == "vegas")
+    if not followed:
+        return ()
+    ran = measured.model if measured.model in ENGINES else str(measured.extra.get("engine"))
+    if ran not in VEGAS_OF:
+        return (Assumption("same-vegas", None, f"whose Vegas ran: {ran} does not tell"),)
+    if set(followed) == {ran}:
+        return (Assumption("same-vegas", True),)
+    models = " and ".join(VEGAS_OF[variant] for variant in followed)
+    way = f'; variant = "{ran}" is that one' if ran in VARIANTS else ""
+    said = f"the model follows {models}, the measurement ran {VEGAS_OF[ran]}{way}"
+    return (Assumption("same-vegas", False, said),)
 
 
 def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:

@@ -132,16 +132,20 @@ def _short(name: str, most: int = 10) -> str:
 
 
 def notes(results: Sequence[Prediction]) -> list[str]:
-    """One paragraph a model: the assumptions that the scenario breaks, or why it has no answer."""
-    lines = []
+    """A paragraph for each assumption that the scenario breaks, and for each model without answer.
+
+    What several models say in the same words stands there once.
+    """
+    lines: dict[str, list[str]] = {}  # with the models that say it
     for result in results:
         if not result.applicable:
-            lines.append(f"{result.model} has no answer: {result.reason}.")
+            lines.setdefault(f" has no answer: {result.reason}.", []).append(result.model)
         for assumption in result.assumptions:
             if assumption.holds is False:
                 detail = f": {assumption.detail}" if assumption.detail else ""
-                lines.append(f"{result.model}: {assumption.name} does not hold{detail}.")
-    return lines
+                said = f": {assumption.name} does not hold{detail}."
+                lines.setdefault(said, []).append(result.model)
+    return [", ".join(models) + said for said, models in lines.items()]
 
 
 def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:

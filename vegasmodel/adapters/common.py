@@ -16,6 +16,12 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
+RECOVERIES = {  # what a loss costs beyond the cut of the window
+    "reno": "Reno waits for a timeout where several packets of a window are lost",
+    "newreno": "NewReno repairs one lost packet a round trip",
+    "sack": "SACK repairs several lost packets in a round trip",
+    "tahoe": "Tahoe starts again from one packet",
+}
 Answer = Callable[[Scenario], Prediction]
 
 
@@ -95,6 +101,20 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
 def _fast_access(scenario: Scenario, group: Flow) -> bool:
     slowest = min(link.capacity for link in scenario.path(group))
     return scenario.access_rate(group) >= 2.0 * slowest
+
+
+def one_recovery(
+    scenario: Scenario, taken: str, known: Iterable[str] = (), *, lost: bool = True
+) -> Assumption:
+    """Every loss-based source recovers as the model takes it to: the law makes no difference.
+
+    ``taken`` says how; ``known`` are the laws that do so; ``lost``: whether any packet is lost.
+    """
+    laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
+    if not laws or not lost:
+        return Assumption("recovery-as-taken", True)
+    own = "; ".join(RECOVERIES.get(law, f"{law} has its own") for law in sorted(laws))
+    return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {own}")
 
 
 def plain_queue(link: Link) -> Assumption:

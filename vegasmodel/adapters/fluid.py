@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters.common import left_out
+from vegasmodel.adapters.common import left_out, one_recovery
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 
 NAME = "fluid"
@@ -29,5 +29,17 @@ def answer(scenario: Scenario) -> Prediction:
         base_rtt=run.base_rtt,
         rtt_mean=run.rtt_mean,
         queue_mean=np.asarray(run.queue_mean),
-        assumptions=tuple(a for a in left_out(scenario) if a.name not in KNOWN),
+        assumptions=(_recovery(scenario, run), *_rest(scenario)),
     )
+
+
+def _recovery(scenario: Scenario, run: continuous.ContinuousRun) -> Assumption:
+    """The window's law has a cut, and in packets a rest of a round trip; no more of a recovery."""
+    rest = continuous.in_packets(scenario, None)
+    taken = f"a loss cuts the window at once{' and lets it rest a round trip' if rest else ''}"
+    loss_based = np.array([member.flow.law != "vegas" for member in scenario.members])
+    return one_recovery(scenario, taken, lost=bool(run.losses[loss_based].any()))
+
+
+def _rest(scenario: Scenario) -> list[Assumption]:
+    return [a for a in left_out(scenario) if a.name not in KNOWN]

@@ -10,6 +10,7 @@ from vegasmodel.adapters.common import (
     LOSS_BASED,
     left_out,
     one_link,
+    one_recovery,
     plain_queue,
     services_isolated,
 )
@@ -175,6 +176,7 @@ def _hypotheses(
             "" if single else "several sources are taken to go through the cycle in step",
         ),
         _known_base(scenario, vegas, bool(cycle.queue_empties)),
+        one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
         plain_queue(link),
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters.common import column, left_out, one_link, rtts
+from vegasmodel.adapters.common import column, left_out, one_link, one_recovery, rtts
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
 
@@ -75,6 +75,7 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
             not linux,
             "Linux divides by baseRTT; the equations here divide by RTT" if linux else "",
         ),
+        one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
     ]
 
 

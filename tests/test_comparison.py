@@ -1,0 +1,91 @@
+"""What ``compare`` says of models and measurement that do not follow the same Vegas."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel import comparison, console
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Flow, Link, Scenario
+
+
+def pair(variant: str, other: str = "reno") -> Scenario:
+    flows = (
+        Flow(law="vegas", rtt=0.06, alpha=3, beta=3, variant=variant),  # type: ignore[arg-type]
+        Flow(law=other, rtt=0.06),
+    )
+    return Scenario(links=(Link(capacity=1080.0, buffer=20.0),), flows=flows)
+
+
+def measured(scenario: Scenario, model: str, engine: str | None = None) -> Prediction:
+    extra = {} if engine is None else {"engine": engine}
+    return Prediction(model, scenario, np.array([300.0, 700.0]), extra=extra)
+
+
+@pytest.mark.parametrize(
+    ("variant", "model", "engine", "holds", "named"),
+    [
+        ("ns2", "ns2", None, True, ()),
+        ("paper", "ns2", None, False, ("the papers' Vegas", "ns-2's Vegas", 'variant = "ns2"')),
+        ("linux", "trace", "linux", True, ()),
+        ("ns2", "trace", "linux", False, ("ns-2's Vegas", "the Linux kernel's Vegas")),
+        ("ns2", "ns3", None, False, ("ns-2's Vegas", "ns-3's Vegas")),
+        ("ns2", "trace", "pcap", None, ("pcap",)),
+    ],
+)
+def test_whose_vegas(
+    variant: str, model: str, engine: str | None, holds: bool | None, named: tuple[str, ...]
+) -> None:
+    scenario = pair(variant)
+    (said,) = comparison.same_vegas(scenario, measured(scenario, model, engine))
+    assert said.holds is holds
+    assert all(name in said.detail for name in named)
+
+
+def test_without_vegas_there_is_nothing_to_say() -> None:
+    s = dataclasses.replace(pair("paper"), flows=(Flow(law="reno", rtt=0.06),))
+    assert comparison.same_vegas(s, measured(s, "ns2")) == ()
+
+
+def test_every_model_of_a_comparison_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = pair("paper")
+    monkeypatch.setattr(comparison, "_measurement", lambda s, trace: measured(s, "ns2"))
+    for result in comparison.compare(scenario, models=["minicycle", "fluid", "red"]).models:
+        said = [a for a in result.assumptions if a.name == "same-vegas"]
+        assert len(said) == result.applicable
+        assert all(a.holds is False for a in said)
+
+
+@pytest.mark.parametrize("law", ["reno", "newreno", "sack", "tahoe"])
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_the_fluid_says_which_recovery_it_leaves_out(law: str, variant: str) -> None:
+    found = vm.predict(pair(variant, law), "fluid")
+    (said,) = (a for a in found.assumptions if a.name == "recovery-as-taken")
+    assert said.holds is False
+    assert law in said.detail.lower()
+
+
+def test_it_does_not_where_nothing_is_lost() -> None:
+    roomy = dataclasses.replace(pair("paper", "sack"), links=(Link(capacity=1080.0),))
+    short = dataclasses.replace(roomy, run=vm.Run(duration=20.0, warmup=5.0))
+    found = vm.predict(short, "fluid")
+    assert [a.holds for a in found.assumptions if a.name == "recovery-as-taken"] == [True]
+
+
+def test_closed_forms_of_reno_say_it_of_the_others() -> None:
+    for law, holds in (("reno", True), ("newreno", False), ("sack", False)):
+        found = vm.predict(pair("paper", law), "minicycle")
+        assert [a.holds for a in found.assumptions if a.name == "recovery-as-taken"] == [holds]
+
+
+def test_what_two_models_say_alike_stands_once() -> None:
+    scenario = pair("paper")
+    broken = (Assumption("no-noise", False, "there is some"),)
+    results = [
+        dataclasses.replace(measured(scenario, name), assumptions=broken) for name in ("a", "b")
+    ]
+    assert console.notes(results) == ["a, b: no-noise does not hold: there is some."]
