@@ -188,7 +188,7 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")
-    found = steady(scenario) if longest is None else steady(scenario, longest)
+    found = steady(scenario, longest)
     multipliers = np.empty(0)
     if found.kind != "neither found" and unsupported(scenario) is None:
         smooth = limit_cycle(scenario, "fluid")

@@ -7,7 +7,10 @@ import functools
 import numpy as np
 import pytest
 
+from vegasmodel.engines.rounds import snapshot
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 from vegasmodel.simulation import limit_cycle
 
@@ -68,3 +71,71 @@ def test_what_is_tossed_for_does_not_repeat() -> None:
 def test_sources_that_end_have_no_steady_state() -> None:
     with pytest.raises(ValueError, match="flows end: short"):
         steady(Scenario((Link(400.0),), (Flow("reno", 0.08, name="short", size=30.0),)))
+
+
+def alike(law: str, n: int, rtt: float, capacity: float, buffer: float) -> Scenario:
+    flows = tuple(Flow(law, rtt, name=f"{law}-{k}") for k in range(n))
+    return Scenario((Link(capacity, buffer=buffer),), flows, run=Run(1000.0, 100.0))
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        alike("reno", 3, 0.08, 1000.0, 20.0),
+        alike("sack", 4, 0.055, 302.0, 4.0),
+        alike("sack", 4, 0.105, 196.0, 42.0),
+    ],
+    ids=["three Reno", "four SACK", "four SACK in a long queue"],
+)
+def test_a_repeat_is_one_of_the_whole_state(scenario: Scenario) -> None:
+    """Windows that repeat to a packet do not make a cycle: the queue's phase drifts."""
+    found, long = steady(scenario), answer(scenario, runs=1)
+    assert found.kind == "periodic"
+    assert found.residual < 1e-6
+    allowed = 2e-3 * scenario.links[0].capacity + found.period / 900.0 * long.throughput
+    assert np.all(np.abs(found.throughput - long.throughput) <= allowed)
+
+
+def test_a_source_that_waits_for_its_timer_is_waited_for() -> None:
+    """SACK lost its first packets, so its timer lasts seconds: the others go round meanwhile."""
+    flows = (
+        Flow("tahoe", 0.026, start=0.08, variant="ns2"),
+        Flow("sack", 0.026, start=4.14, variant="ns2"),
+        Flow("reno", 0.026, start=2.43, variant="ns2"),
+    )
+    scenario = Scenario((Link(194.0, buffer=11.0),), flows, run=Run(2000.0, 100.0))
+    found, long = steady(scenario), run(scenario).flows
+    rates = (long["delivered"] - long["mark_delivered"]) / 1900.0
+    np.testing.assert_allclose(found.throughput, rates, atol=0.01 * 194.0)
+
+
+def test_what_waits_at_rest_is_what_the_engine_counts() -> None:
+    vegas = tuple(Flow("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3))
+    scenario = Scenario((Link(500.0),), vegas, run=Run(120.0, 60.0))
+    long = answer(scenario)
+    assert long.queue_mean is not None
+    assert steady(scenario).queue_mean == pytest.approx(long.queue_mean[0], abs=0.05)
+
+
+def names(*parts: snapshot.Kinds) -> list[str]:
+    return [name for part in parts for kind in part for name in kind]
+
+
+@pytest.mark.parametrize(
+    ("record", "fields", "compared"),
+    [
+        (
+            "flow",
+            FLOW,
+            [*names(snapshot.SENDER, snapshot.ROUND, snapshot.TIMER), "round_end"],
+        ),
+        ("hop", HOP, names(snapshot.STOP)),
+        ("link", LINK, [*names(snapshot.QUEUE), "idle", "stock"]),
+        ("parcel", PARCEL, [*names(snapshot.PARCEL), "first"]),
+    ],
+)
+def test_every_field_is_of_the_state_or_left_out(
+    record: str, fields: np.dtype[np.void], compared: list[str]
+) -> None:
+    assert fields.names is not None
+    assert sorted([*compared, *snapshot.LEFT_OUT[record]]) == sorted(fields.names)

@@ -193,7 +193,7 @@ def answer(
     )
 
 
-def _waiting(links: NDArray[Any]) -> Floats:
+def waiting(links: NDArray[Any]) -> Floats:
     """Waiting packets after warm-up, integrated over time; that in transmission does not wait.
 
     The queue is work: half a packet of it, on average, is left of the one in transmission.
@@ -210,7 +210,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         loss = (flows["lost"] - flows["mark_lost"]) / (flows["sent"] - flows["mark_sent"])
     span = scenario.run.duration - scenario.run.warmup
     names = [link.name for link in scenario.links]
-    queue = [o.of_links(_waiting(o.routes.links), names) / span for o in outcomes]
+    queue = [o.of_links(waiting(o.routes.links), names) / span for o in outcomes]
     delivered = (flows["delivered"] - flows["mark_delivered"]).mean(axis=0)
     load = np.zeros(len(names))
     for member, packets in zip(scenario.members, delivered, strict=True):

@@ -1,8 +1,9 @@
-"""The steady state of the rounds engine: whole packets, so whether they come back is counted.
+"""The steady state of the rounds engine: whole packets, so the whole state can come back.
 
-A section is a moment at which a window falls.  Where windows, to the packet, and the times between
-sections repeat, the motion is periodic; where no window moves, it is at rest.  Else it is neither,
-and the long average is given with its standard error.
+A section is a moment at which a window falls by a packet.  Where the whole state of senders,
+packets on their way and queues (``snapshot.py``) returns to what it was at an earlier section, and
+once more after as many sections, the motion is periodic; where no window moves, it is at rest.
+Else it is neither, and the long average is given with its standard error.
 """
 
 from __future__ import annotations
@@ -15,19 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
+from vegasmodel.progress import running
 
 if TYPE_CHECKING:
-    from vegasmodel.engines.rounds.run import Totals
+    from vegasmodel.engines.rounds.run import Course, Totals
+    from vegasmodel.engines.rounds.snapshot import Snapshot
     from vegasmodel.scenario import Scenario
 
 FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
 SETTLED = 0.25  # of a try is transient
 SAMPLES = 4  # a shortest round trip
-FALL = 0.85  # a window that falls below this part of itself within a sample is a section
-MOST = 24  # sections in a period
-TIMES = 3  # periods that have to agree with the last one, within a packet
+SAME = 1e-6  # packets: states nearer than this are one
+TIMERS = 640.0  # seconds: ten of the longest timeouts
+LIKE = 8  # states that agree in whole numbers, of which as many are remembered
+ROOM = 2**24  # numbers in all states that are remembered
 LONG = 2500  # round trips before an average may do
-BLOCKS = 16
+BLOCKS = (16, 8, 4)  # of an average; the longest may still hang on those before them
 SURE = 0.005  # standard error over mean, at which a long average is long enough
 
 
@@ -37,7 +41,7 @@ class Steady:
 
     kind: str
     period: float
-    sections: int  # in a period
+    sections: int  # in a period: falls of a window
     throughput: Floats
     spread: Floats
     window: Floats
@@ -45,17 +49,19 @@ class Steady:
     base_rtt: Floats
     queue_mean: float
     losses: Floats
-    residual: float  # packets by which the windows of the last periods differ, at sections
+    residual: float  # packets by which the whole state differs after two periods; NaN: none found
     status: str  # "done", or why the run failed (the averages are then NaN)
 
 
-def steady(scenario: Scenario, longest: float = FIRST) -> Steady:
+def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     """Run on, once all flows are there that stay, until the motion repeats or has been averaged.
 
-    ``longest`` bounds the run, in round trips.
+    ``longest`` bounds the run, in round trips.  By default the first try is all, or ``TIMERS``
+    seconds where nothing repeats and a source has waited for its timer.
     """
     from vegasmodel.engines.rounds.answers import STATUS
-    from vegasmodel.engines.rounds.run import run
+    from vegasmodel.engines.rounds.kernel import FALL
+    from vegasmodel.engines.rounds.run import Course
 
     members, duration = scenario.members, scenario.run.duration
     rtts = [member.rtt for member in members]
@@ -63,7 +69,7 @@ def steady(scenario: Scenario, longest: float = FIRST) -> Steady:
     started = max([member.start for member in members] + gone)
     trips = float(FIRST)
     while True:
-        trips = min(trips, longest)
+        trips = min(trips, longest or trips)
         span = trips * max(rtts)
         end = started + span
         flows = tuple(
@@ -72,19 +78,57 @@ def steady(scenario: Scenario, longest: float = FIRST) -> Steady:
         )
         timing = replace(scenario.run, duration=end, warmup=started + SETTLED * span)
         samples = math.ceil(end / min(rtts) * SAMPLES) + 1
-        totals = run(replace(scenario, flows=flows, run=timing), samples=samples)
-        if totals.status:
-            return _failure(len(rtts), STATUS[totals.status])
-        found = _rest(totals) or _repeats(totals)
-        last = trips >= longest
-        if found is not None:
-            return found
-        average = _average(totals)
+        course = Course(replace(scenario, flows=flows, run=timing), samples=samples)
+        with running(course.part):
+            status, found = _repeats(course, started)
+            if found is not None:
+                return found
+            if status == FALL:
+                status, _ = course.go()
+        if status:
+            return _failure(len(rtts), STATUS[status])
+        totals = course.totals(status)
+        if _rests(totals):
+            return _means(totals, "fixed point", 0.0, 0.0)
+        average = _means(totals, "neither found", math.nan, math.nan)
         busy = average.throughput > 0
         sure = np.all(average.spread[busy] <= SURE * average.throughput[busy])
-        if last or (sure and trips > LONG):
+        if longest is None:
+            waited = bool(np.any(totals.flows["timeouts"] > 0))
+            longest = TIMERS / max(rtts) if waited else trips
+        if trips >= longest or (sure and trips > LONG):
             return average
         trips *= 2.0
+
+
+def _repeats(course: Course, started: float) -> tuple[int, Steady | None]:
+    """March until the whole state has come back, and once more after as many sections.
+
+    A state is kept where whole numbers that it has in common with others come back.
+    """
+    from vegasmodel.engines.rounds.kernel import FALL
+    from vegasmodel.engines.rounds.snapshot import apart, rough, snapshot
+
+    seen: dict[bytes, list[tuple[int, Snapshot]]] = {}
+    section, due, period, first, kept = 0, -1, 0, None, 0
+    status, now = course.go(started)
+    while status == FALL and kept < ROOM:
+        section += 1
+        key = rough(course.net)
+        if key in seen:
+            here = snapshot(course.net, course.holes, now, course.capacity)
+            if section == due and first is not None and apart(first, here) <= SAME:
+                return status, _periodic(course, first, here, period, apart(first, here))
+            for then, one in reversed(seen[key]):
+                if section > due and apart(one, here) <= SAME:
+                    first, period, due = one, section - then, 2 * section - then
+                    break
+            seen[key] = [*seen[key][-LIKE:], (section, here)]
+            kept += here.state.size
+        else:
+            seen[key] = []
+        status, now = course.go(started)
+    return status, None
 
 
 def _settled(totals: Totals) -> int:
@@ -93,65 +137,65 @@ def _settled(totals: Totals) -> int:
     return int(np.searchsorted(totals.times, begin))
 
 
-def _rest(totals: Totals) -> Steady | None:
+def _rests(totals: Totals) -> bool:
     window = totals.per_flow[_settled(totals) :, :, 0]
-    if np.any(window.max(axis=0) > window.min(axis=0)):
-        return None
-    return _means(totals, _settled(totals), len(totals.times) - 1, "fixed point", 0.0, 0, 0.0)
+    return bool(np.all(window.max(axis=0) == window.min(axis=0)))
 
 
-def _sections(window: Floats) -> NDArray[np.intp]:
-    """Samples at which some window is about to fall; those of one fall count once."""
-    falls = np.any(window[1:] < FALL * window[:-1] - 1.0, axis=1)
-    where = np.flatnonzero(falls)
-    if where.size == 0:
-        return where
-    return where[np.diff(where, prepend=where[0] - SAMPLES - 1) > SAMPLES]
-
-
-def _repeats(totals: Totals) -> Steady | None:
-    """The least number of sections after which the motion repeats, if it does."""
-    begin = _settled(totals)
-    at = begin + _sections(totals.per_flow[begin:, :, 0])
-    state, gaps = totals.per_flow[at, :, 0], np.diff(at)
-    for k in range(1, min(MOST, (len(at) - 1) // (TIMES + 1)) + 1):
-        before = np.arange(-k, 0) - k * np.arange(1, TIMES + 1)[:, None]
-        moved = np.abs(state[-k:] - state[before]).max()
-        if moved <= 1.0 and np.abs(gaps[-k:] - gaps[before]).max() <= 2:
-            first, last = int(at[-1 - TIMES * k]), int(at[-1])
-            period = float(totals.times[last] - totals.times[first]) / TIMES
-            return _means(totals, first, last, "periodic", period, k, float(moved))
-    return None
-
-
-def _average(totals: Totals) -> Steady:
-    return _means(
-        totals, _settled(totals), len(totals.times) - 1, "neither found", math.nan, 0, math.nan
-    )
-
-
-def _means(
-    totals: Totals, first: int, last: int, kind: str, period: float, sections: int, residual: float
+def _periodic(
+    course: Course, before: Snapshot, after: Snapshot, sections: int, residual: float
 ) -> Steady:
-    """Averages between two samples; ``spread`` over blocks where nothing repeats."""
+    """Means over the two periods from one state to its like."""
+    from vegasmodel.engines.rounds.flows import fold
+
+    n, span = course.per_flow.shape[1], after.time - before.time
+    old, new = fold(before.flows, n), fold(after.flows, n)
+
+    def more(name: str) -> Floats:
+        counted: Floats = new[name] - old[name]
+        return counted
+
+    totals, links = course.totals(0), after.links.copy()
+    for name in ("area", "served"):
+        links[f"mark_{name}"] = before.links[name]
+    first, last = np.searchsorted(course.times, (before.time, after.time))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rtt = more("rtt_area") / more("rtt_samples")
+    return Steady(
+        "periodic", 0.5 * span, sections, more("delivered") / span, np.zeros(n),
+        course.per_flow[first:last, :, 0].mean(axis=0), rtt, totals.base,
+        _waiting(totals, links, span), 0.5 * more("lost"), residual, "done",
+    )  # fmt: skip
+
+
+def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
+    """Packets that wait at the first link, in ``span`` seconds since the links' marks."""
+    from vegasmodel.engines.rounds.answers import waiting
+
+    name = totals.routes.keys[0][0]
+    return float(totals.of_links(waiting(links), [name])[0]) / span
+
+
+def _means(totals: Totals, kind: str, period: float, residual: float) -> Steady:
+    """Averages over what is settled; ``spread`` over blocks where nothing repeats."""
     times, delivered = totals.times, totals.per_flow[:, :, 3]
+    first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])
     spread = np.zeros_like(rates)
-    if kind == "neither found":
-        edges = np.linspace(first, last, BLOCKS + 1).astype(np.intp)
+    for n in BLOCKS if kind == "neither found" else ():
+        edges = np.linspace(first, last, n + 1).astype(np.intp)
         blocks = np.diff(delivered[edges], axis=0) / np.diff(times[edges])[:, None]
-        spread = blocks.std(axis=0, ddof=1) / math.sqrt(BLOCKS)
+        spread = np.maximum(spread, blocks.std(axis=0, ddof=1) / math.sqrt(n))
     part = slice(first, last)
     packets = np.diff(delivered[first : last + 1], axis=0)
-    flows = totals.flows
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = (totals.per_flow[part, :, 2] * packets).sum(axis=0) / packets.sum(axis=0)
-    counted = float(times[-1] - totals.link["mark_now"])
-    lasts = period if kind == "periodic" else math.nan
-    losses = (flows["lost"] - flows["mark_lost"]) * lasts / counted
+    span = float(times[-1] - totals.link["mark_now"])
+    window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
+    window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
     return Steady(
-        kind, period, sections, rates, spread, totals.per_flow[part, :, 0].mean(axis=0), rtt,
-        totals.base, float(totals.queues[part, 0].mean()), losses, residual, "done",
+        kind, period, 0, rates, spread, window.mean(axis=0), rtt, totals.base, queue,
+        np.full_like(rates, math.nan), residual, "done",
     )  # fmt: skip
 
 

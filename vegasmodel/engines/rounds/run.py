@@ -175,6 +175,10 @@ class Course:
         self.events += int(events)
         return int(status), float(time)
 
+    def part(self) -> float:
+        """How much of the run is done."""
+        return min(float(self.routes.links["now"].max()) / self.duration, 1.0)
+
     def totals(self, status: int) -> Totals:
         """What was counted so far."""
         flows = fold(self.net.flows, self.per_flow.shape[1])
@@ -212,7 +216,6 @@ def run(
         synchronised=synchronised,
         without=without,
     )
-    links, duration = course.routes.links, course.duration
-    with running(lambda: min(float(links["now"].max()) / duration, 1.0)):
+    with running(course.part):
         status, _ = course.go()
     return course.totals(status)

@@ -1,0 +1,167 @@
+"""The whole state of the rounds engine at a moment: equal states have equal futures.
+
+Sequence numbers count from what is acknowledged, instants from now, and all is in packets: seconds
+are service times of the first queue.  Left out is what cannot change the motion: totals, instants
+long past, and ns-2's coarse timer as long as it is set anew and does not run out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.engines.rounds.state import LINUX, RED, VEGAS, Net
+from vegasmodel.metrics import Floats
+
+AGO = 16.0  # round trips after which it is of no account when something was
+FAR = 1e6  # seconds; beyond is never
+
+
+class Kinds(NamedTuple):
+    """Names of a record's fields by what they are."""
+
+    numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
+    instants: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()  # seconds
+    rates: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()  # packets, counts, flags
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+SENDER = Kinds(
+    _words("next high received first again recover resent probed"),
+    _words("received_at latest changed slept time left_at"),
+    _words("rtt_last smooth deviation least base"),
+    ("rate",),
+    _words(
+        "cwnd credit ssthresh dups inflated pipe flight reported released phase partial timed_out "
+        "marked echoed growth grow_next worried deflated patience some since_queue spread burst "
+        "event transit asleep here count holes owes"
+    ),
+)
+ROUND = Kinds(
+    instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",)
+)  # of Vegas; round_end too
+TIMER = Kinds(
+    ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff alarm")
+)
+STOP = Kinds(
+    ("first",), ("time", "sent_at"), ("rtt", "least"), ("rate",),
+    _words("count since_queue spread burst lost marked whole"),
+)  # fmt: skip
+QUEUE = Kinds(
+    instants=("now",), rates=_words("rate flux"),
+    plain=_words("queue excess average early passed hazard next_hazard active share crowd"),
+)  # fmt: skip
+PARCEL = Kinds(
+    instants=("back", "sent_at"), spans=("rtt_sum", "rtt_min"), plain=_words("count lost marked")
+)
+
+
+# of each record what no future hangs on: what was given, is counted only, or says where things lie
+LEFT_OUT = {
+    "flow": _words(
+        "law variant rtt gap block alpha beta gamma decrease max_window first_window syn "
+        "known_base start stop size modern without tick boot hop hops longest member brief capable "
+        "head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area rtt_samples "
+        "mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
+    ),
+    "hop": _words("flow link data last work precedes ahead ring room latest head idle since"),
+    "link": _words(
+        "capacity buffer discipline loss min_threshold max_threshold max_probability weight ecn "
+        "mark_limit gentle mixed largest smallest oldest rows partner weighs shift late foreseen "
+        "sampled warm slim slim_until arrived lost served area mark_area mark_served mark_now"
+    ),
+    "parcel": (),
+}
+
+
+class Snapshot(NamedTuple):
+    """What a moment is compared by, and what had been counted until then."""
+
+    time: float
+    rough: bytes
+    state: Floats  # packets
+    timers: Floats  # packets; of ns-2's coarse timer, and the phases of its ticks, 0 to 1
+    ticks: Floats
+    flows: NDArray[np.void]
+    links: NDArray[np.void]
+
+
+def rough(net: Net) -> bytes:
+    """Whole numbers that equal states share, quick to compare."""
+    flows = net.flows
+    parts = (np.floor(flows["cwnd"] + 1e-6), flows["next"] - flows["acked"], flows["holes"])
+    whole: NDArray[np.int64] = np.stack([*parts, flows["phase"], flows["count"]]).astype(np.int64)
+    return whole.tobytes()
+
+
+def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
+    """The state now; ``c`` packets a second make a packet of a second."""
+    flows = net.flows
+    ago = AGO * float(flows["rtt_last"].max())
+    acked, vegas, linux = flows["acked"], flows["law"] == VEGAS, flows["variant"] == LINUX
+
+    def columns(records: Any, kinds: Kinds, acked: Any) -> Floats:
+        parts = [np.maximum(records[name] - acked, -1.0) for name in kinds.numbers]
+        parts += [np.clip(records[name] - now, -ago, FAR) * c for name in kinds.instants]
+        parts += [np.minimum(records[name], FAR) * c for name in kinds.spans]
+        parts += [records[name] / c for name in kinds.rates]
+        parts += [records[name] for name in kinds.plain]
+        return np.stack(np.broadcast_arrays(*parts)).astype(np.float64)
+
+    timers = columns(flows, TIMER, acked)
+    found = [
+        columns(flows, SENDER, acked),
+        columns(flows[vegas], ROUND, 0.0),
+        (flows["round_end"] - acked)[vegas],
+        timers[:, linux],
+        columns(net.links, QUEUE, 0.0),
+        np.where(net.links["discipline"] == RED, net.links["idle"] * c, 0.0),
+    ]
+    for i, f in enumerate(flows):
+        some = holes[i, : f["holes"]].copy()
+        some[:, [0, 1, 5]] -= f["acked"]
+        some[:, [2, 3]] = np.maximum(some[:, [2, 3]] - now, -ago) * c
+        found.append(some)
+    for e, h in enumerate(net.hops):
+        f = flows[h["flow"]]
+        first = e == f["hop"]
+        holder = f if first else h
+        ring = net.rings[h["ring"] : h["ring"] + h["room"]]
+        some = ring[(holder["head"] + np.arange(holder["count"])) % len(ring)]
+        found += [columns(some, PARCEL, 0.0), some["first"] - f["acked"]]
+        if not first and not h["idle"]:
+            found.append(columns(h, STOP, f["acked"]))
+    for link in net.links[net.links["mixed"] == 1]:
+        rows = (link["oldest"] + np.arange(link["rows"])) % link["stock"].shape[0]
+        found.append(link["stock"][rows])
+    return Snapshot(
+        now,
+        rough(net),
+        np.concatenate([np.ravel(part) for part in found]),
+        np.ravel(timers[:, ~linux]),
+        ((now + flows["boot"]) / flows["tick"] % 1.0)[~linux],
+        flows.copy(),
+        net.links.copy(),
+    )
+
+
+def apart(one: Snapshot, two: Snapshot) -> float:
+    """Packets by which two states differ, one after the other; inf where their shapes do."""
+    if one.rough != two.rough or one.state.shape != two.state.shape:
+        return float("inf")
+    worst = float(np.abs(one.state - two.state).max())
+    coarse = one.flows["variant"] != LINUX
+    old, new = one.flows[coarse], two.flows[coarse]
+    waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
+    if np.any(waits | (old["timeouts"] != new["timeouts"])):
+        turn = np.abs(one.ticks - two.ticks)
+        timers = float(np.abs(one.timers - two.timers).max())
+        worst = max(worst, timers, float(np.minimum(turn, 1.0 - turn).max()))
+    return worst
