@@ -192,7 +192,6 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> Steady:
         rtt = (totals.per_flow[part, :, 2] * packets).sum(axis=0) / packets.sum(axis=0)
     span = float(times[-1] - totals.link["mark_now"])
     window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
-    window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
     return Steady(
         kind, period, 0, rates, spread, window.mean(axis=0), rtt, totals.base, queue,
         np.full_like(rates, math.nan), residual, "done",
