@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vegasmodel import engines, equilibrium, metrics, packets, plots, symbolic
     from vegasmodel.comparison import Comparison, compare
+    from vegasmodel.laws import register_law
     from vegasmodel.prediction import Assumption, Prediction
     from vegasmodel.predictor import predict, predict_all
     from vegasmodel.scenario import Flow, Link, Run, Scenario, load
@@ -31,6 +32,7 @@ _NAMES = {
     "Scenario": "scenario",
     "compare": "comparison",
     "limit_cycle": "simulation",
+    "register_law": "laws",
     "load": "scenario",
     "predict": "predictor",
     "predict_all": "predictor",
@@ -56,6 +58,7 @@ __all__ = [
     "plots",
     "predict",
     "predict_all",
+    "register_law",
     "simulate",
     "symbolic",
 ]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import cast
 
 from vegasmodel.extras import ExtraMissing
+from vegasmodel.laws import foreign
 from vegasmodel.prediction import Prediction
 from vegasmodel.rules import nearest
 from vegasmodel.scenario import Scenario
@@ -58,6 +59,9 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     (name,) = choose(model) if model != "all" else ("all",)
     if name == "all":
         raise FieldError("model", model, "one model; vegasmodel.predict_all(scenario) asks all")
+    reason = foreign(group.law for group in scenario.flows)
+    if reason is not None and name != "fluid":
+        return Prediction.not_applicable(name, scenario, f"{reason}; the model fluid does")
     module, function = _MODELS[name]
     answer = cast(
         "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vegasmodel import rules, toml_file
+from vegasmodel import laws, rules, toml_file
 from vegasmodel.consistency import MAX_FLOWS, settle
 from vegasmodel.queues import DropTail, Queue, QueueRule, RateDelay, Red
 from vegasmodel.rules import (
@@ -57,7 +57,7 @@ __all__ = [
     "load",
 ]
 
-LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
+LAWS = tuple(law.name for law in laws.BUILT_IN)
 VARIANTS = tuple(STACKS)
 
 LONGEST = 1e7  # seconds
@@ -81,6 +81,16 @@ class _PacketNumbers:
             raise FieldError(where, value, "1 to 10000 packet numbers")
         for number in value:
             Integer(0, 2**31 - 1).check(number, where)
+
+
+class _LawRule:
+    """The name of a law: of the package, or one that the user has registered."""
+
+    def read(self, value: object, where: str, packet_size: float) -> Any:
+        return Choice(laws.names()).read(value, where, packet_size)
+
+    def check(self, value: Any, where: str) -> None:
+        Choice(laws.names()).check(value, where)
 
 
 @dataclass(frozen=True)
@@ -187,7 +197,7 @@ class Flow(Checked):
     ``match`` says which flow of a trace this is: its name, an address, a port or both.
     """
 
-    law: str = field(Choice(LAWS))
+    law: str = field(_LawRule())
     rtt: float | Uniform = field(_RTT)
     name: str = field(Text(), None)
     count: int = field(Integer(1, MAX_FLOWS), 1)
@@ -216,14 +226,14 @@ class Flow(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        stack = STACKS[self.variant]
+        stack, law = STACKS[self.variant], laws.find(self.law)
         defaults = {
             "name": self.law,
             "alpha": stack.alpha,
             "beta": stack.beta,
             "gamma": stack.gamma,
-            "decrease": stack.decrease if self.law == "vegas" else 0.5,
-            "service": "delay" if self.law == "vegas" else "rate",
+            "decrease": stack.decrease if self.law == "vegas" else law.decrease,
+            "service": "delay" if law.delay_based else "rate",
         }
         for key, value in defaults.items():
             if getattr(self, key) is None:

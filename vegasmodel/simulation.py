@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.laws import foreign
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.rules import Choice
 from vegasmodel.scenario import Scenario
@@ -81,7 +82,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.run import resolution, run
 
-    reason = answers.obstacle(scenario)
+    reason = foreign(g.law for g in scenario.flows) or answers.obstacle(scenario)
     if reason is not None:
         raise ValueError(f"the model rounds cannot simulate this scenario: {reason}")
     starts = answers.starts_of(scenario, 0)
@@ -109,9 +110,9 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
 
 
 def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
-    from vegasmodel.engines.fluid import continuous
+    from vegasmodel.engines.fluid.run import run as by_fluid
 
-    run = continuous.run(scenario, sample=scenario.run.duration / (samples - 1))
+    run = by_fluid(scenario, sample=scenario.run.duration / (samples - 1), runs=1)
     rate = np.nan_to_num(run.rate)
     carried = 0.5 * (rate[1:] + rate[:-1]) * np.diff(run.time)[:, None]  # trapezoids
     active = np.where(run.window > 0, run.rtt, np.inf)
@@ -185,7 +186,12 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     from vegasmodel.engines.rounds.cycle import steady
 
     brief = [g.name for g in scenario.flows if g.size != math.inf or g.arrivals != "once"]
-    reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
+    unknown = foreign(g.law for g in scenario.flows)
+    reason = (
+        unknown
+        or answers.obstacle(scenario)
+        or (f"flows end: {', '.join(brief)}" if brief else None)
+    )
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")
     found = steady(scenario, longest)

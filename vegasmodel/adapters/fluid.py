@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from vegasmodel.adapters.common import left_out, one_recovery
-from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid.run import papers_only, unsupported
+from vegasmodel.engines.fluid.run import run as simulate
+from vegasmodel.laws import find
+from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import DropTail, Scenario
 
 NAME = "fluid"
 KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the model has these
@@ -15,10 +20,10 @@ KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the m
 
 def answer(scenario: Scenario) -> Prediction:
     """Throughputs by simulation over ``warmup .. duration``."""
-    try:
-        run = continuous.run(scenario)
-    except ValueError as error:  # more than the model has equations for
-        return Prediction.not_applicable(NAME, scenario, str(error))
+    obstacle = unsupported(scenario)
+    if obstacle is not None:
+        return Prediction.not_applicable(NAME, scenario, obstacle)
+    run = simulate(scenario)
     if run.status != "done":
         reason = f"the integration ended early: {run.status}"
         return Prediction.not_applicable(NAME, scenario, reason)
@@ -26,20 +31,43 @@ def answer(scenario: Scenario) -> Prediction:
         NAME,
         scenario,
         run.throughput,
+        throughput_se=run.throughput_se,
         base_rtt=run.base_rtt,
         rtt_mean=run.rtt_mean,
         queue_mean=np.asarray(run.queue_mean),
-        assumptions=(_recovery(scenario, run), *_rest(scenario)),
+        assumptions=(
+            *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
+            _recovery(scenario, run.losses),
+            *_unknown(scenario),
+        ),
     )
 
 
-def _recovery(scenario: Scenario, run: continuous.ContinuousRun) -> Assumption:
-    """The window's law has a cut, and in packets a rest of a round trip; no more of a recovery."""
-    rest = continuous.in_packets(scenario, None)
-    taken = f"a loss cuts the window at once{' and lets it rest a round trip' if rest else ''}"
-    loss_based = np.array([member.flow.law != "vegas" for member in scenario.members])
-    return one_recovery(scenario, taken, lost=bool(run.losses[loss_based].any()))
+def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
+    """The papers' law has a cut and no more of a recovery; in packets each law has its own."""
+    loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
+    lost = papers_only(scenario) and bool(losses[loss_based].any())
+    return one_recovery(scenario, "a loss cuts the window at once", lost=lost)
 
 
-def _rest(scenario: Scenario) -> list[Assumption]:
-    return [a for a in left_out(scenario) if a.name not in KNOWN]
+def _unknown(scenario: Scenario) -> list[Assumption]:
+    """What the model does not know of the scenario's laws, stacks and queue."""
+    lossless = scenario.links[0].buffer == math.inf and scenario.links[0].loss == 0
+    lossless = lossless and isinstance(scenario.links[0].queue, DropTail)
+    endless = lossless and any(
+        group.max_window == math.inf and find(group.law).slow_start == "until loss"
+        for group in scenario.flows
+    )
+    rows = (
+        (
+            "losses-end-growth",
+            not endless,
+            "an infinite buffer loses nothing: nothing ends the growth of a loss-based window",
+        ),
+        (
+            "defaults-of-the-papers",
+            papers_only(scenario) or scenario.run.ns2_defaults == "papers",
+            "headers, handshake and timers of ns-2 2.35 are not in the equations",
+        ),
+    )
+    return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from vegasmodel.laws import foreign
 from vegasmodel.packets.engine import rate_delay_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
@@ -22,6 +23,8 @@ def check(scenario: Scenario) -> None:
     for i, link in enumerate(scenario.links):
         _link(scenario, link, f"link[{i}]")
     for i, flow in enumerate(scenario.flows):
+        if foreign((flow.law,)):
+            raise FieldError(f"flow[{i}].law", flow.law, "in ns-2 a law of the package")
         _flow(flow, f"flow[{i}]")
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.laws import BUILT_IN, foreign
 from vegasmodel.metrics import Floats
-from vegasmodel.scenario import DropTail
+from vegasmodel.scenario import DropTail, Red
 from vegasmodel.stacks import STACKS, dead_zone
 
 if TYPE_CHECKING:
@@ -49,16 +50,21 @@ class ContinuousRun:
     queue_mean: Floats  # [link] packets
     losses: Floats  # [flow] overflows in which the flow lost, after warmup
     status: str  # "done", or why the integration ended early (the averages are then NaN)
+    throughput_se: Floats | None = None  # standard error over runs, where chance has a part
 
 
-def unsupported(scenario: Scenario, *, random_loss: bool = False) -> str | None:
+def unsupported(
+    scenario: Scenario, *, random_loss: bool = False, red: bool = False, any_law: bool = False
+) -> str | None:
     """Why this model cannot answer the scenario; None if it can.
 
-    With feedback delay (``feedback.py``) it can with ``random_loss``.
+    With feedback delay (``feedback.py``) it can with ``random_loss``; in ``run.py``
+    with ``red`` and ``any_law`` too.
     """
+    queues = DropTail | Red if red else DropTail
     reasons = {
         "more than one link": len(scenario.links) > 1,
-        "a queue other than drop-tail": not isinstance(scenario.links[0].queue, DropTail),
+        "a queue other than drop-tail": not isinstance(scenario.links[0].queue, queues),
         "random loss": scenario.links[0].loss > 0 and not random_loss,
         "forced drops": bool(scenario.links[0].drops),
     }
@@ -72,6 +78,9 @@ def unsupported(scenario: Scenario, *, random_loss: bool = False) -> str | None:
             "packets of different sizes": reasons.get("packets of different sizes")
             or scenario.size_of(flow) != scenario.packet_size,
         }
+    if not any_law and foreign(group.law for group in scenario.flows):
+        names = sorted({group.law for group in scenario.flows} - {law.name for law in BUILT_IN})
+        reasons[f"thresholds of the registered law {', '.join(names)}"] = True
     found = [reason for reason, present in reasons.items() if present]
     return f"the continuous fluid has no {', no '.join(found)}" if found else None
 

@@ -1,0 +1,157 @@
+"""Laws: the registry, and a law that a user registers from outside the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel import laws
+from vegasmodel.scenario import LAWS, Flow, Link, Red, Run, Scenario
+from vegasmodel.units import FieldError
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    """Each test begins without laws from outside."""
+    monkeypatch.setattr(laws, "_outside", {})
+
+    @vm.register_law("own-reno")
+    def reno(f):
+        return 1.0
+
+    @vm.register_law("own-vegas", decrease=0.75, delay_based=True)
+    def vegas(f):
+        if f.backlog < f.alpha:
+            return 1.0
+        return -1.0 if f.backlog > f.beta else 0.0
+
+
+def scenario(one: str, two: str, variant: str = "paper", **link) -> Scenario:
+    flows = (
+        Flow(one, 0.08, name="one", variant=variant, alpha=3.0, beta=3.0),
+        Flow(two, 0.08, name="two", variant=variant, alpha=3.0, beta=3.0),
+    )
+    return Scenario((Link(1080.0, **({"buffer": 20.0} | link)),), flows, run=Run(300.0, 100.0))
+
+
+def rates(*arguments, **link) -> np.ndarray:
+    return np.asarray(vm.predict(scenario(*arguments, **link), "fluid").throughput)
+
+
+def test_a_registered_law_gives_what_the_exact_integration_of_the_same_law_gives():
+    """``continuous.py`` solves for thresholds, ``sampled.py`` steps: two ways to one motion."""
+    for pair in (("vegas", "reno"), ("reno", "reno"), ("vegas", "vegas")):
+        own = tuple(f"own-{name}" for name in pair)
+        np.testing.assert_allclose(rates(*own), rates(*pair), rtol=3e-3)
+
+
+def test_a_registered_law_runs_in_a_stack_as_the_law_of_the_package_does():
+    same = rates("vegas", "sack", "ns2")
+    np.testing.assert_array_equal(rates("vegas", "own-reno", "ns2"), same)
+
+
+def test_an_aimd_law_takes_the_share_that_its_averages_say():
+    """AIMD(a, b) against AIMD(1, 1/2) is fair where a = 3 b/(2 - b) (Yang and Lam, 2000)."""
+
+    @vm.register_law("aimd", decrease=0.875)
+    def drift(f):
+        return 0.2  # 3 (1/8)/(2 - 1/8)
+
+    one, two = rates("aimd", "reno", buffer=40.0)
+    assert one / two == pytest.approx(1.0, abs=0.1)
+
+
+def test_rules_of_a_loss_see_what_they_ask_for():
+    """A cut to the half written as a rule is the cut by the factor."""
+
+    @vm.register_law("half", cut=lambda f: 0.5 * f.window, remember=lambda f: f.window)
+    def drift(f):
+        return 1.0 if f.memory >= 0.0 and f.elapsed >= 0.0 else -1.0
+
+    np.testing.assert_allclose(rates("half", "reno"), rates("own-reno", "reno"), rtol=1e-12)
+
+
+def test_scenario_files_name_a_registered_law():
+    text = """
+    [[link]]
+    capacity = "1080 pkt/s"
+    buffer = "20 pkt"
+    [[flow]]
+    law = "own-reno"
+    rtt = "80 ms"
+    """
+    assert vm.Scenario.from_toml(text).flows[0].law == "own-reno"
+    with pytest.raises(FieldError, match="own-reno"):
+        vm.Scenario.from_toml(text.replace("own-reno", "own-remo"))
+
+
+def test_every_other_model_says_that_it_does_not_know_the_law():
+    case = scenario("vegas", "own-reno")
+    for found in vm.predict_all(case):
+        assert found.applicable == (found.model == "fluid"), found.model
+        if found.model != "fluid":
+            assert "own-reno" in found.reason
+    with pytest.raises(ValueError, match="own-reno"):
+        vm.simulate(case, "rounds")
+    for model in ("fluid", "rounds"):
+        with pytest.raises(ValueError, match="own-reno"):
+            vm.limit_cycle(case, model)
+
+
+def test_packet_drivers_refuse_the_law():
+    from vegasmodel.packets import ns2_support, ns3_support
+
+    case = scenario("vegas", "own-reno")
+    for support in (ns2_support, ns3_support):
+        with pytest.raises(FieldError, match="own-reno"):
+            support.check(case)
+
+
+def test_trajectories_of_a_registered_law():
+    found = vm.simulate(scenario("own-vegas", "own-reno"), "fluid", samples=101)
+    assert np.isfinite(found.window.values).all()
+
+
+def test_what_cannot_be_a_law_is_one_line():
+    def drift(f):
+        return 1.0
+
+    for arguments, data, field in (
+        (("reno", drift), {}, "law"),
+        (("", drift), {}, "law"),
+        (("mine", drift), {"decreas": 0.5}, "decreas"),
+        (("mine", drift), {"decrease": 2.0}, "decrease"),
+        (("mine", drift), {"recovery": "never"}, "recovery"),
+        (("mine", 3.0), {}, "drift"),
+    ):
+        with pytest.raises(FieldError, match=field):
+            vm.register_law(*arguments, **data)
+
+
+def test_a_rule_that_does_not_compile_is_one_line():
+    vm.register_law("text", lambda f: "fast")
+    with pytest.raises(FieldError, match="Numba"):
+        vm.predict(scenario("text", "reno"), "fluid")
+
+
+def test_the_registry_is_the_scenario_s_list():
+    assert tuple(law.name for law in laws.BUILT_IN) == LAWS
+
+
+def test_no_law_s_recovery_is_taken_for_another_s_in_silence():
+    """In the papers' law they move alike, and it says so; in ns-2 each has its own."""
+    alike = [vm.predict(scenario("vegas", law), "fluid") for law in ("reno", "tahoe")]
+    np.testing.assert_array_equal(alike[0].throughput, alike[1].throughput)
+    for found in alike:
+        assert not {a.name: a.holds for a in found.assumptions}["recovery-as-taken"]
+    own = [vm.predict(scenario("vegas", law, "ns2"), "fluid") for law in ("reno", "tahoe")]
+    assert own[1].throughput[1] < 0.97 * own[0].throughput[1]
+    assert all({a.name: a.holds for a in f.assumptions}["recovery-as-taken"] for f in own)
+
+
+def test_what_the_fluid_has_not_is_said():
+    marks = scenario("vegas", "reno", queue=Red(5.0, 15.0, ecn=True))
+    assert "ecn" in vm.predict(marks, "fluid").reason
+    endless = vm.predict(scenario("vegas", "reno", "ns2", buffer=np.inf), "fluid")
+    assert not {a.name: a.holds for a in endless.assumptions}["losses-end-growth"]

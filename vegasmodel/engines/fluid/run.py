@@ -1,0 +1,193 @@
+"""The fluid of one link for any law, stack and queue that it has: averages and trajectories.
+
+Where every flow follows the papers' law (``paper``), windows are continuous and decide at every
+instant: ``continuous.py`` integrates them exactly.  Where one runs in ns-2 or Linux, windows are
+of whole packets and decide once a round trip: ``sampled.py``.  A law from outside the package has
+no thresholds that could be solved for, so ``sampled.py`` steps it, in ``paper`` at every instant.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid.continuous import ContinuousRun
+from vegasmodel.laws import BUILT_IN, find
+from vegasmodel.metrics import Floats
+from vegasmodel.placement import implementation
+from vegasmodel.scenario import DropTail, Flow, Red, Scenario
+from vegasmodel.stacks import STACKS, dead_zone, waiting_room
+
+STEP = 0.5  # over the shortest round trip, where windows decide once in it
+FINE = 1.0 / 64.0  # the same where they decide at every instant
+FEW = 5  # runs where chance has a part: jittered starts, RED, random loss
+_BUILT_IN = tuple(known.name for known in BUILT_IN)
+_STACKS = ("paper", "ns2", "linux")
+_RECOVERIES = ("scoreboard", "hole by hole", "one hole", "slow start")
+_SLOW_STARTS = ("none", "until loss", "gamma")
+_FIRST = {"paper": 1.0, "ns2": 1.0, "linux": 10.0}  # windowInit_ of the papers' years; RFC 6928
+
+
+def papers_only(scenario: Scenario) -> bool:
+    """Every flow follows the papers' law: windows decide at every instant."""
+    return all(group.variant == "paper" for group in scenario.flows)
+
+
+def unsupported(scenario: Scenario) -> str | None:
+    """Why this model cannot answer the scenario; None if it can."""
+    queue = scenario.links[0].queue
+    if isinstance(queue, Red) and queue.ecn:
+        return "the fluid has no marks (ecn)"
+    return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True)
+
+
+def _whole_closed(scenario: Scenario) -> bool:
+    """The equations of ``continuous.py`` are all that the scenario asks for."""
+    link = scenario.links[0]
+    plain = isinstance(link.queue, DropTail) and link.loss == 0
+    known = all(group.law in _BUILT_IN for group in scenario.flows)
+    return papers_only(scenario) and plain and known
+
+
+def run(
+    scenario: Scenario, sample: float | None = None, *, runs: int | None = None
+) -> ContinuousRun:
+    """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
+
+    Where chance has a part (jittered starts, RED, random loss) averages are means over ``runs``
+    (default: those of the scenario if it says more than 1, else 5), trajectories are of the first.
+    Raises ``ValueError`` where the model has no equation for the scenario.
+    """
+    reason = unsupported(scenario)
+    if reason is not None:
+        raise ValueError(reason)
+    if _whole_closed(scenario):
+        return continuous.run(scenario, sample)
+    if runs is None:
+        runs = (
+            max(scenario.run.runs, FEW if scenario.run.runs == 1 else 1) if _dice(scenario) else 1
+        )
+    duration = scenario.run.duration
+    spacing = duration / 1000 if sample is None else sample
+    if not 0 < spacing < math.inf:
+        raise ValueError("sample is a positive time")
+    time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
+    begin = _flows(scenario)
+    found = [_one(scenario, begin.copy(), k, time if k == 0 else np.empty(0)) for k in range(runs)]
+    record = found[0]["record"]
+    averages = [name for name in found[0] if name != "record"]
+    mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}
+    rates = np.array([each["throughput"] for each in found])
+    propagation = np.array([member.rtt for member in scenario.members])
+    rtt = propagation + record[:, -1:]
+    return ContinuousRun(
+        time=time,
+        window=record[:, :-1],
+        rate=record[:, :-1] / rtt,
+        rtt=rtt,
+        queue=scenario.links[0].capacity * record[:, -1:],
+        status="done",
+        throughput_se=np.std(rates, axis=0, ddof=1) / math.sqrt(runs) if runs > 1 else None,
+        **mean,
+    )
+
+
+def _dice(scenario: Scenario) -> bool:
+    """Runs of the scenario differ by chance."""
+    link = scenario.links[0]
+    return scenario.run.start_jitter > 0 or isinstance(link.queue, Red) or link.loss > 0
+
+
+def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
+    """The k-th run: averages after warmup, and the windows and the delay at these times."""
+    from vegasmodel.engines.fluid import sampled
+
+    smooth = papers_only(scenario)
+    n = flows.size
+    rng = np.random.default_rng([scenario.run.seed, k])
+    rng.integers(1, 2**31 - 1)  # as the packet engines draw
+    flows["start"] += rng.uniform(0.0, 1.0, n) * scenario.run.start_jitter
+    clock = np.array([0.0, 0.0, 0.0, 0.0, 1.0 + rng.random(), rng.exponential()])
+    sampled.seed(int(rng.integers(2**31)))
+    road, step = _road(scenario, smooth), FINE if smooth else STEP
+    record = np.full((time.size, n + 1), np.nan)
+    before, after = continuous.empty_tally(n), continuous.empty_tally(n)
+    for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
+        sampled.march(flows, clock, road, end, step, smooth, out, time, record)
+    delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "throughput": after.delivered / after.active,
+            "rtt_mean": after.window / after.delivered,
+            "base_rtt": np.where(delay_based, flows["rtt"] + flows["over"], np.nan),
+            "queue_mean": after.queue[:1] / after.queue[1],
+            "losses": after.losses.astype(np.float64),
+            "record": record,
+        }
+
+
+def _road(scenario: Scenario, smooth: bool) -> Any:
+    from vegasmodel.engines.fluid.sampled import Road
+
+    link, queue = scenario.links[0], scenario.links[0].queue
+    kinds = {implementation(scenario, group) for group in scenario.flows}
+    if smooth:
+        room = continuous.limits(scenario, False)[1] * link.capacity
+    else:
+        room = float(waiting_room(link.buffer, "linux" if kinds == {"linux"} else "ns2"))
+    if isinstance(queue, Red):
+        red = (1, queue.min_threshold, queue.max_threshold, queue.max_probability, queue.weight)
+        return Road(link.capacity, room, link.loss, *red, int(queue.gentle))
+    return Road(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0)
+
+
+def _stack(scenario: Scenario, group: Flow) -> str:
+    return "paper" if papers_only(scenario) else implementation(scenario, group)
+
+
+def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
+    """What the flows of a group have in common, by the fields of ``sampled.FLOW``."""
+    rules, stack = find(group.law), _stack(scenario, group)
+    lower, upper = dead_zone(group.alpha, group.beta, stack)
+    linux = stack == "linux"
+    row: dict[str, Any] = {
+        "law": _BUILT_IN.index(group.law) if group.law in _BUILT_IN else -1,
+        "stack": _STACKS.index(stack),
+        "once": rules.once_a_round,
+        "recovery": 0 if linux else _RECOVERIES.index(rules.recovery),  # Linux always has SACK
+        "slow_start": _SLOW_STARTS.index(rules.slow_start),
+        "lower": lower,
+        # in paper the upper edge belongs to the dead zone, elsewhere it does not
+        "upper": upper if stack == "paper" else np.nextafter(upper, 0.0),
+        "gamma": group.gamma,
+        "climb": 0.5 if group.delayed_ack and not rules.delay_based else 1.0,
+        "decrease": group.decrease,
+        "floor": STACKS[stack].least_window if rules.delay_based else 1.0,
+        "cap": group.max_window,
+        "first": _FIRST[stack] if group.initial_window is None else group.initial_window,
+        "measured": isinstance(group.over_estimate, str),
+    }
+    if group.law not in _BUILT_IN:
+        from vegasmodel.engines.fluid.outside import address
+
+        row |= {f"{name}_at": address(rules, name) for name in ("drift", "cut", "remember")}
+        row["lower"], row["upper"] = group.alpha, group.beta
+    return row
+
+
+def _flows(scenario: Scenario) -> np.ndarray:
+    """The scenario's flows as the engine's records, before the first start."""
+    from vegasmodel.engines.fluid.sampled import FLOW
+
+    flows = np.zeros(len(scenario.members), FLOW)
+    rows = [_group(scenario, group) for group in scenario.flows]
+    for i, member in enumerate(scenario.members):
+        for name, value in rows[member.group].items():
+            flows[i][name] = value
+        fixed = member.flow.over_estimate
+        flows[i]["over"] = math.inf if isinstance(fixed, str) else fixed
+        flows[i]["rtt"], flows[i]["start"], flows[i]["stop"] = member.rtt, member.start, member.stop
+    return flows

@@ -1,0 +1,65 @@
+"""What a law of congestion control is: data, a drift in the fluid limit, and what a loss does.
+
+A law's functions are plain Python of one argument, a ``Source``, and give a float.  An engine
+compiles them (Numba), so they keep to arithmetic and ``math``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+from vegasmodel.units import FieldError
+
+
+class Source(NamedTuple):
+    """What a law may look at: the window in packets, times in seconds."""
+
+    window: float  # congestion window; at a loss, the one before it
+    rtt: float  # round-trip time as the source measures it
+    base_rtt: float  # least round-trip time that it has measured
+    backlog: float  # packets of its own that it thinks are queued, as its implementation counts
+    elapsed: float  # seconds since its last loss (since its start, if there was none)
+    memory: float  # what ``remember`` returned at the last loss; 0 before
+    alpha: float  # the flow's thresholds, moved by its implementation's rounding
+    beta: float
+
+
+Rule = Callable[[Source], float]
+Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]
+SlowStart = Literal["until loss", "gamma", "none"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """One law of congestion control, in the fluid limit.
+
+    ``recovery`` says what a sender does that has lost packets: it knows which (``scoreboard``: one
+    round trip for all of them), it learns of one a round trip (``hole by hole``), it repairs one
+    and waits for its timer if there are more (``one hole``), or it starts again from a window of
+    one packet (``slow start``).
+    """
+
+    name: str
+    drift: Rule  # packets a round trip by which the window moves outside slow start
+    decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
+    cut: Rule | None = None  # the window after a loss, in place of ``decrease``
+    remember: Rule | None = None  # the memory after a loss, default the window at it
+    once_a_round: bool = False  # decides once a round trip, on what it measured in it
+    delay_based: bool = False  # reads the round-trip time, or what follows from it
+    slow_start: SlowStart = "until loss"  # "gamma": a backlog of gamma ends it, too
+    recovery: Recovery = "scoreboard"
+
+    def __post_init__(self) -> None:
+        where = f"law {self.name}"
+        for name, optional in (("drift", False), ("cut", True), ("remember", True)):
+            rule: Any = getattr(self, name)
+            if not callable(rule) and not (optional and rule is None):
+                raise FieldError(f"{where}: {name}", rule, "a function of a Source")
+        if not isinstance(self.decrease, (int, float)) or not 0.0 < self.decrease <= 1.0:
+            raise FieldError(f"{where}: decrease", self.decrease, "a number in (0, 1]")
+        for name, choices in (("recovery", Recovery), ("slow_start", SlowStart)):
+            if getattr(self, name) not in get_args(choices):
+                allowed = f"one of {', '.join(get_args(choices))}"
+                raise FieldError(f"{where}: {name}", getattr(self, name), allowed)

@@ -1,0 +1,12 @@
+"""TCP NewReno: a partial ACK in recovery tells of the next hole, so one a round trip (RFC 2582)."""
+
+from vegasmodel.laws.law import Law, Source
+
+
+# devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
+def drift(_: Source) -> float:
+    """One packet a round trip."""
+    return 1.0
+
+
+LAW = Law("newreno", drift, recovery="hole by hole")

@@ -1,0 +1,12 @@
+"""TCP Reno: fast retransmit and fast recovery, which repairs the first loss of a window."""
+
+from vegasmodel.laws.law import Law, Source
+
+
+# devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
+def drift(_: Source) -> float:
+    """One packet a round trip."""
+    return 1.0
+
+
+LAW = Law("reno", drift, recovery="one hole")

@@ -1,0 +1,12 @@
+"""TCP SACK: selective acknowledgements tell of every hole at once (RFC 2018)."""
+
+from vegasmodel.laws.law import Law, Source
+
+
+# devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
+def drift(_: Source) -> float:
+    """One packet a round trip."""
+    return 1.0
+
+
+LAW = Law("sack", drift, recovery="scoreboard")

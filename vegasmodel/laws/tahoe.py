@@ -1,0 +1,12 @@
+"""TCP Tahoe: fast retransmit without fast recovery; it goes back to a window of one packet."""
+
+from vegasmodel.laws.law import Law, Source
+
+
+# devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
+def drift(_: Source) -> float:
+    """One packet a round trip."""
+    return 1.0
+
+
+LAW = Law("tahoe", drift, recovery="slow start")

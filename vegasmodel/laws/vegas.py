@@ -1,0 +1,23 @@
+"""TCP Vegas: a window that keeps between alpha and beta packets of its own in the queue."""
+
+from vegasmodel.laws.law import Law, Source
+
+
+# boutremans (1): dW/dt = 1/RTT, 0 or -1/RTT where Diff < alpha, in between, > beta;
+# Diff = W (RTT - baseRTT)/RTT, in Linux over baseRTT
+def drift(f: Source) -> float:
+    """One packet a round trip, up or down."""
+    if f.backlog < f.alpha:
+        return 1.0
+    return -1.0 if f.backlog > f.beta else 0.0
+
+
+LAW = Law(
+    "vegas",
+    drift,
+    0.75,
+    once_a_round=True,
+    delay_based=True,
+    slow_start="gamma",
+    recovery="hole by hole",
+)
