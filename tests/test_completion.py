@@ -133,10 +133,10 @@ def test_the_command_states_its_estimates(gaps, capsys):
     assert values["link[0].capacity"] == pytest.approx(250, rel=1e-3)
     assert values["link[0].buffer"] is None
     results = {result["model"]: result for result in document["results"]}
-    assert {"equilibrium", "fluid", "trace"} <= set(results)
-    notes = {note["name"]: note for note in results["fluid"]["assumptions"]}
+    assert {"equilibrium", "fluid", "rounds", "trace"} <= set(results)
+    notes = {note["name"]: note for note in results["rounds"]["assumptions"]}
     assert "link[0].capacity" in notes["estimated-parameters"]["detail"]
-    assert document["errors"]["fluid"]["throughput_nrmse"] < 0.05
+    assert document["errors"]["rounds"]["throughput_nrmse"] < 0.05
     assert run(["compare", gaps, "--trace", str(TRACE)]) == 0
     assert "Estimated from the trace" in capsys.readouterr().out
 
