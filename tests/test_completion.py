@@ -156,6 +156,22 @@ def test_a_whole_file_has_no_estimates(capsys):
     assert "estimated-parameters" not in json.dumps(document["results"])
 
 
+def test_a_trace_that_is_shorter_than_a_run_by_default():
+    """30 s: the run ends with the trace, and its first third is the warm-up."""
+    table = {
+        "link": [{"capacity": "1.5 Mbit/s", "buffer": "10 pkt"}],
+        "flow": [{"law": "reno", "name": "a", "rtt": "40 ms"}],
+    }
+    rates = np.full((30, 1), 100.0)
+    trace = make("pcap", np.arange(1.0, 31.0), ["a"], {"throughput": rates})
+    scenario, filled = complete(table, trace)
+    assert (scenario.run.duration, scenario.run.warmup) == (30.0, 10.0)
+    assert [entry.key for entry in filled] == ["run.duration", "run.warmup"]
+    assert measured.to_prediction(trace, scenario).throughput == pytest.approx([100.0])
+    own = {**table, "run": {"duration": "20 s", "warmup": "5 s"}}
+    assert complete(own, trace) == (vm.Scenario.from_dict(own), ())
+
+
 def test_traces_of_any_bits_give_figures_or_one_line():
     """Negative, infinite and absurd values; warnings are errors here."""
     rng = np.random.default_rng(5)

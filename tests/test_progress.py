@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import io
+import itertools
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from vegasmodel import progress
+from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.scenario import Scenario
 
@@ -23,6 +30,7 @@ LONG = Scenario.from_toml("""
     [run]
     duration = "600 s"
     warmup = "200 s"
+    start_jitter = "1 s"
     """)
 
 
@@ -31,42 +39,84 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_another_thread_can_read_how_far_a_run_is() -> None:
-    seen: list[float] = []
+def watched(work: object) -> list[str]:
+    """The lines that a terminal would show while ``work`` runs, asked for all the time."""
+    seen: list[str] = []
     over = threading.Event()
 
     def look() -> None:
         while not over.is_set():
-            seen.extend(done() for done in tuple(progress._runs))
+            seen.append(progress.line(9.0))
             time.sleep(0.001)
 
     watcher = threading.Thread(target=look)
     watcher.start()
     try:
-        rounds.run(LONG)
+        work()  # type: ignore[operator]
     finally:
         over.set()
         watcher.join()
-    assert seen == sorted(seen)
-    assert any(0.0 < fraction < 1.0 for fraction in seen)
-    assert seen[-1] <= 1.0
-    assert not progress._runs
+    assert not progress._series
+    return [line for line, _ in itertools.groupby(seen)]
+
+
+def test_a_run_says_how_far_it_is() -> None:
+    rounds.run(LONG)  # compiled, or loaded
+    lines = [line for line in watched(lambda: rounds.run(LONG)) if line]
+    done = [int(re.fullmatch(r"simulated (\d+) of 600 s: 9 s", line)[1]) for line in lines]  # type: ignore[index]
+    assert done == sorted(done)
+    assert any(0 < seconds < 600 for seconds in done)
+
+
+def test_the_number_never_falls_over_the_runs_of_an_answer() -> None:
+    """Also where the answer finds that it needs more of them: 5 runs, then 20."""
+    lines = [line for line in watched(lambda: answers.answer(LONG)) if "simulated" in line]
+    done = [int(re.search(r"simulated (\d+) of", line)[1]) for line in lines]  # type: ignore[index]
+    assert done == sorted(done)
+    assert done[-1] > 600 * 4
 
 
 @pytest.mark.parametrize(
-    ("done", "said"), [(0.0, "compiling"), (0.43, "43 % of this run"), (1.0, "100 %")]
+    ("compiling", "said"), [(True, "compiling"), (False, "simulated 258 of 600 s")]
 )
-def test_the_line_says_what_goes_on(done: float, said: str) -> None:
+def test_the_line_says_what_goes_on(compiling: bool, said: str) -> None:
     assert progress.line(5.0) == ""
-    with progress.running(lambda: done):
+    with progress.running(lambda: 258.0, 600.0, lambda: compiling):
         assert said in progress.line(5.0)
         assert progress.line(0.5) == ""
+
+
+KEPT = """
+import sys
+import time
+from vegasmodel import machine_code
+def slow(x):
+    return x + 1
+said = []
+machine_code._ear.on_start = lambda event: said.append(machine_code.compiling)
+machine_code.compiled(slow)(1.0)
+print(len(said))
+"""
+
+
+def test_code_that_is_kept_is_not_compiled(tmp_path: Path) -> None:
+    (tmp_path / "kept.py").write_text(KEPT, encoding="utf-8")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    counts = [
+        subprocess.run(
+            [sys.executable, str(tmp_path / "kept.py")],
+            env=environment, capture_output=True, text=True, check=True,
+        ).stdout.strip()
+        for _ in range(2)
+    ]  # fmt: skip
+    assert int(counts[0]) > 0
+    assert counts[1] == "0"
 
 
 def test_a_terminal_shows_it_and_a_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     for file, shows in ((Terminal(), True), (io.StringIO(), False)):
-        with progress.shown(file), progress.running(lambda: 0.43):
+        with progress.shown(file), progress.running(lambda: 43.0, 100.0, lambda: False):
             time.sleep(0.6)
-        assert ("43 %" in file.getvalue()) is shows
+        assert ("simulated 43 of 100 s" in file.getvalue()) is shows

@@ -1,8 +1,9 @@
 """A scenario file with gaps, completed by what a trace of it suggests: estimates, named as such.
 
 Left out and estimated can be: the capacity and the buffer of a single link, a flow's rtt, and a
-Vegas flow's alpha, with its beta.  All that a trace tells of these two is the backlog that they
-hold; a group's are put as close together as its flows' backlogs and the variant's rule allow.
+Vegas flow's alpha, with its beta; duration and warm-up too, where the trace is shorter than a run
+by default.  All that a trace tells of the thresholds is the backlog that they hold; a group's are
+put as close together as its flows' backlogs and the variant's rule allow.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from vegasmodel.packets.estimate import Estimate, Estimates, estimate
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
-from vegasmodel.scenario import DropTail, Flow, Scenario
+from vegasmodel.scenario import DropTail, Flow, Run, Scenario
 from vegasmodel.units import FieldError
 
 __all__ = ["Filled", "complete"]
@@ -56,6 +57,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     ``FieldError``: the file is wrong beyond its gaps, its flows are not those of the trace, the
     trace cannot tell a key that is needed, or no network could be built from the estimates.
     """
+    table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
     link_gaps = [key for key in ("capacity", "buffer") if len(links) == 1 and key not in links[0]]
     gaps = [
@@ -63,7 +65,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         for flow in flows
     ]
     if not link_gaps and not any(gaps):
-        return Scenario.from_dict(table), ()
+        return Scenario.from_dict(table), tuple(filled)
     whole = copy.deepcopy(dict(table))
     draft = _draft(whole, link_gaps, gaps)
     pairing = pair(trace, draft)
@@ -75,7 +77,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         if member.flow.variant == "linux"
     }
     known = estimate(trace, linux)
-    filled = [_link(key, known, draft, trace.engine) for key in link_gaps]
+    filled += [_link(key, known, draft, trace.engine) for key in link_gaps]
     for g, missing in enumerate(gaps):
         names = [
             trace.flows[i]
@@ -87,12 +89,29 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         if "alpha" in missing:
             both = "beta" not in flows[g]
             filled += _thresholds(g, names, known, draft.flows[g], both)
-    _put(whole, filled)
+    _put(whole, [entry for entry in filled if not entry.key.startswith("run.")])
     try:
         return Scenario.from_dict(whole), tuple(filled)
     except FieldError as error:
         said = f"{error.field} = {error.value}"
         raise FieldError("--trace, its estimates", said, error.allowed) from None
+
+
+def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
+    """With the duration and warm-up of a trace that is shorter than those by default."""
+    run, default = table.get("run", {}), Run()
+    end = float(trace.edges[-1])
+    if not isinstance(run, Mapping) or end >= default.duration:
+        return table, []
+    third = trace.begin + (end - trace.begin) / 3.0
+    found = {"duration": (end, "the end of the trace"), "warmup": (third, "a third of the trace")}
+    if "duration" in run:  # the file means that much
+        del found["duration"]
+    if "warmup" in run or third >= default.warmup:
+        del found["warmup"]
+    times = {key: f"{value!r} s" for key, (value, _) in found.items()}
+    filled = [Filled(f"run.{k}", v, v, v, "s", how) for k, (v, how) in found.items()]
+    return {**table, "run": {**run, **times}}, filled
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

@@ -19,14 +19,36 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "compiling"]
 
 ROOT = Path(__file__).parent
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
 MARK = ".of-"  # in a kept file's name: the digest follows
 _OTHER = re.compile(re.escape(MARK) + r"[0-9a-f]{16}\.")
+
+
+class _Ear(event.Listener):  # type: ignore[misc]  # Numba has no types
+    """Hears when Numba compiles; kept code is loaded without a word."""
+
+    depth = 0
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's signature
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        self.depth -= 1
+
+
+_ear = _Ear()
+event.register("numba:compile", _ear)
+
+
+def compiling() -> bool:
+    """Whether some thread is compiling now."""
+    return _ear.depth > 0
 
 
 def compiled(
@@ -121,8 +143,10 @@ def _imports(path: Path) -> frozenset[Path] | None:
         if isinstance(node, ast.Import):
             found |= {_file(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            inside = ".".join(path.relative_to(ROOT.parent).parts[: -node.level])
-            start = ".".join(filter(None, (inside if node.level else "", node.module)))
+            inside = ""
+            if node.level and path.is_relative_to(ROOT):
+                inside = ".".join(path.relative_to(ROOT.parent).parts[: -node.level])
+            start = ".".join(filter(None, (inside, node.module)))
             found |= {_file(f"{start}.{alias.name}") or _file(start) for alias in node.names}
     return frozenset(filter(None, found))
 

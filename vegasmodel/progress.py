@@ -1,7 +1,9 @@
 """How far a long simulation is: the engine says it, a terminal shows it.
 
 The engine's compiled loop lets other threads run, and its clock stands in an array that they can
-read: so nothing is asked of it while it works.
+read: so nothing is asked of it while it works.  What is simulated is counted in its own seconds,
+over all runs of an answer: that number never falls, also where an answer turns out to need more
+runs than it asked for at first.
 """
 
 from __future__ import annotations
@@ -13,27 +15,66 @@ from contextlib import contextmanager
 from typing import IO
 
 PATIENCE = 1.0  # s before anything is shown
-_runs: list[Callable[[], float]] = []  # what is done of each run under way
+
+
+class Series:
+    """Runs of one length, one after another; ``wanted`` of them in all, as far as is known."""
+
+    def __init__(self) -> None:
+        self.wanted = 1
+        self.length = 0.0  # of a run, simulated seconds
+        self.over = 0.0  # simulated seconds of the runs that are over
+        self.clock: Callable[[], float] | None = None  # of the run under way
+        self.compiling: Callable[[], bool] = lambda: False
+
+    @property
+    def simulated(self) -> float:
+        """Simulated seconds of all runs so far."""
+        return self.over + (self.clock() if self.clock else 0.0)
+
+
+_series: list[Series] = []
 
 
 @contextmanager
-def running(done: Callable[[], float]) -> Iterator[None]:
-    """An engine's run; ``done()`` is the fraction simulated, 0 until its code is compiled."""
-    _runs.append(done)
+def series() -> Iterator[Series]:
+    """The runs within belong together."""
+    made = Series()
+    _series.append(made)
+    try:
+        yield made
+    finally:
+        _series.remove(made)
+
+
+@contextmanager
+def running(
+    clock: Callable[[], float], length: float, compiling: Callable[[], bool]
+) -> Iterator[None]:
+    """An engine's run: ``clock()`` is what it has simulated, of ``length`` seconds.
+
+    ``compiling()``: its machine code is being made, not loaded from where it is kept.
+    """
+    if not _series:
+        with series(), running(clock, length, compiling):
+            yield
+        return
+    mine = _series[-1]
+    mine.clock, mine.length, mine.compiling = clock, length, compiling
     try:
         yield
     finally:
-        _runs.remove(done)
+        mine.clock, mine.over = None, mine.over + length
 
 
 def line(seconds: float) -> str:
     """The line to show after so many seconds; empty while there is nothing to say."""
-    done = _runs[-1]() if _runs else None
-    if seconds < PATIENCE or done is None:
+    if seconds < PATIENCE or not _series:
         return ""
-    if done == 0.0:
+    now = _series[-1]
+    if now.compiling():
         return f"compiling, once after an install (15 to 45 s): {seconds:.0f} s"
-    return f"simulating, {100.0 * done:.0f} % of this run: {seconds:.0f} s"
+    return f"simulated {now.simulated:.0f} of {now.wanted * now.length:.0f} s: {seconds:.0f} s"
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from vegasmodel.engines.rounds.state import LINUX
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.progress import Series, series
 from vegasmodel.scenario import Red, Scenario
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that asks for more runs
@@ -145,6 +146,18 @@ def answer(
     ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
     gives NaN and says so in ``extra["status"]``.
     """
+    with series() as under_way:
+        return _answer(scenario, under_way, parts, runs, synchronised, without)
+
+
+def _answer(
+    scenario: Scenario,
+    under_way: Series,
+    parts: int | None,
+    runs: int | None,
+    synchronised: bool,
+    without: Collection[str],
+) -> Prediction:
     began = time.perf_counter()
     reason = obstacle(scenario)
     if reason is not None:
@@ -155,7 +168,7 @@ def answer(
     rates: list[Floats] = []
     spread = 0.0
     while len(outcomes) < wanted:
-        k = len(outcomes)
+        k, under_way.wanted = len(outcomes), wanted
         starts = starts_of(scenario, k)
         outcomes.append(
             run(

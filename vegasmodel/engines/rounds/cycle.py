@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
-from vegasmodel.progress import running
 
 if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Course, Totals
@@ -79,7 +78,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
         timing = replace(scenario.run, duration=end, warmup=started + SETTLED * span)
         samples = math.ceil(end / min(rtts) * SAMPLES) + 1
         course = Course(replace(scenario, flows=flows, run=timing), samples=samples)
-        with running(course.part):
+        with course.shown():
             status, found = _repeats(course, started)
             if found is not None:
                 return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,9 +176,15 @@ class Course:
         self.events += int(events)
         return int(status), float(time)
 
-    def part(self) -> float:
-        """How much of the run is done."""
-        return min(float(self.routes.links["now"].max()) / self.duration, 1.0)
+    def shown(self) -> AbstractContextManager[None]:
+        """While it goes on, a terminal may ask how far it is."""
+        from vegasmodel.machine_code import compiling  # the kernel has loaded it
+
+        return running(self.now, self.duration, compiling)
+
+    def now(self) -> float:
+        """Seconds simulated so far."""
+        return min(float(self.routes.links["now"].max()), self.duration)
 
     def totals(self, status: int) -> Totals:
         """What was counted so far."""
@@ -216,6 +223,6 @@ def run(
         synchronised=synchronised,
         without=without,
     )
-    with running(course.part):
+    with course.shown():
         status, _ = course.go()
     return course.totals(status)
