@@ -157,6 +157,11 @@ CASES = [
         {"gamma": 0.0, "initial": -1.0, "variant": "x", "buffer": math.inf},
     ),
     (
+        minicycle.forgotten_after,
+        {"decrease": 0.75},
+        {"decrease": 0.0, "n_vegas": 0, "n_reno": 0, "part": 1.0},
+    ),
+    (
         minicycle.window_alone,
         {"capacity": 50.0, "rtt": 0.1, "alpha": 1.0},
         {"capacity": -5.0, "alpha": -3.0, "n_vegas": 0, "variant": "x"},

@@ -21,6 +21,7 @@ from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.stacks import waiting_room
 
 NAME = "minicycle"
+CYCLES = 10  # in an average: a part of a cycle moves it by at most 1/12 of that part over them all
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -38,35 +39,44 @@ def answer(scenario: Scenario) -> Prediction:
     member = np.array([m.flow.law == "vegas" for m in scenario.members])
     n_vegas, n_reno = int(member.sum()), int((~member).sum())
     buffer, losers, response = _reading(scenario, vegas)
-    cycle = minicycle.solve(
-        link.capacity,
-        scenario.members[0].rtt,
-        buffer,
-        vegas.alpha,
-        vegas.decrease,
-        beta=vegas.beta,
-        losers=losers,
-        variant=vegas.variant,
-        response=response,
-        n_vegas=n_vegas,
-        n_reno=n_reno,
-        start=_start(scenario, vegas, n_vegas, n_reno),
-    )
+
+    def solve(losers: minicycle.Losers) -> minicycle.Cycle:
+        return minicycle.solve(
+            link.capacity,
+            scenario.members[0].rtt,
+            buffer,
+            vegas.alpha,
+            vegas.decrease,
+            beta=vegas.beta,
+            losers=losers,
+            variant=vegas.variant,
+            response=response,
+            n_vegas=n_vegas,
+            n_reno=n_reno,
+            start=_start(scenario, vegas, n_vegas, n_reno),
+        )
+
+    cycle = solve(losers)
     if int(cycle.status) != minicycle.OK:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
+    assumptions = _hypotheses(scenario, vegas, cycle, n_vegas, n_reno)
+    cycles = [cycle]
+    if any(a.name == "one-cycle" and not a.holds for a in assumptions):
+        other = solve("reno")
+        cycles += [other] if str(other.regime) != "loss-limited" else []
     rtt = scenario.members[0].rtt
     queue = float(cycle.queue_mean)
     return Prediction(
         NAME,
         scenario,
         _per_flow(member, cycle.vegas, cycle.reno),
-        throughput_range=_range(member, cycle),
+        throughput_range=_range(member, cycles),
         base_rtt=np.where(member, rtt, np.nan),
         rtt_mean=np.full(member.size, rtt + queue / link.capacity),
         loss_rate=_per_flow(member, cycle.loss_rate_vegas, cycle.loss_rate_reno),
         queue_mean=np.array([queue]),
         utilization_links=np.array([float(cycle.utilization)]),
-        assumptions=(*_hypotheses(scenario, vegas, cycle, n_vegas, n_reno), *left_out(scenario)),
+        assumptions=(*assumptions, *left_out(scenario)),
     )
 
 
@@ -116,12 +126,15 @@ def _start(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> float:
 
 
 def _range(
-    member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycle: minicycle.Cycle
+    member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
-    """Least and greatest throughput of each flow where the cycles are a continuum."""
-    if cycle.vegas_range[0] == cycle.vegas_range[1]:
+    """Least and greatest throughput of each flow over the cycles, where there is more than one."""
+    vegas = np.array([c.vegas_range for c in cycles if int(c.status) == minicycle.OK])
+    reno = np.array([c.reno_range for c in cycles if int(c.status) == minicycle.OK])
+    if vegas.min() == vegas.max():
         return None
-    return np.where(member[:, None], cycle.vegas_range, cycle.reno_range)
+    ends = [[x.min(), x.max()] for x in (vegas, reno)]
+    return np.where(member[:, None], ends[0], ends[1])
 
 
 def _reason(scenario: Scenario) -> str | None:
@@ -177,8 +190,24 @@ def _hypotheses(
         ),
         _known_base(scenario, vegas, bool(cycle.queue_empties)),
         one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
+        _enough_cycles(scenario, float(cycle.period), vegas, n_vegas, n_reno),
         plain_queue(link),
     ]
+
+
+def _enough_cycles(
+    scenario: Scenario, period: float, vegas: Flow, n_vegas: int, n_reno: int
+) -> Assumption:
+    """The prediction is of whole cycles that repeat; a run has a first one and a broken last."""
+    run = scenario.run
+    settle = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno) * period
+    start = max(m.start for m in scenario.members)
+    holds = start + settle <= run.warmup and CYCLES * period <= run.duration - run.warmup
+    detail = (
+        f"a cycle takes {period:.4g} s; cycles repeat after about {settle:.4g} s, and the mean of "
+        f"a broken number of them wants {CYCLES} or more"
+    )
+    return Assumption("settles-in-time", holds, "" if holds else detail)
 
 
 def _known_base(scenario: Scenario, vegas: Flow, empties: bool) -> Assumption:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters.common import laws_within, left_out, plain_queue, rtts
+from vegasmodel.adapters import rest
+from vegasmodel.adapters.common import column, laws_within, left_out, plain_queue, rtts
 from vegasmodel.adapters.secular import threshold
 from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import dead_zone
 
 NAME = "network"
 
@@ -25,7 +27,8 @@ def answer(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(NAME, scenario, reason)
     routing, used = _routing(scenario)
     capacity = np.array([scenario.links[i].capacity for i, _ in used])
-    alpha, x = threshold(scenario), _over_estimates(scenario, routing, capacity)
+    alpha = threshold(scenario)
+    x, rests = _rests(scenario, routing, capacity)
     state = _solve(routing, capacity, alpha, x)
     if state.status != "certified":
         return Prediction.not_applicable(NAME, scenario, "the solver's certificate does not hold")
@@ -41,7 +44,11 @@ def answer(scenario: Scenario) -> Prediction:
         rtt_mean=rtts(scenario) + state.path_delay,
         loss_rate=np.zeros(x.size),
         queue_mean=queue,
-        assumptions=tuple(_hypotheses(scenario, queue)),
+        assumptions=(
+            _fits(scenario, x, rests, queue),
+            *_hypotheses(scenario),
+            rest.settled(scenario, rests, alpha, _slowest(routing, capacity)),
+        ),
         extra={"kkt_residual": state.certificate.residual},
     )
 
@@ -59,21 +66,21 @@ def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
     return np.array([rows[key] for key in used]), used
 
 
-def _over_estimates(scenario: Scenario, routing: Floats, capacity: Floats) -> Floats:
-    """As given; measured ones are the delays that the flows before have left on the path."""
-    x = np.zeros(len(scenario.members))
+def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Floats, list[rest.Rest]]:
+    """Over-estimates (measured ones: the delays that the flows before have left), and the rests."""
     alpha = threshold(scenario)
-    starts = np.array([m.start for m in scenario.members])
-    given = [m.flow.over_estimate for m in scenario.members]
-    fixed = np.array([value != "measured" for value in given])
-    x[fixed] = [float(value) for value in given if value != "measured"]
-    for start in np.unique(starts)[1:]:
-        before, new = starts < start, (starts == start) & ~fixed
-        if new.any():
-            links = routing[:, before].any(axis=1)
-            state = _solve(routing[links][:, before], capacity[links], alpha[before], x[before])
-            x[new] = state.prices @ routing[links][:, new]
-    return x
+
+    def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
+        links = routing[:, there].any(axis=1)
+        state = _solve(routing[links][:, there], capacity[links], alpha[there], x[there])
+        return state.rates, state.prices @ routing[links]
+
+    return rest.follow(scenario, solve)
+
+
+def _slowest(routing: Floats, capacity: Floats) -> Floats:
+    """Rate of the slowest link on each flow's path."""
+    return np.asarray(np.where(routing > 0, capacity[:, None], np.inf).min(axis=0))
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
@@ -88,18 +95,29 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
     return network.Equilibrium(one.rates, prices, prices @ routing, proof, status)
 
 
-def _hypotheses(scenario: Scenario, queue: Floats) -> list[Assumption]:
-    fits = all(q <= link.buffer for q, link in zip(queue, scenario.links, strict=True))
+def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) -> Assumption:
+    """One link is ``equilibrium``; of several only the rest is known, not the way there."""
+    if len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1:
+        edge = column(
+            scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)
+        )
+        return rest.fits(scenario, x, rests, edge, float(queue[0]))
+    if any(q > link.buffer for q, link in zip(queue, scenario.links, strict=True)):
+        return Assumption("infinite-buffer", False, "a link's queue exceeds its buffer")
+    if all(link.buffer == np.inf for link in scenario.links):
+        return Assumption("infinite-buffer", True)
+    detail = "the queues fit at rest; those on the way there are not worked out"
+    return Assumption("infinite-buffer", None, detail)
+
+
+def _hypotheses(scenario: Scenario) -> list[Assumption]:
     one_way = len({g.direction for g in scenario.flows}) == 1
-    middle = all(g.alpha == g.beta for g in scenario.flows)
+    middle = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows)
     return [
-        Assumption("infinite-buffer", fits, "" if fits else "a link's queue exceeds its buffer"),
         Assumption(
             "no-queueing-of-acks", one_way, "" if one_way else "ACKs wait behind reverse data"
         ),
-        Assumption(
-            "alpha-equals-beta", middle, "" if middle else "the middle of the band is taken"
-        ),
+        Assumption("single-threshold", middle, "" if middle else "the middle of the band is taken"),
         plain_queue(
             next((x for x in scenario.links if x.queue.discipline != "droptail"), scenario.links[0])
         ),

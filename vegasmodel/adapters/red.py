@@ -7,6 +7,7 @@ import numpy as np
 from vegasmodel.adapters.common import column, left_out, one_link, one_recovery, rtts
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.stacks import dead_zone
 
 NAME = "red"
 
@@ -63,13 +64,14 @@ def answer(scenario: Scenario) -> Prediction:
 
 def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
     smooth = kind not in ("at-threshold", "at-buffer")
-    one = all(g.alpha == g.beta for g in scenario.flows if g.law == "vegas")
-    linux = any(g.variant == "linux" for g in scenario.flows if g.law == "vegas")
+    vegas = [g for g in scenario.flows if g.law == "vegas"]
+    one = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
+    linux = any(g.variant == "linux" for g in vegas)
     return [
         Assumption(
             "steady-queue", smooth, "" if smooth else f"the queue oscillates about a jump ({kind})"
         ),
-        Assumption("alpha-equals-beta", one, "" if one else "the middle of the band is taken"),
+        Assumption("single-threshold", one, "" if one else "the middle of the band is taken"),
         Assumption(
             "paper-equation",
             not linux,

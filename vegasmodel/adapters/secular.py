@@ -10,14 +10,15 @@ import math
 
 import numpy as np
 
+from vegasmodel.adapters import rest
 from vegasmodel.adapters.common import column, laws_within, left_out, one_link, plain_queue, rtts
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import bands as threshold_bands
-from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium import secular, settling
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
-from vegasmodel.stacks import dead_zone
+from vegasmodel.stacks import STACKS, dead_zone
 
 MAX_BAND = 4000  # flows; time and memory grow with the square
 MAX_ORDER = 10_000  # flows whose order of arrival is followed one by one; time with the square
@@ -35,9 +36,9 @@ def equilibrium(scenario: Scenario) -> Prediction:
         reason = _crowd(scenario)
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
-    x = over_estimates(scenario)
-    c, rtt = scenario.links[0].capacity, rtts(scenario)
-    state = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))
+    alpha, c, rtt = threshold(scenario), scenario.links[0].capacity, rtts(scenario)
+    x, rests = _rests(scenario, alpha)
+    state = secular.solve(alpha, x, c, rtt=rtt, variant=_law(scenario))
     if state.status != secular.OK:
         return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
     return Prediction(
@@ -48,7 +49,11 @@ def equilibrium(scenario: Scenario) -> Prediction:
         rtt_mean=rtt + state.delay,
         loss_rate=np.zeros(x.size),
         queue_mean=np.array([c * float(state.delay)]),
-        assumptions=tuple(_hypotheses(scenario, float(state.delay))),
+        assumptions=(
+            _fits(scenario, x, rests, c * float(state.delay)),
+            *_hypotheses(scenario),
+            _settled(scenario, rests, alpha),
+        ),
     )
 
 
@@ -58,28 +63,32 @@ def arrivals(scenario: Scenario) -> Prediction:
     Where the thresholds leave a band, the order of arrival also says where in it each flow rests.
     """
     name = "arrivals"
-    given = [m.flow.over_estimate for m in scenario.members]
+    unknown = rest.measures(scenario)
     reason = _reason(scenario)
-    if reason is None and "measured" in given and set(given) != {"measured"}:
+    if reason is None and unknown.any() and not unknown.all():
         reason = "over-estimates must be measured by all flows or given for all"
-    if reason is None and not _recursion_is_plain(scenario) and len(given) > MAX_ORDER:
+    if reason is None and not _recursion_is_plain(scenario) and unknown.size > MAX_ORDER:
         reason = f"at most {MAX_ORDER} flows unless alpha = beta and the variant is paper"
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     order, rtt, c = _order(scenario), rtts(scenario), scenario.links[0].capacity
     alpha, beta = (column(scenario, value)[order] for value in (_alpha, _beta))
+    path: list[tuple[Floats, Floats, float]] = []  # over-estimates, windows, delay
+    followed = unknown.size <= MAX_ORDER
     state = arrival_order.arrive(
         alpha,
         c,
         beta=beta,
         rtt=rtt[order],
-        x=None if "measured" in given else over_estimates(scenario)[order],
+        x=None if unknown.any() else rest.given(scenario)[order],
         variant=scenario.flows[0].variant,
+        each=(lambda *step: path.append((step[0], step[1], float(step[2])))) if followed else None,
     )
     if state.status != secular.OK:
         return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
     back = np.argsort(order)  # from order of arrival to order of the file
     delay = float(state.delays[-1])
+    rests = _by_moment(scenario, order, path) if followed else None
     return Prediction(
         name,
         scenario,
@@ -88,8 +97,65 @@ def arrivals(scenario: Scenario) -> Prediction:
         rtt_mean=rtt + delay,
         loss_rate=np.zeros(order.size),
         queue_mean=np.array([c * delay]),
-        assumptions=(_spaced(scenario), *_hypotheses(scenario, delay, one_threshold=False)),
+        assumptions=(
+            _spaced(scenario),
+            _fits(scenario, state.x[back], rests, c * delay),
+            *_hypotheses(scenario, one_threshold=False),
+            _settled(scenario, rests, threshold(scenario)),
+            _quasi_static(scenario, order, path),
+        ),
     )
+
+
+def _by_moment(
+    scenario: Scenario,
+    order: np.ndarray[tuple[int], np.dtype[np.intp]],
+    path: list[tuple[Floats, Floats, float]],
+) -> list[rest.Rest]:
+    """The states after the last arrival of each moment, flows in the order of the file."""
+    when = rest.starts(scenario)[order]
+    rests = []
+    for last in np.flatnonzero(np.append(np.diff(when) > 0, True)):
+        windows = np.zeros(order.size)
+        windows[order[: last + 1]] = path[last][1]
+        rests.append(rest.Rest(windows, np.full(order.size, path[last][2])))
+    return rests
+
+
+def _quasi_static(
+    scenario: Scenario,
+    order: np.ndarray[tuple[int], np.dtype[np.intp]],
+    path: list[tuple[Floats, Floats, float]],
+) -> Assumption:
+    """Where a band leaves a set, the way there decides: earlier flows must keep up on it."""
+    name, members = "quasi-static", [scenario.members[i] for i in order]
+    zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
+    lower, upper = np.array(zones, dtype=np.float64).T
+    if np.array_equal(lower, upper):
+        return Assumption(name, True)
+    if _law(scenario) == "linux":
+        return Assumption(name, None, "not worked out for Linux, which divides by baseRTT")
+    rtt, gamma = rtts(scenario)[order], np.array([m.flow.gamma for m in members])
+    loose = upper > lower
+    if np.any(gamma[loose] > lower[loose]):
+        detail = "slow start ends at gamma packets, past the lower edge of the band"
+        return Assumption(name, False, detail)
+    doubling = STACKS[scenario.flows[0].variant].doubling
+    c = scenario.links[0].capacity
+    worst = 0.0
+    for i in range(1, len(path)):
+        before, x = path[i - 1], path[i][0]
+        held = np.where(loose[:i], before[1], np.inf)
+        newcomer = float(x[i]), float(rtt[i]), float(gamma[i])
+        between = before[2], path[i][2]
+        lag = settling.lag(upper[:i], held, x[:i], rtt[:i], c, newcomer, between, float(doubling))
+        worst = max(worst, lag)
+    detail = (
+        f"to keep up with a newcomer some flow would have to give way {worst:.3g} times as fast "
+        "as a packet a round trip; the queue overshoots, and the set of equilibria (model bands) "
+        "holds where it ends"
+    )
+    return Assumption(name, worst <= 1.0, "" if worst <= 1.0 else detail)
 
 
 def arrivals_bonald(scenario: Scenario) -> Prediction:
@@ -111,7 +177,13 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
         scenario,
         rates,
         base_rtt=rtts(scenario) + x,
-        assumptions=(_spaced(scenario), *_papers_vegas(scenario), *_hypotheses(scenario, delay)),
+        assumptions=(
+            _spaced(scenario),
+            *_papers_vegas(scenario),
+            _fits(scenario, x, None, c * delay),
+            *_hypotheses(scenario),
+            _fills(scenario, float(rates.sum())),
+        ),
     )
 
 
@@ -123,18 +195,30 @@ def bands(scenario: Scenario) -> Prediction:
     if reason is not None:
         return Prediction.not_applicable("bands", scenario, reason)
     alpha, beta = column(scenario, _alpha), column(scenario, _beta)
-    variant = scenario.flows[0].variant
-    x, rtt, c = over_estimates(scenario), rtts(scenario), scenario.links[0].capacity
-    band = threshold_bands.equilibria(alpha, beta, x, c, rtt=rtt, variant=variant)
-    low, high = band.rate_range
+    variant, rtt, c = scenario.flows[0].variant, rtts(scenario), scenario.links[0].capacity
+    edges = dead_zone(alpha, beta, variant)
+    (x_low, _), (x_high, rests) = (_rests(scenario, edge) for edge in edges)
+    low, high = (
+        threshold_bands.equilibria(alpha, beta, x, c, rtt=rtt, variant=variant)
+        for x in (x_low, x_high)
+    )
+    if np.array_equal(x_low, x_high):
+        least, greatest = low.rate_range
+    else:  # each over-estimate depends on where in their band the flows before rest
+        least, greatest = threshold_bands.outer_range(low, high)
+    x, _ = _rests(scenario, threshold(scenario))
     middle = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))
     return Prediction(
         "bands",
         scenario,
         middle.rates,
-        throughput_range=np.stack([low, high], axis=-1),
+        throughput_range=np.stack([least, greatest], axis=-1),
         base_rtt=rtt + x,
-        assumptions=tuple(_hypotheses(scenario, float(middle.delay), one_threshold=False)),
+        assumptions=(
+            _fits(scenario, x_high, rests, c * high.delay_range[1]),
+            *_hypotheses(scenario, one_threshold=False),
+            _settled(scenario, rests, edges[1]),
+        ),
     )
 
 
@@ -143,33 +227,29 @@ def threshold(scenario: Scenario) -> Floats:
     return column(scenario, lambda f: float(sum(dead_zone(f.alpha, f.beta, f.variant))) / 2.0)
 
 
-def over_estimates(scenario: Scenario) -> Floats:
-    """``x_i`` of each flow: as given; measured ones from the arrival order where starts differ."""
-    x = measured(scenario)
-    for i, member in enumerate(scenario.members):
-        if member.flow.over_estimate != "measured":
-            x[i] = member.flow.over_estimate
-    return x
+def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
+    """Over-estimates, and the rests in which the arrivals find the others; ``alpha`` is held.
 
-
-def measured(scenario: Scenario) -> Floats:
-    """Exact recursion: ``x`` is the queueing delay that the flows before have settled at.
-
-    Flows that start together find the same queue.
+    Very many arrivals, each by itself, go by the plain recursion, which gives no rests.
     """
-    x = np.zeros(len(scenario.members))
-    if x.size > MAX_ORDER and _alone(scenario):
-        order = _order(scenario)
-        found = arrival_order.arrive(threshold(scenario)[order], scenario.links[0].capacity)
-        x[order] = found.x
-        return x
-    alpha, rtt, c = threshold(scenario), rtts(scenario), scenario.links[0].capacity
-    starts = np.array([m.start for m in scenario.members])
-    for start in np.unique(starts)[1:]:
-        before = starts < start
-        state = secular.solve(alpha[before], x[before], c, rtt=rtt[before], variant=_law(scenario))
-        x[starts == start] = state.delay
-    return x
+    rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
+    if rtt.size > MAX_ORDER and _alone(scenario):
+        x, order = np.zeros(rtt.size), _order(scenario)
+        x[order] = arrival_order.arrive(alpha[order], c).x
+        return x, None
+
+    def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
+        state = secular.solve(alpha[there], x[there], c, rtt=rtt[there], variant=law)
+        return state.rates, np.full(x.size, float(state.delay))
+
+    return rest.follow(scenario, solve)
+
+
+def _settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) -> Assumption:
+    if rests is None:
+        return Assumption("settles-in-time", None, "not worked out for so many arrivals")
+    c = np.full(backlog.size, scenario.links[0].capacity)
+    return rest.settled(scenario, rests, backlog, c)
 
 
 def _recursion_is_plain(scenario: Scenario) -> bool:
@@ -180,9 +260,9 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 
 
 def _alone(scenario: Scenario) -> bool:
-    """Every flow arrives by itself, and the papers' equation holds: the plain recursion."""
-    distinct = len({m.start for m in scenario.members})
-    return distinct == len(scenario.members) and _law(scenario) == "paper"
+    """Every flow arrives by itself and measures, by the papers' equation: the plain recursion."""
+    distinct = len({m.start for m in scenario.members}) == len(scenario.members)
+    return distinct and bool(rest.measures(scenario).all()) and _law(scenario) == "paper"
 
 
 def _crowd(scenario: Scenario) -> str | None:
@@ -207,27 +287,25 @@ def _reason(scenario: Scenario) -> str | None:
     return reason
 
 
-def _hypotheses(
-    scenario: Scenario, delay: float, *, one_threshold: bool = True
-) -> list[Assumption]:
-    link = scenario.links[0]
-    queue = link.capacity * delay
-    rows = [
-        Assumption(
-            "infinite-buffer",
-            link.buffer == math.inf or queue <= link.buffer,
-            f"the equations want a queue of {queue:.4g} pkt, the buffer holds {link.buffer:g}",
-        )
-    ]
+def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
+    """A flow grows up to its upper edge at most, and in slow start until its backlog is gamma."""
+    edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
+    return rest.fits(
+        scenario, x, rests, np.maximum(edge, column(scenario, lambda f: f.gamma)), queue
+    )
+
+
+def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assumption]:
+    rows = []
     if one_threshold:
         rows.append(
             Assumption(
-                "alpha-equals-beta",
-                all(g.alpha == g.beta for g in scenario.flows),
-                "alpha < beta leaves a set of equilibria (model bands); this is its middle",
+                "single-threshold",
+                not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows),
+                "the window rests within a band, which leaves a set (model bands); its middle here",
             )
         )
-    return [*map(_said, rows), plain_queue(link), *left_out(scenario)]
+    return [*map(_said, rows), plain_queue(scenario.links[0]), *left_out(scenario)]
 
 
 def _said(assumption: Assumption) -> Assumption:
@@ -250,6 +328,17 @@ def _papers_vegas(scenario: Scenario) -> list[Assumption]:
         ),
     ]
     return [_said(row) for row in rows]
+
+
+def _fills(scenario: Scenario, total: float) -> Assumption:
+    c = scenario.links[0].capacity
+    return _said(
+        Assumption(
+            "rates-fill-the-link",
+            math.isclose(total, c, rel_tol=1e-9),
+            f"the printed form misses its own equation: {total:.4g} of {c:.4g} pkt/s",
+        )
+    )
 
 
 def _spaced(scenario: Scenario) -> Assumption:

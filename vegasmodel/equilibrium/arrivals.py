@@ -8,6 +8,7 @@ first packets are ignored, as there).  Units: packets, seconds, packets per seco
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ def arrive(
     rtt: ArrayLike | None = None,
     x: ArrayLike | None = None,
     variant: str = "paper",
+    each: Callable[[Floats, Floats, Floats], None] | None = None,
 ) -> Arrivals:
     """Exact recursion over the arrivals, in the order of the last axis.
 
@@ -59,6 +61,8 @@ def arrive(
     Delta - x_i, which divides the backlog, is the smaller the later.  (Quasi-static: no overshoot.)
     ``beta`` above alpha and the variant ``linux`` need ``rtt``.  A case with a value out of range
     is NaN and says so in its status; with ``beta``, ``FieldError``.
+
+    ``each(x, windows, delay)`` is called after each arrival with the flows that are there.
     """
     word("variant", variant, VARIANTS)
     lower, upper = (np.asarray(alpha, dtype=np.float64),) * 2
@@ -73,7 +77,13 @@ def arrive(
         *(np.atleast_1d(a) for a in (lower, upper, d, given)), c[..., None]
     )
     shape, n = lower.shape[:-1], lower.shape[-1]
-    plain = x is None and not shape and variant == "paper" and np.array_equal(lower, upper)
+    plain = (
+        x is None
+        and each is None
+        and not shape
+        and variant == "paper"
+        and np.array_equal(lower, upper)
+    )
     if plain and n > MANY and lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf:
         return _arrive_many(lower, float(c), None if rtt is None else d)
     x_all, delays = np.array(given), np.empty(lower.shape)
@@ -92,6 +102,8 @@ def arrive(
         rates, delay = state.rates, np.asarray(state.delay)
         status, delays[..., i] = np.maximum(status, state.status), delay
         windows = rates * (d[..., now] + delay[..., None])
+        if each is not None:
+            each(x_all[..., now], windows, delay)
     return Arrivals(x_all, delays, rates, None if rtt is None else windows, status[()])
 
 

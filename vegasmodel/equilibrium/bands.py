@@ -58,6 +58,32 @@ def equilibria(
     return band
 
 
+def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
+    """Bounds of each rate where the over-estimates are only known to lie between two bands' x.
+
+    A rate rises with the flow's own x and falls with the others'.  pkt/s ([n], [n]).
+    """
+    least = _one_against(low, low.lower, low.x, high.upper, high.x)
+    greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
+    return np.diagonal(least).copy(), np.diagonal(greatest).copy()
+
+
+def _one_against(
+    band: Band, own: Floats, own_x: Floats, others: Floats, others_x: Floats
+) -> Floats:
+    """Row i: all rates where flow i is at its own edge and x, the rest at the others'."""
+    n = own.size
+    out = np.empty((n, n))
+    rows = max(1, _ROWS // n)
+    for first in range(0, n, rows):
+        some = np.arange(first, min(n, first + rows))
+        edge, x = np.tile(others, (some.size, 1)), np.tile(others_x, (some.size, 1))
+        edge[np.arange(some.size), some] = own[some]
+        x[np.arange(some.size), some] = own_x[some]
+        out[some] = secular.solve(edge, x, band.c, rtt=band.rtt, variant=band.variant).rates
+    return out
+
+
 @dataclass(frozen=True)
 class Band:
     """The set of equilibria.  ``lower``, ``upper``: edges of the backlog, packets [n]."""
@@ -88,18 +114,11 @@ class Band:
         r_i is greatest where they meet, with i at its upper and the others at their lower edge.
         Least: the mirror image.
         """
-        return self._one_against(self.lower, self.upper), self._one_against(self.upper, self.lower)
-
-    def _one_against(self, own: Floats, others: Floats) -> Floats:
-        n = self.x.size
-        out = np.empty((n, n))
-        rows = max(1, _ROWS // n)
-        for first in range(0, n, rows):
-            some = np.arange(first, min(n, first + rows))
-            edge = np.tile(others, (some.size, 1))
-            edge[np.arange(some.size), some] = own[some]
-            out[some] = self._solve(edge).rates
-        return out
+        x = self.x
+        return (
+            _one_against(self, self.lower, x, self.upper, x),
+            _one_against(self, self.upper, x, self.lower, x),
+        )
 
     @property
     def rate_range(self) -> tuple[Floats, Floats]:

@@ -40,6 +40,7 @@ __all__ = [
     "UNDEFINED",
     "Cycle",
     "first_window",
+    "forgotten_after",
     "hypotheses",
     "solve",
     "threshold",
@@ -348,6 +349,20 @@ def threshold(
     return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)
 
 
+def forgotten_after(
+    decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
+) -> float:
+    """Cycles after which ``part`` of a first deviation is left, where all sources lose and grow.
+
+    V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R), so in each cycle a
+    deviation shrinks by (n_R lambda + n_V/2)/(n_V + n_R): the other's factor counts.
+    """
+    cut = float(numbers("decrease", decrease, high=1.0, above=True))
+    n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
+    left = float(numbers("part", part, high=1.0, above=True, below=True))
+    return float(np.log(left) / np.log((n_R * cut + n_V / 2) / (n_V + n_R)))
+
+
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
 
@@ -370,6 +385,9 @@ def hypotheses(
 
     max_window in packets; the other arguments as in `solve`.  The derived model needs only 1, 3
     and 5 (5 in the form chosen by ``losers``); 2, 4 and the single threshold are the paper's.
+    "one-cycle" is nobody's: where Vegas still grows into every loss and is cut for it, a Vegas that
+    once escapes the cut may reach its threshold before the next loss, and so escape for ever.  It
+    may where a window of the whole network is past that at a queue of B + 1, the largest of all.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,
@@ -381,6 +399,9 @@ def hypotheses(
     losing = [float(c.window_reno[-1])] + ([float(c.window_vegas[-1])] if both else [])
     start = float(c.window_vegas[0] * n_vegas + c.window_reno[0] * n_reno)
     M, growing = capacity * rtt, str(c.regime) == "loss-limited"
+    lowest = dead_zone(alpha, alpha, variant)[0]
+    edge = beginning.edge(lowest, variant, np.array(float(n_vegas)), np.array(M))
+    escapes = both and growing and bool(edge.window(np.array(buffer + 1.0)) < M + buffer + 1.0)
     if both:
         five = "at the loss Vegas " + (
             "still grows, so both overflow the buffer"
@@ -412,6 +433,12 @@ def hypotheses(
             f"windows after a loss add up to {start:.4g} packets, mu T = {M:.4g}",
         ),
         ("synchronised-losses", both and growing, five),
+        (
+            "one-cycle",
+            not escapes,
+            f"a second cycle, in which Vegas is never cut, {'' if escapes else 'does not '}"
+            f"repeat{'s' if escapes else ''} itself too",
+        ),
         (
             "single-threshold",
             beta is None or beta == alpha,

@@ -1,0 +1,109 @@
+"""Closed forms that claim all their assumptions, beside the continuous fluid.
+
+python -m benchmarks.closed_forms [CASES [SEED]]
+
+Random scenarios of the papers' laws on one drop-tail link: one to six Vegas flows that start
+together or one after another, with and without a band, baseRTTs measured or given, any buffer; or
+Vegas beside Reno.  Where an adapter says that every assumption holds, its throughputs agree with
+the fluid's within 2 %, or it gives a range that holds them.  Exit status 1 if some do not.
+"""
+
+from __future__ import annotations
+
+import collections
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vegasmodel import predictor
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.scenario import Scenario
+
+MODELS = ("equilibrium", "bands", "arrivals", "arrivals-bonald", "minicycle", "network")
+ACCURATE = 0.02
+
+
+class Claim(NamedTuple):
+    """One closed form that claims to hold, and how far from the fluid it is."""
+
+    model: str
+    scenario: Scenario
+    error: float  # largest relative error of a flow; of its distance from the range, if it is a set
+
+
+def draw(rng: np.random.Generator) -> Scenario:
+    """One scenario."""
+    capacity = np.exp(rng.uniform(np.log(100), np.log(5000)))
+    mixed, band = rng.random() < 0.3, rng.random() < 0.5
+    flows: list[dict[str, Any]] = []
+    every = 0.0 if mixed else float(rng.choice([0, 2, 20, 60, 100, 300]))
+    rtt = rng.uniform(0.02, 0.3)
+    for i in range(1 if mixed else rng.integers(1, 7)):
+        alpha = int(rng.integers(1, 7))
+        rtt = rtt if mixed else rng.uniform(0.02, 0.3)
+        beta = alpha + (int(rng.integers(0, 4)) if band else 0)
+        flow = {"law": "vegas", "name": f"v{i}", "alpha": alpha, "beta": beta}
+        flow |= {"rtt": f"{rtt:.6f} s", "start": f"{i * every} s"}
+        given = rng.random() < 0.2
+        flows.append(flow | ({"over_estimate": "0 s"} if given else {}))
+    buffer = "inf" if rng.random() < 0.7 else f"{rng.uniform(1, 60):.2f} pkt"
+    if mixed:
+        flows.append({"law": "reno", "rtt": f"{rtt:.6f} s"})
+        buffer = f"{rng.uniform(0.5, 10):.2f} pkt"
+    warmup = len(flows) * every + float(rng.choice([20, 100, 400]))
+    return Scenario.from_dict(
+        {
+            "link": [{"capacity": f"{capacity:.3f} pkt/s", "buffer": buffer}],
+            "flow": flows,
+            "run": {"duration": f"{warmup + 200} s", "warmup": f"{warmup} s"},
+        }
+    )
+
+
+def claims(scenario: Scenario) -> Iterator[Claim]:
+    """The closed forms that claim this scenario; the fluid runs only if there is one."""
+    reference = None
+    for model in MODELS:
+        answer = predictor.predict(scenario, model)
+        if answer.throughput is None or any(a.holds is not True for a in answer.assumptions):
+            continue
+        if reference is None:
+            run = continuous.run(scenario, sample=scenario.run.duration)
+            reference = run.throughput  # NaN where it ended early
+        low, high = answer.throughput, answer.throughput
+        if answer.throughput_range is not None:
+            low, high = answer.throughput_range.T
+        off = np.maximum(low - reference, reference - high) / reference
+        yield Claim(model, scenario, float(np.maximum(off, 0.0).max()))
+
+
+def gather(cases: int, seed: int) -> list[Claim]:
+    """Claims of random scenarios until there are ``cases`` of them."""
+    rng, found = np.random.default_rng(seed), list[Claim]()
+    while len(found) < cases:
+        try:
+            scenario = draw(rng)
+        except ValueError:  # an RTT below the link's own transmission times
+            continue
+        found += claims(scenario)
+    return found
+
+
+def main() -> int:
+    """Print a table; 0 if all agree."""
+    given = [int(word) for word in sys.argv[1:3]]
+    cases, seed = given + [500, 1][len(given) :]
+    by_model: dict[str, list[float]] = collections.defaultdict(list)
+    for claim in gather(cases, seed):
+        by_model[claim.model].append(claim.error)
+    print(f"{'model':16}{'claimed':>8}{'worst':>9}{'beyond 2 %':>12}")
+    for model, errors in by_model.items():
+        bad = sum(not e <= ACCURATE for e in errors)
+        print(f"{model:16}{len(errors):8d}{max(errors):9.2%}{bad:12d}")
+    return int(any(not e <= ACCURATE for errors in by_model.values() for e in errors))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What an adapter claims, it keeps: every assumption reported as holding, against the fluid."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from benchmarks.closed_forms import ACCURATE, MODELS, gather
+from tests.helpers import scenario
+from vegasmodel.engines.fluid import continuous
+
+VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
+
+
+def broken(s, model):
+    """Names of the assumptions that are not reported as holding."""
+    return {a.name for a in vm.predict(s, model).assumptions if a.holds is not True}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_where_every_assumption_holds_the_fluid_agrees(seed):
+    """250 random claims: within 2 % of the continuous fluid, or a range that holds it."""
+    found = gather(250, seed)
+    wrong = [(c.model, c.error, c.scenario) for c in found if not c.error <= ACCURATE]
+    assert not wrong
+    count = collections.Counter(c.model for c in found)
+    assert set(count) == set(MODELS)
+    assert min(count.values()) >= 5
+    # not only where there is nothing to tell: several flows, and bands that the order decides
+    several = [c.model for c in found if len(c.scenario.members) > 1]
+    assert collections.Counter(several)["equilibrium"] >= 15
+    arrived = [c.scenario.flows for c in found if c.model == "arrivals"]
+    assert sum(len(f) > 1 and any(g.alpha < g.beta for g in f) for f in arrived) >= 2
+
+
+def test_a_newcomer_that_outruns_the_others_is_not_quasi_static():
+    """Three flows, 100 s apart: 952, 620, 952 by the recursion, 1079, 366, 1079 in the fluid."""
+    flows = [
+        {
+            "law": "vegas",
+            "name": f"v{i}",
+            "rtt": rtt,
+            "alpha": a,
+            "beta": b,
+            "start": f"{100 * i} s",
+        }
+        for i, (rtt, a, b) in enumerate([("108 ms", 2, 3), ("89 ms", 1, 2), ("56 ms", 3, 3)])
+    ]
+    s = scenario(*flows, capacity="2524 pkt/s", run={"duration": "900 s", "warmup": "600 s"})
+    assert "quasi-static" in broken(s, "arrivals")
+    p = vm.predict(s, "arrivals")
+    assert all("times as fast" in a.detail for a in p.assumptions if a.name == "quasi-static")
+    low, high = vm.predict(s, "bands").throughput_range.T
+    fluid = continuous.run(s).throughput
+    assert np.all((low <= fluid * 1.001) & (fluid <= high * 1.001))
+
+
+def test_starts_too_near_to_one_another_are_told():
+    slow = {**VEGAS, "rtt": "300 ms"}
+    group = {**slow, "count": 2, "start": {"every": "2 s"}}
+    s = scenario(group, capacity="5000 pkt/s", run={"duration": "2000 s", "warmup": "1500 s"})
+    for model in ("equilibrium", "arrivals", "network", "bands"):
+        assert broken(s, model) == {"settles-in-time"}
+    rushed = scenario(slow, capacity="5000 pkt/s", run={"duration": "99 s", "warmup": "2 s"})
+    assert broken(rushed, "equilibrium") == {"settles-in-time"}
+
+
+def test_given_over_estimates_are_part_of_what_others_measure():
+    flows = [
+        {**VEGAS, "name": "first"},
+        {**VEGAS, "name": "given", "start": "60 s", "over_estimate": "0 s"},
+        {**VEGAS, "name": "last", "start": "120 s"},
+    ]
+    s = scenario(*flows, capacity="300 pkt/s", run={"duration": "900 s", "warmup": "400 s"})
+    p = vm.predict(s, "equilibrium")
+    assert broken(s, "equilibrium") == set()
+    np.testing.assert_allclose(p.throughput, continuous.run(s).throughput, rtol=1e-6)
+    np.testing.assert_allclose(p.throughput, vm.predict(s, "network").throughput, rtol=1e-9)
+
+
+def test_a_buffer_that_only_holds_the_rest_is_not_known_to_be_large_enough():
+    """A fast newcomer's queue overflows on the way, and its baseRTT is another."""
+    flows = [
+        {"law": "vegas", "name": "a", "alpha": 5, "beta": 8, "rtt": "287 ms"},
+        {"law": "vegas", "name": "b", "alpha": 6, "beta": 7, "rtt": "224 ms", "start": "300 s"},
+    ]
+    run = {"duration": "820 s", "warmup": "620 s"}
+    link = {"capacity": "973 pkt/s", "buffer": "21.5 pkt"}
+    assert "infinite-buffer" in broken(scenario(*flows, run=run, **link), "bands")
+    wide = scenario(*flows, run=run, **link | {"buffer": "60 pkt"})
+    assert "infinite-buffer" not in broken(wide, "bands")
+
+
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+def test_equal_thresholds_leave_a_set_where_the_rule_rounds(variant):
+    s = scenario({**VEGAS, "variant": variant, "count": 2}, run={"warmup": "200 s"})
+    for model in ("equilibrium", "network"):
+        assert not vm.predict(s, model).applicable or "single-threshold" in broken(s, model)
+
+
+def test_the_printed_arrival_form_does_not_fill_the_link():
+    group = {**VEGAS, "count": 2, "start": {"every": "60 s"}}
+    s = scenario(group, run={"duration": "600 s", "warmup": "300 s"})
+    assert broken(s, "arrivals-bonald") == {"rates-fill-the-link"}
+    assert broken(s, "arrivals") == set()
+
+
+def test_two_cycles_that_both_repeat_are_a_range():
+    """alpha < B < B_th: Vegas cut at every loss, or never; which one, the start decides."""
+    vegas = {"law": "vegas", "alpha": 4, "beta": 4, "rtt": "39.4 ms"}
+    run = {"duration": "500 s", "warmup": "300 s"}
+    link = {"capacity": "1345 pkt/s", "buffer": "5.08 pkt"}
+    s = scenario(vegas, {"law": "reno", "rtt": "39.4 ms"}, run=run, **link)
+    p = vm.predict(s, "minicycle")
+    assert broken(s, "minicycle") == {"one-cycle"}
+    low, high = p.throughput_range[0]
+    assert low == pytest.approx(p.throughput[0])
+    assert low < continuous.run(s).throughput[0] < high

@@ -1,0 +1,126 @@
+"""Rest after rest: flows that start find what those before have left, if these had the time.
+
+A flow that measures its baseRTT takes the queueing delay that it finds for propagation.  The
+closed forms take it to find the others at rest.  ``follow`` works out those rests, and
+``settled`` says whether the windows, which move by a packet a round trip, get there in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.adapters.common import rtts
+from vegasmodel.equilibrium import settling
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption
+from vegasmodel.scenario import Scenario
+
+Mask = NDArray[np.bool_]
+
+
+class Rest(NamedTuple):
+    """All flows [n] after one moment of arrivals; windows are 0 where a flow is not there yet."""
+
+    windows: Floats  # packets
+    delays: Floats  # of each flow's path, s; of those still to come, too
+
+
+# (who is there, over-estimates) -> rates of those who are there, delay of every flow's path
+Solve = Callable[[Mask, Floats], tuple[Floats, Floats]]
+
+
+def starts(scenario: Scenario) -> Floats:
+    """Start of each flow, s."""
+    return np.array([member.start for member in scenario.members])
+
+
+def measures(scenario: Scenario) -> Mask:
+    """Which flows measure their baseRTT."""
+    return np.array([m.flow.over_estimate == "measured" for m in scenario.members])
+
+
+def given(scenario: Scenario) -> Floats:
+    """Over-estimates as given; 0 where measured."""
+    x = [m.flow.over_estimate for m in scenario.members]
+    return np.array([0.0 if value == "measured" else float(value) for value in x])
+
+
+def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
+    """Over-estimates [n], and the rest after each moment of arrivals.
+
+    Flows that start together find the same queue.
+    """
+    x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
+    rests: list[Rest] = []
+    for moment in np.unique(when):
+        if rests:
+            found = unknown & (when == moment)
+            x[found] = rests[-1].delays[found]
+        there = when <= moment
+        rates, delays = solve(there, x)
+        windows = np.zeros(x.size)
+        windows[there] = rates * (rtt + delays)[there]
+        rests.append(Rest(windows, delays))
+    return x, rests
+
+
+def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -> Assumption:
+    """Whether flows that measure find the others at rest, and the averages begin at rest.
+
+    ``backlog`` [n] packets that each flow keeps queued, ``c`` [n] the rate of its slowest link.
+    """
+    rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
+    rest, before = -np.inf, np.zeros(rtt.size)
+    for i, (moment, state) in enumerate(zip(np.unique(when), rests, strict=True)):
+        if rest > moment and np.any(unknown & (when == moment)):
+            return _late(rest, f"the next start is at {moment:.4g} s")
+        trips, there = rtt + state.delays, when <= moment
+        if i:
+            need = settling.later(before[there], state.windows[there], trips[there])
+        elif there.sum() == 1:
+            need = settling.alone(state.windows[there], trips[there], backlog[there])
+        else:
+            need = settling.together(state.windows[there], trips[there], c[there])
+        rest, before = max(rest, moment) + need, state.windows
+    if rest > scenario.run.warmup:
+        return _late(rest, f"the averages begin at {scenario.run.warmup:.4g} s")
+    return Assumption("settles-in-time", True)
+
+
+def fits(
+    scenario: Scenario, x: Floats, rests: list[Rest] | None, backlog: Floats, queue: float
+) -> Assumption:
+    """Whether one link's buffer holds the queue at rest, and on the way there.
+
+    ``backlog`` [n] packets at which a flow stops to grow.  An overflow on the way cuts windows,
+    and the queue that a later flow takes for propagation is another.
+    """
+    name, link = "infinite-buffer", scenario.links[0]
+    if link.buffer == np.inf:
+        return Assumption(name, True)
+    if queue > link.buffer:
+        detail = f"the equations want a queue of {queue:.4g} pkt, the buffer holds {link.buffer:g}"
+        return Assumption(name, False, detail)
+    if rests is None:
+        return Assumption(name, None, "not worked out for so many arrivals")
+    rtt, when, c, worst = rtts(scenario), starts(scenario), link.capacity, 0.0
+    for i, moment in enumerate(np.unique(when)):
+        new, old = when == moment, when < moment
+        if i:
+            was = rests[i - 1].windows[old]
+            top = settling.peak(was, rtt[old], c, (backlog[new], x[new]))
+        else:
+            top = settling.first_peak(backlog[new], rtt[new], c)
+        worst = max(worst, c * top)
+    detail = f"before others give way the queue may reach {worst:.4g} pkt, the buffer holds "
+    late = worst > link.buffer
+    return Assumption(name, None if late else True, f"{detail}{link.buffer:g}" if late else "")
+
+
+def _late(rest: float, what: str) -> Assumption:
+    detail = f"at a packet a round trip windows may need until {rest:.4g} s to come to rest; {what}"
+    return Assumption("settles-in-time", False, detail)

@@ -1,0 +1,109 @@
+"""How long windows take to come to rest, and whether they pass through rest on the way.
+
+A window moves by at most a packet a round trip (``boutremans`` (1)), so what it has to change by
+is the number of round trips that it needs.  Only slow start is faster: it doubles the window in
+one or two of them.  Units: packets, seconds, packets per second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.equilibrium import secular
+from vegasmodel.metrics import Floats
+
+__all__ = ["alone", "first_peak", "lag", "later", "peak", "together"]
+
+POINTS = 400  # of the delay on its way, at which speeds are compared
+SLOW_START = 2.0  # round trips in which a window doubles, the slower of the stacks
+
+
+def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
+    """Seconds for one flow in an empty network: slow start fills the link, then the backlog."""
+    doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
+    return float(((doublings + backlog) * trips).max())
+
+
+def together(windows: Floats, trips: Floats, c: Floats) -> float:
+    """Seconds for flows that start together in an empty network, at most.
+
+    Slow start may leave the link to any of them: a window of up to c RTT has to come down to its
+    own, or to go up to it from nothing.
+    """
+    most = c * trips
+    swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
+    return float((swing * trips).max())
+
+
+def later(before: Floats, after: Floats, trips: Floats) -> float:
+    """Seconds from one rest to the next; ``before`` is 0 for the flows that come.
+
+    They go up, and those that were there give way: at worst one after the other.
+    """
+    seconds = np.abs(after - before) * trips
+    new = before == 0
+    return float(seconds[new].max(initial=0.0) + seconds[~new].max(initial=0.0))
+
+
+def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
+    """Queueing delay that newcomers may cause on their way to rest, s: no more than this.
+
+    ``new``: their backlogs and over-estimates.  Those that were there keep their ``windows`` [n],
+    if they do not give way at all; so sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
+    """
+    poles = np.concatenate([-rtt, new[1]])
+    return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
+
+
+def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
+    """The same where flows start together in an empty network.
+
+    At worst slow start leaves all of the link to one flow, the farthest, whose window c d stays;
+    the others then want their backlogs A of what the queue takes from it: c - c d/(d + Delta) =
+    A/Delta.
+    """
+    A, d = float(backlog.sum()), float(rtt.max())
+    if backlog.size == 1:
+        return A / c
+    return float((A + np.sqrt(A * A + 4.0 * c * A * d)) / (2.0 * c))
+
+
+def lag(
+    upper: Floats,
+    held: Floats,
+    x: Floats,
+    rtt: Floats,
+    c: float,
+    newcomer: tuple[float, float, float],
+    between: tuple[float, float],
+    doubling: float,
+) -> float:
+    """The speed at which an earlier flow would have to give way, over the one that it has.
+
+    A newcomer raises the delay ``between`` two rests.  Earlier flows hold their windows ``held``
+    [n] until they meet their ``upper`` edges [n] and then follow r = upper/(Delta - x).  With
+    G = -d(sum of their rates)/dDelta, and v packets a round trip T_n for the newcomer's window,
+
+        dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2,
+
+    which must be at most a packet in T_j.  Above 1 somewhere the flows lag, Delta overshoots, and
+    others give way for that.  ``newcomer``: its over-estimate, RTT and gamma; v is 1, in slow start
+    (backlog below gamma) W ln 2/``doubling`` where that is more.  Its own rate W/T_n falls, too, as
+    the delay grows, so T_n^2 G + W stands for T_n^2 G.
+    """
+    over, d, gamma = newcomer
+    first, last = between
+    delay = np.linspace(first, last, POINTS + 1)[1:, None]
+    T, y = rtt + delay, np.maximum(delay - x, 1e-300)
+    edge, kept = upper / y, held / T
+    slides: NDArray[np.bool_] = edge <= kept
+    rates = np.where(slides, edge, kept)
+    give = np.where(slides, edge / y, kept / T).sum(axis=1)
+    mine = np.maximum(c - rates.sum(axis=1), 0.0)  # the newcomer's rate
+    T_n, gap = d + delay[:, 0], delay[:, 0] - over
+    slow = mine * gap <= gamma
+    speed = np.where(slow, np.maximum(mine * T_n * np.log(2.0) / doubling, 1.0), 1.0)
+    pace = speed / (T_n**2 * give + mine * T_n)  # its own rate falls, too, as the delay grows
+    wanted = np.where(slides, edge * (rtt + x) / y * T, 0.0).max(axis=1)
+    return float((wanted * pace).max(initial=0.0))
