@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide the simulators from this process and from those that it starts."""
+    """Hide the simulators from this process and from those that it starts.
+
+    A shell's background job ignores Ctrl-C, and so would all that it starts; tests send it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("--hide-engines"):
         return
     sys.modules["ns3"] = None  # type: ignore[assignment]  # an import finds nothing
