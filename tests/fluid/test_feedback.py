@@ -277,7 +277,7 @@ def test_reno_under_random_loss_rests_at_the_square_root_of_two_over_p():
 def test_trajectories_with_delay():
     case = scenario([vegas(), reno()], duration=60.0, warmup=20.0)
     data = simulate(case, "delayed", samples=601)
-    assert data.attrs["engine"] == "feedback"
+    assert data.attrs["model"] == "delayed"
     assert float(data["base_rtt"][-1, 0]) == pytest.approx(0.08, abs=1e-6)
     assert np.isnan(data["base_rtt"][:, 1]).all()
     # 80 ms later everything sent is on the way no more
