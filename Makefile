@@ -5,7 +5,7 @@ BIN := .venv/bin
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
-.venv/.ready: requirements.lock pyproject.toml scripts/setup.sh
+.venv/.ready: requirements.lock pyproject.toml scripts/setup.sh scripts/uv.lock
 	@scripts/setup.sh
 
 setup: .venv/.ready  ## .venv with locked dependencies, and ns-2 where allowed
@@ -34,7 +34,9 @@ notebooks: setup  ## execute all notebooks; pages in out/notebooks/
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements-notebooks.lock
 	$(BIN)/python scripts/notebooks.py
 
-lock:  ## make the requirements*.lock again from pyproject.toml
+lock:  ## make the requirements*.lock again from pyproject.toml, and the hashes of uv itself
+	sed -n 's/ .*//; /^uv==/p' scripts/uv.lock | $(BIN)/uv pip compile --quiet --universal --generate-hashes \
+	  --no-header --no-annotate - -o scripts/uv.lock.new && mv scripts/uv.lock.new scripts/uv.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate -o requirements.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra notebooks --constraint requirements.lock --universal \

@@ -3,7 +3,6 @@
 # a .venv with the locked dependencies, and ns-2 from the distribution where we may install it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-uv_version=0.13.8
 
 say() { echo "setup: $*" >&2; }
 
@@ -46,7 +45,7 @@ if [ ! -x .venv/bin/pip ]; then
 fi
 
 say "installing locked dependencies"
-.venv/bin/pip install --quiet --disable-pip-version-check "uv==$uv_version"
+.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r scripts/uv.lock
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --require-hashes -r requirements.lock
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --no-deps --no-build-isolation \
   -e . -e ./paper_checks

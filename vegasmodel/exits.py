@@ -8,6 +8,7 @@ ours shows where it came from.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import logging
@@ -28,7 +29,7 @@ from vegasmodel.units import printable
 __all__ = ["Shortfall", "Stopped", "main", "status_of"]
 
 DONE, SHORT, BAD_INPUT, MACHINE = 0, 1, 2, 3
-GRACE = 1.0  # seconds that a signal leaves for an orderly end; compiled code does not hear it
+GRACE = 0.5  # seconds that a signal leaves for an orderly end; compiled code does not hear it
 SIGNALS = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated",
@@ -72,6 +73,9 @@ def main(command: Callable[[], int]) -> NoReturn:
             _seal(sys.stdout)
         for number in SIGNALS:  # nothing is left to stop
             signal.signal(number, signal.SIG_IGN)
+        if _asked:  # at once: taking the interpreter apart can last seconds
+            atexit._run_exitfuncs()
+            os._exit(status)
         try:
             sys.stderr.flush()
         except OSError:

@@ -288,12 +288,12 @@ NASTY = (
 
 
 def mutate(sample: bytes, rng: random.Random) -> bytes:
-    """One to six random edits: bytes, numbers, slices, lines, the end cut off."""
+    """One to six random edits: bytes, numbers, slices, long runs, lines, the end cut off."""
     data = bytearray(sample)
     for _ in range(rng.randint(1, 6)):
         if not data:
             break
-        kind, at = rng.randrange(8), rng.randrange(len(data))
+        kind, at = rng.randrange(9), rng.randrange(len(data))
         length = min(rng.choice((1, 2, 4, 8, 40, 400)), len(data) - at)
         if kind == 0:
             data[at] = rng.randrange(256)
@@ -309,9 +309,19 @@ def mutate(sample: bytes, rng: random.Random) -> bytes:
             data[at:at] = data[at : at + length] * rng.choice((1, 2, 50))
         elif kind == 6:
             _word(data, at, rng)
+        elif kind == 7:
+            _stretch(data, at, rng)
         else:
             del data[at:]
     return bytes(data)
+
+
+def _stretch(data: bytearray, at: int, rng: random.Random) -> None:
+    """Put a long run of digits, blanks or the like before, into or behind the word at ``at``."""
+    while at > 0 and rng.random() < 0.9 and data[at - 1] not in b' \n\t,"=:':
+        at -= 1
+    run = rng.choice((b"0", b"9", b"1", b" ", b"\t", b"-", b".", b"0.", b"e"))
+    data[at:at] = run * rng.choice((19, 60, 250, 300, 4000, 70_000))
 
 
 def _word(data: bytearray, at: int, rng: random.Random) -> None:

@@ -1,0 +1,258 @@
+"""Every command on machines that fail: killed at random moments, disk full, no home, no output.
+
+python scripts/fault_campaign.py --times 20
+
+A run is wrong if it shows a traceback or more than one line, ends with a status that the contract
+does not give for this fault, takes more than 2 s to end after a signal, leaves a process, a
+temporary file or half a result behind.  Exit status 1 if one is.  The disk is full where this
+process may mount one (as root); elsewhere files may not grow.  A signal comes 0.2 s after the
+start at the soonest: before that it is Python's own start that it meets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+SOONEST = 0.2
+PROMPT = 2.0  # seconds that a signal may take
+SCENARIO = """
+[[link]]
+capacity = "250 pkt/s"
+buffer = "10 pkt"
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+[[flow]]
+law = "reno"
+rtt = "80 ms"
+[run]
+duration = "{}"
+warmup = "10 s"
+runs = 2
+start_jitter = "1 s"
+"""
+TRACE = ROOT / "vegasmodel/packets/reference/linux/e1a_2M_40ms_a3b3.parquet"
+LINUX = ROOT / "paper_checks/linux/e1a_2M_40ms_a3b3.toml"
+COMMANDS = (
+    "ratio --capacity 1080pkt/s --buffer 20pkt vegas reno --plot out.png",
+    "predict s.toml",
+    "predict s.toml --model all --json",
+    "simulate s.toml --model fluid --out out.parquet --plot out.png",
+    "simulate long.toml --model rounds --out out.parquet",
+    "measure long.toml --json",
+    "measure s.toml --out out.parquet",
+    "compare s.toml --json --plot out.svg",
+    f"compare {LINUX} --trace {TRACE}",
+    f"convert {TRACE} --out out.parquet",
+    "equilibrium --capacity 250pkt/s --over-estimate 0ms,16.2ms",
+    "arrivals --n 2000",
+    "rd --rate 100 --delay 100 --capacity 100Mbit/s --buffer 3125pkt",
+    "paper boutremans",
+)
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
+
+
+class End(NamedTuple):
+    """How a run ended."""
+
+    status: int
+    said: str
+    seconds: float  # from the signal, or from the start
+
+
+class Place:
+    """Folders of one run: where it works, and where it keeps what is temporary."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work, self.scratch = folder / "work", folder / "scratch"
+        self.mark = f"vegasmodel-fault-{uuid.uuid4().hex}"
+        for path in (self.work, self.scratch):
+            path.mkdir(parents=True)
+        (self.work / "s.toml").write_text(SCENARIO.format("60 s"))
+        (self.work / "long.toml").write_text(SCENARIO.format("2000 s"))
+        self.given = {path.name for path in self.work.iterdir()}
+
+    def start(self, line: str, fault: str = "") -> subprocess.Popen[str]:
+        """The command, on a machine with that fault."""
+        command = [sys.executable, "-m", "vegasmodel", *line.split()]
+        environment = {**os.environ, "TMPDIR": str(self.scratch), "FAULT_MARK": self.mark}
+        if fault == "read-only home":
+            nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), "/proc/none")
+            environment |= nowhere
+        if fault == "files may not grow":
+            command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *command]
+        if fault == "standard output closed":
+            command = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+        return subprocess.Popen(
+            command,
+            cwd=self.work,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=Path("/dev/full").open("w") if fault == "full output" else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def alive(self) -> list[int]:
+        """Processes that this run has left."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (process / "environ").read_bytes():
+                    found.append(int(process.name))
+            except OSError:  # gone, or another user's
+                continue
+        return found
+
+    def left(self) -> list[str]:
+        """What is wrong with what the run has left, after a second's grace."""
+        deadline = time.monotonic() + 1.0
+        while (self.alive() or any(self.scratch.iterdir())) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        wrong = [f"process {number} lives" for number in self.alive()]
+        wrong += [f"{path.name} in the temporary folder" for path in self.scratch.iterdir()]
+        made = {path.name for path in self.work.iterdir()} - self.given
+        wrong += [f"{name} left behind" for name in made if not name.startswith("out.")]
+        wrong += [f"half of {name}" for name in made if not _is_whole(self.work / name)]
+        return wrong
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a result ends as its format does."""
+    ends = {".parquet": b"PAR1", ".png": b"IEND\xaeB`\x82", ".svg": b"</svg>\n"}
+    return path.suffix not in ends or path.read_bytes().endswith(ends[path.suffix])
+
+
+@contextlib.contextmanager
+def full_disk(folder: Path) -> Iterator[bool]:
+    """A file system of 256 kB on ``folder``; whether it was allowed."""
+    folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    try:
+        allowed = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    except OSError:
+        allowed = False
+    try:
+        yield allowed
+    finally:
+        if allowed:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
+    """What is wrong with a run."""
+    wrong = place.left()
+    if end.status not in allowed:
+        wrong.append(f"status {end.status}, not {sorted(allowed)}")
+    if "Traceback" in end.said or end.said.count("\n") > 1:
+        wrong.append(f"said {end.said[-300:]!r}")
+    return wrong
+
+
+def undisturbed(line: str, folder: Path) -> tuple[float, int]:
+    """How long a command takes, and its status."""
+    place, begun = Place(folder), time.monotonic()
+    process = place.start(line)
+    process.communicate()
+    return time.monotonic() - begun, process.returncode
+
+
+def killed(line: str, folder: Path, moment: float, number: signal.Signals, done: int) -> list[str]:
+    """Send a signal ``moment`` seconds after the start."""
+    place = Place(folder)
+    process = place.start(line)
+    time.sleep(moment)
+    process.send_signal(number)
+    sent = time.monotonic()
+    try:
+        _, said = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return ["60 s after the signal it still ran", *place.left()]
+    took = time.monotonic() - sent
+    wrong = judged(End(process.returncode, said, took), place, {SIGNALS[number], done})
+    return [*wrong, *([f"{took:.1f} s after the signal"] if took > PROMPT else [])]
+
+
+def faulty(line: str, folder: Path, fault: str, done: int) -> list[str]:
+    """Run a command to its end on a machine with a fault."""
+    allowed = {
+        "read-only home": {done},
+        "full output": {3},
+        "standard output closed": {3},
+        "files may not grow": {done, 3},
+        "disk full": {done, 3},
+    }[fault]
+    if fault == "disk full":
+        with full_disk(folder) as mounted:
+            if not mounted:
+                return faulty(line, folder / "instead", "files may not grow", done)
+            place = Place(folder)
+            fill = place.work / "filling"
+            with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+            place.given.add(fill.name)
+            return _ended(line, place, fault, allowed)
+    return _ended(line, Place(folder), fault, allowed)
+
+
+def _ended(line: str, place: Place, fault: str, allowed: set[int]) -> list[str]:
+    process = place.start(line, fault)
+    _, said = process.communicate()
+    return judged(End(process.returncode, said, 0.0), place, allowed)
+
+
+def main() -> int:
+    """All commands, all faults; counts at the end."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=20, help="signals a command")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="commands that begin so")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)  # noqa: S311 - moments, no secrets
+    runs, faults = Counter[str](), Counter[str]()
+    chosen = [line for line in COMMANDS if line.startswith(options.only)]
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+
+        def note(fault: str, wrong: list[str]) -> None:
+            runs[fault] += 1
+            faults[fault] += bool(wrong)
+            if wrong:
+                print(f"  {fault}: {'; '.join(wrong)}", flush=True)
+
+        for line in chosen:
+            undisturbed(line, base / uuid.uuid4().hex)  # compiles
+            length, done = undisturbed(line, base / uuid.uuid4().hex)
+            print(f"{line[:70]}: {length:.1f} s, status {done}", flush=True)
+            for i in range(options.times):
+                number = tuple(SIGNALS)[i % len(SIGNALS)]
+                moment, folder = rng.uniform(SOONEST, max(length, SOONEST)), base / uuid.uuid4().hex
+                note(number.name, killed(line, folder, moment, number, done))
+                shutil.rmtree(folder, ignore_errors=True)
+            for fault in ("disk full", "full output", "read-only home", "standard output closed"):
+                folder = base / uuid.uuid4().hex
+                note(fault, faulty(line, folder, fault, done))
+    for fault, count in runs.items():
+        print(f"{fault:24}{count:6} runs{faults[fault]:6} wrong")
+    return int(bool(faults.total()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
