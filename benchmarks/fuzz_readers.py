@@ -4,7 +4,8 @@ python benchmarks/fuzz_readers.py --count 900000           # random edits of val
 python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fuzz_guided.py
 
 An input goes wrong with another exception, a message of several lines, over 2 s of CPU time, a
-process of over 500 MB, a process or a connection opened, a file written or code compiled.  It is kept in ``out/fuzz`` and the exit status is 1.
+process of over 500 MB, a process or a connection opened, a file written or code compiled.  It is
+kept in ``out/fuzz`` and the exit status is 1.
 """
 
 from __future__ import annotations

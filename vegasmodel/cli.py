@@ -27,6 +27,10 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write a picture (.png, .svg or .pdf).")]
 PerFlow = Annotated[bool, typer.Option("--flows", help="A row for every flow.")]
+Timeout = Annotated[
+    str | None,
+    typer.Option(help="Stop a simulator's run after this time. Default: 20 times the usual."),
+]
 File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
 
 
@@ -165,6 +169,7 @@ def measure(
     out: Annotated[
         Path | None, typer.Option(help="Write the first run over time as a trace (.parquet).")
     ] = None,
+    timeout: Timeout = None,
     json: Json = False,
     plot: Plot = None,
     flows: PerFlow = True,
@@ -178,12 +183,13 @@ def measure(
     from vegasmodel.scenario import load
 
     _check_picture(plot)
+    most = _seconds(timeout)
     if out is not None:
         output_path(out, "--out", (".parquet",))
     case = load(scenario)
     if out is not None:
-        record_engine(case, engine).write(out)
-    _show(case, [run_engine(case, engine)], json=json, plot=plot, flows=flows)
+        record_engine(case, engine, most).write(out)
+    _show(case, [run_engine(case, engine, most)], json=json, plot=plot, flows=flows)
 
 
 @app.command()
@@ -196,6 +202,7 @@ def compare(
             help="Exit with 1 if the best model's throughput NRMSE is larger (0.05: 5 %)."
         ),
     ] = None,
+    timeout: Timeout = None,
     json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -212,8 +219,9 @@ def compare(
     if max_error is not None and not max_error >= 0:
         raise FieldError("--max-error", max_error, "a number, at least 0")
     _check_picture(plot)
+    most = _seconds(timeout)
     with progress.shown():
-        result = comparison.compare(toml_file.read(scenario), trace=trace)
+        result = comparison.compare(toml_file.read(scenario), trace=trace, timeout=most)
     if json:
         console.print_json(result.to_json())
     else:
@@ -303,6 +311,13 @@ def paper(
 app.command()(cli_forms.equilibrium)
 app.command()(cli_forms.arrivals)
 app.command()(cli_forms.rd)
+
+
+def _seconds(timeout: str | None) -> float | None:
+    """``--timeout``."""
+    from vegasmodel.units import parse
+
+    return None if timeout is None else parse(timeout, "time", field="--timeout", low_open=True)
 
 
 def _check_picture(path: Path | None) -> None:

@@ -31,22 +31,27 @@ VEGAS_OF = {
 OVERLOAD = 1.05  # measured over capacity; more is another scenario's trace, not rounding
 
 
-def run_engine(scenario: Scenario, engine: str = "ns2") -> Prediction:
-    """Run a packet-level simulator on the scenario.  ``FieldError`` for an unknown engine."""
+def run_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Prediction:
+    """Run a packet-level simulator on the scenario.  ``FieldError`` for an unknown engine.
+
+    ``timeout``: seconds that a run may take (default: ``packets.engine.patience``).
+    """
     if engine not in ENGINES:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2, ns3
 
-    return ns3.run(scenario) if engine == "ns3" else ns2.run(scenario)
+    if engine == "ns3":
+        return ns3.run(scenario, timeout=timeout)
+    return ns2.run(scenario, timeout=timeout)
 
 
-def record_engine(scenario: Scenario, engine: str = "ns2") -> Trace:
-    """One run of the simulator over time.  ``FieldError`` for an unknown engine."""
+def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
+    """One run of the simulator over time, as ``run_engine``."""
     if engine not in ENGINES:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2_trace
 
-    return ns2_trace.record(scenario, engine=engine)
+    return ns2_trace.record(scenario, engine=engine, timeout=timeout)
 
 
 @dataclass(frozen=True)
@@ -151,19 +156,20 @@ def compare(
     scenario: Scenario | Mapping[str, Any],
     trace: str | Path | None = None,
     models: Sequence[str] = MODELS,
+    timeout: float | None = None,
 ) -> Comparison:
     """All models beside a measurement of the same scenario.
 
     The measurement is the given trace; else the stored reference run of this very scenario; else
     a fresh ns-2 run.  ``scenario`` may also be the table of a scenario file; what it leaves out
     is then estimated from the trace (``completion``) and stands in ``estimates``.  ``FieldError``:
-    a bad trace; ``EngineMissing``: no measurement to be had.
+    a bad trace; ``EngineMissing``: no measurement to be had.  ``timeout``: as in ``run_engine``.
     """
     if not isinstance(scenario, Scenario):
         if trace is None:
-            return compare(Scenario.from_dict(scenario), models=models)
+            return compare(Scenario.from_dict(scenario), None, models, timeout)
         return _compare_estimated(scenario, trace, models)
-    measured = _measurement(scenario, trace)
+    measured = _measurement(scenario, trace, timeout)
     results = _noted(predict_all(scenario, models), same_vegas(scenario, measured))
     return Comparison(scenario, measured, results)
 
@@ -206,7 +212,7 @@ def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ..
     return (Assumption("same-vegas", False, said),)
 
 
-def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
+def _measurement(scenario: Scenario, trace: str | Path | None, timeout: float | None) -> Prediction:
     if trace is not None:
         from vegasmodel import packets
 
@@ -217,7 +223,7 @@ def _measurement(scenario: Scenario, trace: str | Path | None) -> Prediction:
     if stored is not None:
         return stored
     traces, damaged = reference.traces(scenario)
-    found = _from_traces(traces, scenario) if traces else run_engine(scenario)
+    found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
     if not damaged:
         return found
     detail = f"{', '.join(damaged)} cannot be read and may be of this scenario"

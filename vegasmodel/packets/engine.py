@@ -21,7 +21,6 @@ from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Link, RateDelay, Scenario
 
 __all__ = [
-    "TIMEOUT",
     "UNLIMITED",
     "EngineFailed",
     "EngineMissing",
@@ -29,6 +28,7 @@ __all__ = [
     "execute",
     "few_packets",
     "one_line",
+    "patience",
     "read",
     "run",
     "window_limit",
@@ -36,7 +36,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-TIMEOUT = 3600.0  # seconds for one run
 MAX_RECORDED = 1_000_000  # packets of a run whose round-trip times are recorded unasked
 UNLIMITED = 1_000_000_000  # packets; the simulators keep limits in 32 bits
 
@@ -62,11 +61,21 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
     return int(rate), int(delay)
 
 
+def patience(scenario: Scenario) -> float:
+    """Seconds after which a run is held to hang: some twenty times what it takes here."""
+    return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
+
+
 def few_packets(scenario: Scenario) -> bool:
     """Whether a run has at most ``MAX_RECORDED`` packets."""
+    return _packets(scenario) <= MAX_RECORDED
+
+
+def _packets(scenario: Scenario) -> float:
+    """The most data packets that all links together can carry in a run."""
     fastest = max(link.capacity for link in scenario.links) * len(scenario.links)
     smallest = min(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
-    return fastest / smallest * scenario.run.duration <= MAX_RECORDED
+    return fastest / smallest * scenario.run.duration
 
 
 def window_limit(scenario: Scenario, f: int) -> int:

@@ -13,7 +13,6 @@ from pathlib import Path
 from vegasmodel.children import Workplace, workplace
 from vegasmodel.packets import engine, ns2_script, ns2_support
 from vegasmodel.packets.engine import (
-    TIMEOUT,
     EngineFailed,
     EngineMissing,
     default_interval,
@@ -53,7 +52,7 @@ def run(
     processes: int = 2,
     interval: float | None = None,
     rtts: bool | None = None,
-    timeout: float = TIMEOUT,
+    timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Prediction:
     """Simulate ``scenario`` ``run.runs`` times and return means over the runs.
@@ -68,7 +67,9 @@ def run(
     ``extra``: ``throughput_runs`` [runs, flows], ``version``, ``drops_links`` [links], and of the
     first run ``time`` [samples], ``window`` [samples, flows], ``queue`` [samples, links], sampled
     every ``interval`` seconds (default: ``default_interval``).  ``scratch``: the folder in which
-    each run has its own while it lasts (default: the system's for temporary files).
+    each run has its own while it lasts (default: the system's for temporary files).  ``timeout``:
+    seconds after which a run is stopped (default: ``engine.patience``); a run may also have 16 GiB
+    of memory and write files of 16 GiB.
 
     ``FieldError``: ns-2 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
     """
@@ -97,7 +98,7 @@ def run_trace(
     *,
     number: int = 0,
     rtts: bool = True,
-    timeout: float = TIMEOUT,
+    timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Output:
     """One run (with the seed of run ``number``) in detail.
@@ -108,7 +109,7 @@ def run_trace(
     made = ns2_script.script(scenario, number, interval=interval, rtts=rtts)
     with workplace(scratch) as place:
         (place.folder / "run.tcl").write_text(made.text, encoding="ascii")
-        _ns(["run.tcl"], place, timeout)
+        _ns(["run.tcl"], place, timeout or engine.patience(scenario))
         return engine.read("ns-2", place.folder, scenario, made.origin, rtts=rtts)
 
 

@@ -17,14 +17,21 @@ Floats = NDArray[np.float64]
 
 
 def record(
-    scenario: Scenario, interval: float | None = None, *, number: int = 0, engine: str = "ns2"
+    scenario: Scenario,
+    interval: float | None = None,
+    *,
+    number: int = 0,
+    engine: str = "ns2",
+    timeout: float | None = None,
 ) -> Trace:
     """Run ``scenario`` once, with the seed of run ``number``, and return its trace.
 
-    ``interval``: seconds, by default ``default_interval``.  Raises as the engine's ``run``.
+    ``interval``: seconds, by default ``default_interval``; ``timeout``: as in the engine's ``run``.
+    Raises as the engine's ``run``.
     """
     simulator = ns3 if engine == "ns3" else ns2
-    output = simulator.run_trace(scenario, interval or default_interval(scenario), number=number)
+    every = interval or default_interval(scenario)
+    output = simulator.run_trace(scenario, every, number=number, timeout=timeout)
     source = f"ns-{engine.removeprefix('ns')} {simulator.version()}, run {number}"
     return to_trace(scenario, output, engine=engine, source=source)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vegasmodel.children import workplace
 from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
-from vegasmodel.packets.engine import TIMEOUT, EngineFailed, EngineMissing
+from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -38,7 +38,7 @@ def run(
     processes: int = 2,
     interval: float | None = None,
     rtts: bool | None = None,
-    timeout: float = TIMEOUT,
+    timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Prediction:
     """Simulate ``scenario`` ``run.runs`` times and return means over the runs.
@@ -73,7 +73,7 @@ def run_trace(
     *,
     number: int = 0,
     rtts: bool = True,
-    timeout: float = TIMEOUT,
+    timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Output:
     """One run (with the seed of run ``number``) in detail, as ``ns2.run_trace``."""
@@ -81,5 +81,5 @@ def run_trace(
     program = str(ns3_build.program())
     with workplace(scratch) as place:
         (place.folder / "run.txt").write_text(text, encoding="ascii")
-        engine.execute("ns-3", [program], place, timeout)
+        engine.execute("ns-3", [program], place, timeout or engine.patience(scenario))
         return engine.read("ns-3", place.folder, scenario, rtts=rtts)
