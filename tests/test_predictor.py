@@ -190,3 +190,18 @@ def test_more_than_a_model_takes_is_a_reason_and_no_error():
     short = 'size = "30 pkt"\narrivals = { poisson = "1e300 1/s" }\n'
     crowd = vm.Scenario.from_toml(f'{link}[[flow]]\nlaw = "reno"\nrtt = "80 ms"\n{short}')
     assert "200000" in (vm.predict(crowd, "rounds").reason or "")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_batch_gives_what_its_scenarios_give_one_by_one(threads: int) -> None:
+    cases = [HOME["minicycle"], HOME["bands"], scenario(VEGAS, RENO, buffer="30 pkt")]
+    found = vm.batch(iter(cases), "minicycle", threads=threads)
+    for case, answer in zip(cases, found, strict=True):
+        alone = vm.predict(case, "minicycle")
+        assert (answer.applicable, answer.reason) == (alone.applicable, alone.reason)
+        np.testing.assert_array_equal(answer.throughput, alone.throughput)
+    assert [answer.applicable for answer in found] == [True, False, True]
+    assert vm.batch([]) == ()
+    for wrong in ({"model": "no"}, {"threads": 0}):
+        with pytest.raises(vm.FieldError):
+            vm.batch(cases, **wrong)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import cast
 
 from vegasmodel.extras import ExtraMissing
 from vegasmodel.laws import foreign
 from vegasmodel.prediction import Prediction
-from vegasmodel.rules import nearest
+from vegasmodel.rules import Integer, nearest
 from vegasmodel.scenario import Scenario
 from vegasmodel.units import FieldError
 
@@ -33,6 +35,7 @@ _MODELS = MappingProxyType(
     }
 )
 MODELS = tuple(_MODELS)
+"""Names of all models: the closed forms, then the simulators ``fluid`` and ``rounds``."""
 SIMULATED = ("fluid", "rounds")
 CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
@@ -86,3 +89,22 @@ def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
     except ExtraMissing as missing:
         empty = Prediction.not_applicable(model, scenario, str(missing))
         return dataclasses.replace(empty, extra={"missing": missing})
+
+
+def batch(
+    scenarios: Iterable[Scenario], model: str = "rounds", threads: int | None = None
+) -> tuple[Prediction, ...]:
+    """What one model predicts for each of many scenarios, in their order, side by side on threads.
+
+    The figures are those of ``predict``, whatever the number of ``threads`` (default: one a core).
+    A scenario without an answer is an entry with ``applicable=False`` and a reason; the others
+    stand.  Only the simulators gain by threads.  Raises as ``predict`` does, and ``FieldError``
+    for ``threads`` below 1.
+    """
+    Integer(1, 10_000).check(1 if threads is None else threads, "threads")
+    cases = list(scenarios)
+    if not cases:
+        return ()
+    first = predict(cases[0], model)  # compiles, and raises for what is wrong with all
+    with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
+        return (first, *pool.map(lambda case: predict(case, model), cases[1:]))

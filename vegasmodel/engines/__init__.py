@@ -4,3 +4,7 @@
 trains of packets through a network of queues; where windows are small it handles every packet.
 ``delayed``: the fluid's law under feedback delay.
 """
+
+from vegasmodel import lazy
+
+__getattr__, __dir__, __all__ = lazy.attach(__name__, __file__)

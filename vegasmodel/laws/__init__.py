@@ -22,6 +22,7 @@ BUILT_IN: tuple[Law, ...] = (
     sack.LAW,
     tahoe.LAW,
 )
+"""The package's own laws; the engines number them in this order."""
 
 _outside: dict[str, Law] = {}
 
@@ -75,3 +76,7 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     if drift is not None:
         add(drift)
     return add
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,6 +15,7 @@ from vegasmodel.units import FieldError
 __all__ = ["DropTail", "Queue", "QueueRule", "RateDelay", "Red"]
 
 Queue = DropTail | Red | RateDelay
+"""Any discipline."""
 _QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDelay}
 
 
@@ -32,3 +33,7 @@ class QueueRule:
         """Accept one of the disciplines."""
         if not isinstance(value, Queue):
             raise FieldError(where, value, "a DropTail, Red or RateDelay")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

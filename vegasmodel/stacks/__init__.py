@@ -21,6 +21,7 @@ __all__ = ["STACKS", "Stack", "dead_zone", "waiting_room"]
 Floats = NDArray[np.float64]
 
 STACKS = MappingProxyType({stack.name: stack for stack in (PAPER, NS2, LINUX)})
+"""The stacks by name."""
 
 
 def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
@@ -54,3 +55,7 @@ def find(variant: str) -> Stack:
     if variant not in STACKS:
         raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")
     return STACKS[variant]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,5 +1,8 @@
 """SymPy derivations of the closed forms, each from its premises; imports no model of ours."""
 
+from vegasmodel import lazy
 from vegasmodel.extras import need
 
 need("symbolic", "vegasmodel.symbolic")
+
+__getattr__, __dir__, __all__ = lazy.attach(__name__, __file__)

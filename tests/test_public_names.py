@@ -1,0 +1,91 @@
+"""Public names: every package shows those and nothing else, and each is documented."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import vegasmodel as vm
+
+PACKAGES = ["vegasmodel"] + [
+    info.name for info in pkgutil.walk_packages(vm.__path__, "vegasmodel.") if info.ispkg
+]
+
+
+def names(package: str) -> list[tuple[str, object]]:
+    module = importlib.import_module(package)
+    return [(f"{package}.{name}", getattr(module, name)) for name in dir(module)]
+
+
+def said_below(name: str) -> bool:
+    """Data has its docstring below its assignment."""
+    for path in Path(vm.__file__).parent.rglob("*.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for line, below in pairwise(body):
+            targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", 0)]
+            if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                value = getattr(below, "value", None)
+                return isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return False
+
+
+def undocumented(name: str, thing: object) -> list[str]:
+    """The name itself, and a class's own methods and properties."""
+    if not isinstance(thing, ModuleType) and not inspect.isclass(thing):
+        own = inspect.getdoc(thing) if inspect.isroutine(thing) else said_below(name.split(".")[-1])
+        return [] if own else [name]
+    missing = [] if inspect.getdoc(thing) else [name]
+    if inspect.isclass(thing) and thing.__module__.startswith("vegasmodel"):
+        for member, value in vars(thing).items():
+            if not member.startswith("_") and (
+                inspect.isroutine(value) or isinstance(value, property) or hasattr(value, "func")
+            ):
+                missing += [] if inspect.getdoc(value) else [f"{name}.{member}"]
+    return missing
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_shows_its_public_names_and_nothing_else(package: str) -> None:
+    module = importlib.import_module(package)
+    assert dir(module) == sorted(module.__all__)
+    assert not [name for name in dir(module) if name.startswith("_")]
+    assert all(getattr(module, name) is not None for name in dir(module))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = module.no_such_name
+
+
+def test_what_a_user_needs_stands_at_the_top() -> None:
+    wanted = """Red DropTail RateDelay Trace predict predict_all MODELS EngineMissing batch Scenario
+        Link Flow Run load simulate compare limit_cycle register_law FieldError Prediction
+        Comparison equilibrium packets plots"""
+    assert set(wanted.split()) <= set(dir(vm))
+
+
+def test_they_show_before_anything_is_loaded() -> None:
+    """In a fresh process: nothing of NumPy, and the names are there all the same."""
+    code = (
+        "import sys, vegasmodel as vm; names = dir(vm); "
+        "print(len(names), 'numpy' in sys.modules, 'pint' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(vm.__all__)), "False", "False"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_has_a_docstring(package: str) -> None:
+    for name, thing in names(package):
+        assert undocumented(name, thing) == []
+        if isinstance(thing, ModuleType):
+            for inner in getattr(thing, "__all__", ()):
+                value = getattr(thing, inner)
+                if inspect.isclass(value) or inspect.isroutine(value):
+                    assert undocumented(f"{name}.{inner}", value) == []
