@@ -6,7 +6,7 @@ Seeded cases of four kinds: parking lots of 2 and 3 drop-tail or RED links, Vega
 beside Reno; Rate-Delay services with podlesny's mixes; traffic both ways; flows with packets of
 their own size.  ns-2 runs fresh, 5 seeds with starts jittered by up to 1 s.  Printed: the root
 mean square error of the groups' mean throughputs over their mean, per case, and the CPU time of
-both sides (of one run; the fluid takes as many).
+both sides (of one run; the model takes as many).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ KINDS: dict[str, Callable[[Rng], Scenario]] = {
 
 
 def error(scenario: Scenario) -> tuple[float, float, float]:
-    """Error of the groups' throughputs; CPU seconds of a run of the fluid, and of ns-2's."""
+    """Error of the groups' throughputs; CPU seconds of one of its runs, and of ns-2's."""
     began = time.process_time()
     found = answer(scenario, runs=RUN.runs)
     spent = (time.process_time() - began) / RUN.runs
@@ -134,7 +134,7 @@ def main() -> None:
         rms = math.sqrt(np.mean(np.square(errors)))
         print(
             f"{name:14} median {np.median(errors):.3f}  rms {rms:.3f}  worst {max(errors):.3f}"
-            f"  fluid {ours / len(errors):.2f} s, ns-2 {theirs / len(errors):.2f} s (elapsed)"
+            f"  rounds {ours / len(errors):.2f} s, ns-2 {theirs / len(errors):.2f} s (elapsed)"
             f"  [{', '.join(f'{x:.3f}' for x in errors)}]",
             flush=True,
         )

@@ -1,10 +1,10 @@
-"""How near a trace's estimates come to the truth, and what they cost the fluid model.
+"""How near a trace's estimates come to the truth, and what they cost the simulator ``rounds``.
 
 python benchmarks/estimates.py
 
 Scenario files whose capacity, buffer, rtt, alpha and beta are taken out, and traces of what they
-describe: of the Linux kernel (stored), and of ns-2 (run now).  The last two columns are the fluid
-model's throughput error (NRMSE) with the file as it is and with the estimates in its place.
+describe: of the Linux kernel (stored), and of ns-2 (run now).  The last line is the throughput
+error of ``rounds`` (NRMSE) with the file as it is and with the estimates in its place.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ def main() -> int:
     """One block a case."""
     with tempfile.TemporaryDirectory() as folder:
         for name, table, trace in cases(Path(folder)):
-            whole = comparison.compare(Scenario.from_dict(table), trace, ["fluid"])
-            found = comparison.compare(gaps(table), trace, ["fluid"])
+            whole = comparison.compare(Scenario.from_dict(table), trace, ["rounds"])
+            found = comparison.compare(gaps(table), trace, ["rounds"])
             print(f"\n{name}\n{'':18}{'truth':>12}{'estimate':>12}   unit")
             for entry in found.estimates:
                 said = truth(whole.scenario, entry.key)
                 print(f"{entry.key:18}{said:>12}{entry.value:12.6g}   {entry.unit}")
-            errors = [c.errors["fluid"]["throughput_nrmse"] for c in (whole, found)]
-            print(f"fluid model's error: {errors[0]:.1%} as the file is, {errors[1]:.1%} estimated")
+            errors = [c.errors["rounds"]["throughput_nrmse"] for c in (whole, found)]
+            print(f"rounds, error: {errors[0]:.1%} as the file is, {errors[1]:.1%} estimated")
     return 0
 
 

@@ -1,8 +1,8 @@
-"""Models in the place of ns-2: what a record finds when the fluid model or a closed form answers.
+"""Models in the place of ns-2: what a record finds when a simulator or a closed form answers.
 
 A record asks ``Runs`` for measurements of scenarios.  ``Answers`` hands it a model's prediction of
-the same scenarios instead, so that print, closed form, fluid and packets stand side by side for
-the very same item.
+the same scenarios instead, so that print, closed form, ``fluid``, ``rounds`` and packets stand side
+by side for the very same item.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from paper_checks.checks import Found, Record
 from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs
 from vegasmodel.metrics import jain
 from vegasmodel.prediction import Prediction
-from vegasmodel.predictor import CLOSED_FORMS, predict
+from vegasmodel.predictor import CLOSED_FORMS, SIMULATED, predict
 from vegasmodel.scenario import Scenario
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "answer",
     "best_closed_form",
     "by_group",
-    "fluid",
+    "by_simulator",
     "measurement",
     "prime",
     "value",
@@ -64,16 +64,16 @@ class _Lacking:
         self.__dict__.update({key: v for key, v in figures.items() if v is not None})
 
     def __getattr__(self, name: str) -> Any:
-        if self._model == "rounds" and name in SWINGS:
-            return swing(self._scenario)[SWINGS.index(name)]
+        if self._model in SIMULATED and name in SWINGS:
+            return swing(self._scenario, self._model)[SWINGS.index(name)]
         raise NoRun(f"{self._model} gives no {name}")
 
 
 def answer(scenario: Scenario, model: str) -> Prediction:
     """``predict``, once for each scenario and model.
 
-    The fluid model takes seconds for a run of many flows: it runs one seed of them, and where
-    short flows come and go its stored answers are read (``web``).
+    ``rounds`` takes seconds for a run of many flows: it runs one seed of them, and where short
+    flows come and go its stored answers are read (``web``).
     """
     key = scenario.fingerprint(), model
     if key not in _known:
@@ -82,7 +82,7 @@ def answer(scenario: Scenario, model: str) -> Prediction:
 
 
 def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
-    """Let the fluid model answer all of them, in processes side by side."""
+    """Let ``rounds`` answer all of them, in processes side by side."""
     new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
     todo = {s.fingerprint(): s for s in new if not web.is_web(s)}
     slow = list(todo.values())
@@ -92,7 +92,7 @@ def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
     slow.sort(key=_work, reverse=True)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
-        for scenario, found in zip(slow, pool.map(_fluid_alone, slow), strict=True):
+        for scenario, found in zip(slow, pool.map(_by_rounds, slow), strict=True):
             _known[scenario.fingerprint(), "rounds"] = found
 
 
@@ -102,7 +102,7 @@ def _work(scenario: Scenario) -> float:
     return runs * scenario.run.duration * sum(link.capacity for link in scenario.links)
 
 
-def _fluid_alone(scenario: Scenario) -> Prediction:
+def _by_rounds(scenario: Scenario) -> Prediction:
     return _predict(scenario, "rounds")
 
 
@@ -116,15 +116,15 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
 
 
 @cache
-def swing(scenario: Scenario) -> tuple[Floats, Floats]:
-    """Mean, least and largest window and rate of each flow in the fluid model after warm-up.
+def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
+    """Mean, least and largest window and rate of each flow by a simulator after warm-up.
 
     The rate is window over RTT, as in ``runs``.  Raises ``NoRun``.
     """
     from vegasmodel.simulation import simulate
 
     try:
-        data = simulate(scenario)
+        data = simulate(scenario, model)
     except ValueError as refusal:
         raise NoRun(str(refusal)) from None
     late = data["time"].values >= scenario.run.warmup
@@ -136,10 +136,14 @@ def swing(scenario: Scenario) -> tuple[Floats, Floats]:
     return three(window), three(window / rtt)
 
 
-def fluid(scenario: Scenario) -> Prediction | None:
-    """The fluid model's prediction, or ``None`` where it has none."""
-    found = answer(scenario, "rounds")
-    return found if found.applicable and found.throughput is not None else None
+def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
+    """The predictions of ``fluid`` or ``rounds``; ``None`` where it has none."""
+
+    def predicts(scenario: Scenario) -> Prediction | None:
+        found = answer(scenario, model)
+        return found if found.applicable and found.throughput is not None else None
+
+    return predicts
 
 
 def best_closed_form(scenario: Scenario) -> Prediction | None:

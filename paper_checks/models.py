@@ -181,10 +181,10 @@ def markdown(found: Iterable[Row]) -> str:
 
 
 def remarks() -> str:
-    """How the fluid model was asked."""
+    """How ``rounds`` was asked."""
     version = "" if web.current() else ", made by an earlier version of it"
     return (
-        f"With more than {MANY} flows the fluid model runs one seed.  On Web traffic it gives its "
+        f"With more than {MANY} flows rounds runs one seed.  On Web traffic it gives its "
         f"stored answers (python -m paper_checks.web){version}.\n"
     )
 

@@ -168,7 +168,7 @@ def _devendictis(runs: Runs) -> list[Picture]:
         ),
         Picture(
             plots.windows(simulation.simulate(mixed(0.08, 20.0))),
-            "Mini-cycles of the fluid model at a buffer of 20 packets.",
+            "Mini-cycles by rounds at a buffer of 20 packets.",
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""The report of ``vegasmodel paper --html``: print, closed form, fluid and packets side by side.
+"""The report of ``vegasmodel paper --html``: print, models and packets side by side.
 
 One file that loads nothing from elsewhere.  Every text is escaped by the template engine.
 """
@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from paper_checks import models, records
-from paper_checks.answers import Answers, best_closed_form, fluid, prime, value
+from paper_checks.answers import Answers, best_closed_form, by_simulator, prime, value
 from paper_checks.checks import Check, Record, judge
 from paper_checks.pictures import Picture, pictures
 from paper_checks.runs import Runs
 from paper_checks.summary import VERDICTS, summary
 from vegasmodel import plots
 from vegasmodel.files import whole
+from vegasmodel.predictor import SIMULATED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,13 +43,14 @@ SHOWN = 8  # entries of a list in a cell
 
 @dataclass(frozen=True)
 class Line:
-    """A record in the table: the four sources of the same figure, as text."""
+    """A record in the table: the sources of the same figure, as text."""
 
     check: Check
     printed: str
     closed_form: str
     model: str  # the closed forms that spoke
     fluid: str
+    rounds: str
     packets: str
     tolerance: str
 
@@ -88,19 +90,24 @@ def _paper(key: str, runs: Runs) -> Paper:
 
 def lines(paper: str, found: Sequence[Record], runs: Runs) -> list[Line]:
     """Every record with its verdict, and what models find in the place of ns-2."""
-    rounds, forms = Answers(fluid), Answers(best_closed_form)
-    return [_line(paper, record, runs, rounds, forms) for record in found]
+    forms = Answers(best_closed_form)
+    simulated = {model: Answers(by_simulator(model)) for model in SIMULATED}
+    return [_line(paper, record, runs, forms, simulated) for record in found]
 
 
-def _line(paper: str, record: Record, runs: Runs, rounds: Answers, forms: Answers) -> Line:
+def _line(
+    paper: str, record: Record, runs: Runs, forms: Answers, simulated: Mapping[str, Answers]
+) -> Line:
     runs.scenarios.clear()
     check = judge(paper, record, runs)
-    computed, closed, flowing, model, packets = show(check.computed), "", "", "", ""
+    computed, closed, model, packets = show(check.computed), "", "", ""
+    said = dict.fromkeys(simulated, "")
     if check.source == "packets":
         packets = computed
         if runs.scenarios:
             closed_value, model = value(record, forms)
-            closed, flowing = show(closed_value), show(value(record, rounds)[0])
+            closed = show(closed_value)
+            said = {name: show(value(record, answers)[0]) for name, answers in simulated.items()}
             model = "" if closed_value is None else model
     elif check.source == "replay":
         packets = computed
@@ -110,7 +117,15 @@ def _line(paper: str, record: Record, runs: Runs, rounds: Answers, forms: Answer
         packets = "" if check.packets is None else show(check.packets)
     exact = check.tolerance is None or isinstance(check.printed, bool)
     tolerance = "" if exact else f"{check.tolerance:.2g}"
-    return Line(check, show(check.printed), closed, model, flowing, packets, tolerance)
+    return Line(
+        check=check,
+        printed=show(check.printed),
+        closed_form=closed,
+        model=model,
+        **said,
+        packets=packets,
+        tolerance=tolerance,
+    )
 
 
 def show(entry: Any) -> str:

@@ -1,9 +1,9 @@
-"""The fluid model on Web traffic, answered once: ``python -m paper_checks.web [--check]``.
+"""The simulator ``rounds`` on Web traffic, answered once: ``python -m paper_checks.web [--check]``.
 
-Short flows that come and go take the fluid model seconds a scenario, minutes for all of
-``podlesny``'s.  So its answers are stored (``web.json``), with a mark of the sources that gave
-them.  After a change of the fluid model they are still shown, and said to be an earlier version's,
-until this command makes them again.  ``--check`` exits with 1 if they are of an earlier version.
+Short flows that come and go take it seconds a scenario, minutes for all of ``podlesny``'s.  So its
+answers are stored (``web.json``), with a mark of the sources that gave them.  After a change of
+``rounds`` they are still shown, and said to be an earlier version's, until this command makes them
+again.  ``--check`` exits with 1 if they are of an earlier version.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_web(scenario: Scenario) -> bool:
 
 
 def version() -> str:
-    """A mark of the fluid model's sources."""
+    """A mark of the sources of ``rounds``."""
     mark = hashlib.sha256()
     for path in sorted(Path(rounds.__file__).parent.glob("*.py")):
         mark.update(path.read_bytes())
@@ -56,12 +56,12 @@ def _file() -> dict[str, Any]:
 
 
 def current() -> bool:
-    """Whether the stored answers are those of the fluid model as it is."""
+    """Whether the stored answers are those of ``rounds`` as it is."""
     return bool(_file()["version"] == version())
 
 
 def stored(scenario: Scenario) -> Prediction:
-    """The fluid model's stored answer; not applicable, with the reason, where there is none."""
+    """The stored answer of ``rounds``; not applicable, with the reason, where there is none."""
     entry = _file()["answers"].get(scenario.fingerprint())
     if entry is None:
         return Prediction.not_applicable("rounds", scenario, ABSENT)

@@ -1,4 +1,4 @@
-"""Stored answers of the fluid model on Web traffic: complete, honest about their age, and used."""
+"""Stored answers of ``rounds`` on Web traffic: complete, honest about their age, and used."""
 
 import dataclasses
 

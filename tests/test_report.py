@@ -3,7 +3,7 @@
 import base64
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 
 import paper_checks
 from paper_checks import models, report
-from paper_checks.answers import Answers, best_closed_form, measurement, value
+from paper_checks.answers import Answers, best_closed_form, by_simulator, measurement, value
 from paper_checks.checks import Found, Record, judge
 from paper_checks.devendictis.validation import scene
 from paper_checks.pictures import Picture
@@ -21,7 +21,8 @@ from tests.helpers import scenario
 from vegasmodel import plots
 from vegasmodel.cli import run
 from vegasmodel.prediction import Prediction
-from vegasmodel.predictor import predict
+from vegasmodel.predictor import SIMULATED, predict
+from vegasmodel.scenario import Scenario
 
 VOID = {"meta", "input", "img", "br", "hr", "link"}
 HOSTILE = "<script>alert(1)</script> & \"quoted\" 'x' {{ 7 * 7 }} </td>"
@@ -70,9 +71,9 @@ def chapter(paper: str, item: str | None = None) -> report.Paper:
 
 @pytest.fixture(autouse=True, scope="module")
 def no_simulation() -> Iterator[None]:
-    """The fluid model takes seconds a record; closed forms are enough here."""
+    """Simulators take seconds a record; closed forms are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "fluid", lambda scenario: None)
+        patch.setattr(report, "by_simulator", lambda model: lambda scenario: None)
         yield
 
 
@@ -222,3 +223,30 @@ def test_families_hold_every_scenario() -> None:
         judge("evaluation", record, runs)
     assert {(s.links, s.flows) for s in runs.scenarios.values()} == held
     assert len(held) > 50
+
+
+def test_each_simulator_has_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``fluid`` is what the differential equations say, ``rounds`` what the packet trains do."""
+    asked = []
+
+    def by_simulator(model: str) -> Callable[[Scenario], Prediction]:
+        asked.append(model)
+        rates = np.array([{"fluid": 100.0, "rounds": 200.0}[model], 1.0])
+        return lambda scenario: Prediction(model, scenario, rates)
+
+    monkeypatch.setattr(report, "by_simulator", by_simulator)
+    s = scene(0.08, 20.0)
+    record = Record("rate", "claim", 0.2, lambda runs: float(runs(s).mean[0]))
+    [line] = report.lines("devendictis", [record], Runs())
+    assert asked == ["fluid", "rounds"]
+    assert (line.fluid, line.rounds) == ("100", "200")
+    assert float(line.packets) == pytest.approx(float(Runs()(s).mean[0]), rel=1e-3)
+
+
+def test_the_models_answer_for_themselves() -> None:
+    s = scene(0.08, 20.0)
+    for model in SIMULATED:
+        found = by_simulator(model)(s)
+        assert found is not None
+        assert found.model == model
+        np.testing.assert_array_equal(found.throughput, predict(s, model).throughput)

@@ -272,7 +272,7 @@ def paper(
     live: Annotated[bool, typer.Option("--live", help="Run ns-2 again.")] = False,
     html: Annotated[
         Path | None,
-        typer.Option(help="Write a report: print, closed form, fluid, packets; minutes."),
+        typer.Option(help="Write a report: print, models and packets side by side; minutes."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -74,7 +74,7 @@ def show() -> None:
         ratio = math.log(other / (1.0 - other) * (1.0 - share) / share)
         again = np.nan_to_num(found.retransmits) / (scenario.run.duration - scenario.run.warmup)
         rows.append((scenario.name, scenario.links[0].buffer, share, error, other, ratio, again))
-    print("scenario                buffer  share measured    fluid  ln ratio error  resent 1/s")
+    print("scenario                buffer  share measured   rounds  ln ratio error  resent 1/s")
     for name, buffer, share, error, other, ratio, again in sorted(rows, key=lambda r: r[:2]):
         resent = " ".join(f"{x:.2f}" for x in again)
         print(
