@@ -369,3 +369,19 @@ def test_models_against_packets() -> None:
     assert all(0 < row.mean <= row.worst for row in found)
     assert all(len(row.errors) <= row.asked <= len(scenarios[row.family]) for row in found)
     assert len(markdown(found).splitlines()) == len(found) + 2
+
+
+def test_a_masked_newreno_flow_loses_in_the_papers_setting_and_gains_one_way() -> None:
+    """podlesny V: figure 2's own router with as many flows back, then without; and the verdicts."""
+    from paper_checks.podlesny.router import dumbbell, one_way
+
+    runs = Runs()
+    honest, one = dumbbell(), dumbbell(masked=(1, 0))
+    fair, masked = runs.exact(honest).mean[0], runs.exact(one).throughput[:, 2]
+    assert len(masked) == 3
+    assert masked.max() < fair
+    assert runs.exact(one_way(one)).throughput[:, 2].min() > runs.exact(one_way(honest)).mean[0]
+    items = {record.item: record for record in paper_checks.records("podlesny")}
+    for item in ("one NewReno flow marked as Vegas does not improve its performance",
+                 "NewReno marked as Vegas could gain"):  # fmt: skip
+        assert judge("podlesny", items[f"section V, {item}"], runs).verdict == "reproduced"

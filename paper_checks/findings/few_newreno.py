@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from paper_checks.findings.page import Page, table
+from paper_checks.podlesny.changes import HALF, SETTINGS, rates
 from paper_checks.podlesny.experiments import BY_NS3, RATIOS, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
-from paper_checks.podlesny.router import Discipline, N, dumbbell, one_way
+from paper_checks.podlesny.router import Discipline, N, dumbbell
 from paper_checks.runs import Runs
 from vegasmodel.plots.style import BLUE, DASHES, GREY, RED, figure, legend, tidy
 
@@ -49,11 +50,12 @@ def page(runs: Runs) -> Page:
     return Page("Rate-Delay services at the edges", _text(rows, runs), fig, CAPTION)
 
 
-WRONG = ["who"] + [
-    f"{what}, {by}"
-    for by in ("router", "CBQ")
-    for what in ("marked right", "marked wrong", "others in that queue")
-]
+WRONG = ["who", "by", "marked right", "marked wrong", "others in that queue"]
+CASES = (
+    ("one NewReno flow marked as Vegas", (1, 0)),
+    ("half of the NewReno flows marked as Vegas", (HALF, 0)),
+    ("one Vegas flow marked as NewReno", (0, 1)),
+)
 CAPTION = (
     "RD over the number of NewReno flows, 20 Vegas flows, 20 Mbit/s; bars: two standard errors."
 )
@@ -61,22 +63,16 @@ CAPTION = (
 
 def _text(rows: np.ndarray, runs: Runs) -> str:
     honest = runs.groups(dumbbell()).mean
-    marked: list[list[str]] = []
-    for who, masked, kind in (
-        ("one NewReno flow marked as Vegas", (1, 0), 0),
-        ("half of the NewReno flows marked as Vegas", (10, 0), 0),
-        ("one Vegas flow marked as NewReno", (0, 1), 1),
-    ):
-        row = [who]
-        for ask, scenes in (
-            (runs.exact, (one_way(dumbbell()), one_way(dumbbell(masked=masked)))),
-            (runs.groups, (dumbbell(), dumbbell(masked=masked))),
-        ):
-            right, wrong = (ask(scene).mean for scene in scenes)
-            row += [f"{right[kind]:.1f}", f"{wrong[2]:.1f}", f"{wrong[1 - kind]:.1f}"]
-        marked.append(row)
-    single = runs.exact(one_way(dumbbell(masked=(1, 0)))).throughput[:, 2]
-    runs_of_one = ", ".join(f"{rate:.0f}" for rate in single)
+    marked, single = [], {}
+    for who, masked in CASES:
+        own, others = (1, 0) if masked[1] else (0, 1)
+        for setting in SETTINGS:
+            right = rates(dumbbell(), setting, runs).mean(axis=0)
+            wrong = rates(dumbbell(masked=masked), setting, runs)
+            if masked == (1, 0):
+                single[setting] = ", ".join(f"{rate:.0f}" for rate in wrong[:, 2])
+            figures = right[own], wrong[:, 2].mean(), wrong[:, others].mean()
+            marked.append([who, setting, *(f"{figure:.1f}" for figure in figures)])
     cells = [
         [f"{r[0]:g}", f"{r[1]:.2f} +- {r[2]:.2f}", f"{r[3]:.2f} %", f"{r[4]:.2f} %"] for r in rows
     ]
@@ -108,18 +104,19 @@ the paper claims about 1 too; by CBQ we find {rows[0, 1]:.2f} with a standard er
 {rows[0, 2]:.2f}: there the {part:.0%} of the link that is NewReno's hangs on two flows, and on
 which of their packets is lost.
 
-**Marking wrong.**  Throughput a flow, pkt/s, of 20 and 20 flows: by figure 2's router in ns-3, one
-way, and by CBQ in ns-2, two ways:
+**Marking wrong.**  Throughput a flow, pkt/s, of 20 and 20 flows: by figure 2's router in ns-3 with
+as many flows back, which is the paper's setting; by the same router one way; and by CBQ in ns-2,
+with as many flows back:
 
 {table(WRONG, marked)}
 
 Section V grants that a NewReno flow in the delay queue "could" have an advantage, and argues that
-it will have none, for that queue is short and others may do the same.  It depends on the router.
-By the paper's own, with traffic one way, a single one gains ({runs_of_one} pkt/s in the runs), for
-the Vegas flows leave room in their queue that it takes; where half of the flows do it, each loses a
-little, and Vegas nothing.  By CBQ, with as many flows back, each of the ten still gains.  The
-paper's own router with as many flows back, which is the paper's setting, is not run here.  The
-other half of the argument holds by both: a Vegas flow marked as NewReno starves in the long queue.
+it will have none, for that queue is short and others may do the same.  In the paper's own setting
+the argument holds: a single one loses ({single[SETTINGS[0]]} pkt/s in the runs), and where half of
+the flows do it each loses more than a quarter.  The "could" holds too: with traffic one way a
+single one gains ({single[SETTINGS[1]]}), for the Vegas flows leave room in their queue that it
+takes, and by CBQ, which does not count flows, even each of the ten gains.  The other half of the
+argument holds by all three: a Vegas flow marked as NewReno starves in the long queue.
 
 **The exact queue.**  ns-3 with the queue of the paper's figure 2, one way, index by the mix:
 
