@@ -145,6 +145,22 @@ def test_old_code_is_cleared_away_and_that_of_others_is_not(package: Path, answe
     assert {path.name for path in kept.glob("*.nb?")} & before == {foreign.name}
 
 
+def test_functions_of_one_folder_leave_each_other_s_code_alone(
+    package: Path, answer: Answer
+) -> None:
+    """The caller is made of more files than its callee, so their digests differ."""
+    (package / "callee.py").write_text(CALLEE)
+    (package / "main.py").write_text(CALLER.replace("pkg.deep.callee", "pkg.callee"))
+    assert answer() == (21, 0)
+    assert len(list((package / "__pycache__").glob("*.nbi"))) == 2
+    (package / "other.py").write_text(CALLEE.replace("FACTOR * x", "x"))
+    (package / "main.py").write_text(
+        (package / "main.py").read_text() + "import pkg.other\npkg.other.part(1)\n"
+    )
+    answer()
+    assert answer() == (21, 1)
+
+
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 @pytest.mark.parametrize("content", [b"", b"\x80\x05garbage", None])
 def test_damaged_code_is_compiled_again(

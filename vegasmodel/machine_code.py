@@ -27,7 +27,7 @@ __all__ = ["compiled", "compiling"]
 ROOT = Path(__file__).parent
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
 MARK = ".of-"  # in a kept file's name: the digest follows
-_OTHER = re.compile(re.escape(MARK) + r"[0-9a-f]{16}\.")
+_OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then any digest
 
 
 class _Ear(event.Listener):  # type: ignore[misc]  # Numba has no types
@@ -79,7 +79,9 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
     def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
         super().__init__(function)
         self._digest = digest(inspect.getfile(function), *made_of)
-        name = f"{self._impl.filename_base}{MARK}{self._digest}"
+        base = self._impl.filename_base  # module.function-line.python
+        self._older = re.compile(re.escape(base.rpartition("-")[0]) + r"-\d+\." + _OTHER)
+        name = f"{base}{MARK}{self._digest}"
         self._cache_file = IndexDataCacheFile(self._cache_path, name, self._digest)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -93,7 +95,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
         try:
             super().save_overload(sig, data)
             for path in Path(self._cache_path).iterdir():
-                if _OTHER.search(path.name) and f"{MARK}{self._digest}." not in path.name:
+                if self._older.match(path.name) and f"{MARK}{self._digest}." not in path.name:
                     self._forget(path.name)
         except Exception:  # a full disk, another process at work: the answer needs no cache
             return
