@@ -2,15 +2,18 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel import plots
+from vegasmodel.cli import run
 from vegasmodel.equilibrium import phase_plane
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -133,13 +136,20 @@ def test_errors_best_first_and_no_answer_left_out() -> None:
     np.testing.assert_allclose(dots[1], [30.0, 10.0])
 
 
-def sawtooth(flows: int = 1) -> xr.Dataset:
+def sawtooth(flows: int = 1, rtt: float = 0.2) -> xr.Dataset:
     """Windows of 20 that grow by 1 a sample and fall from 40 to 20; the queue is half of it."""
     time = 0.1 * np.arange(400)
     window = 20.0 + np.arange(400) % 21
+    lost = np.arange(400) // 21  # one packet at each fall
+
+    def of_each(values: np.ndarray) -> tuple[tuple[str, str], np.ndarray]:
+        return ("time", "flow"), np.repeat(values[:, None], flows, axis=1)
+
     return xr.Dataset(
         {
-            "window": (("time", "flow"), np.repeat(window[:, None], flows, axis=1)),
+            "window": of_each(window),
+            "lost": of_each(lost),
+            "rtt": of_each(np.full(400, rtt)),
             "queue": (("time", "link"), window[:, None] / 2),
         },
         coords={"time": time, "flow": [f"f{i}" for i in range(flows)], "link": ["wire"]},
@@ -156,6 +166,59 @@ def test_windows_and_their_mini_cycles() -> None:
     falls = [line.get_xdata()[0] for line in zoom.lines if line.get_linestyle() == ":"]
     assert falls == pytest.approx([33.6, 35.7, 37.8, 39.9])  # multiples of 2.1 s
     assert len(plots.windows(data, cycles=0).axes) == 2  # no column of cycles
+    coarse = sawtooth(rtt=0.19)  # more than half of it lies between samples
+    assert len(plots.windows(coarse, cycles=3).axes) == 2
+
+
+def test_what_is_lost_within_a_round_trip_is_one_loss() -> None:
+    data = sawtooth()
+    data["lost"] = data["lost"].copy(
+        data=np.repeat([0, 1, 3, 4, 4, 5], [100, 1, 99, 1, 3, 196])[:, None]
+    )
+    fig = plots.windows(data, cycles=1)
+    found = [line.get_xdata()[0] for line in fig.axes[1].lines if line.get_linestyle() == ":"]
+    assert found == pytest.approx([20.0, 20.4])  # 10.0, and 10.1 with it
+
+
+ALONE = """
+link = [{ capacity = "400 pkt/s", buffer = "5 pkt" }]
+flow = [{ law = "reno", rtt = "20 ms", variant = "VARIANT" }]
+run = { duration = "300 s", warmup = "100 s" }
+"""
+
+
+def drawn_cycles(
+    variant: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> np.ndarray:
+    """How long the cycles are that ``simulate --plot`` draws for one Reno with a small window."""
+    figures: list[Figure] = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
+    path = tmp_path / "alone.toml"
+    path.write_text(ALONE.replace("VARIANT", variant))
+    assert run(["simulate", str(path), "--model", model, "--plot", str(tmp_path / "a.png")]) == 0
+    zoom = figures[0].axes[1]
+    return np.diff([line.get_xdata()[0] for line in zoom.lines if line.get_linestyle() == ":"])
+
+
+def test_the_fluid_s_cycles_as_drawn_are_those_of_the_closed_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: from half of cT + B + 1 = 14 packets by one each T, then W dW = c dt.
+
+    To the full pipe of 8 packets it takes T, from there (14^2 - 8^2)/(2 c).
+    """
+    found = drawn_cycles("paper", "fluid", tmp_path, monkeypatch)
+    np.testing.assert_allclose(found, 0.02 + (14**2 - 8**2) / 800, atol=0.0101)  # one sample
+
+
+def test_the_cycles_by_rounds_as_drawn_are_those_of_its_steady_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steady = vm.limit_cycle(vm.Scenario.from_toml(ALONE.replace("VARIANT", "ns2")), "rounds")
+    assert steady.kind == "periodic"
+    assert steady.losses.tolist() == [1]
+    found = drawn_cycles("ns2", "rounds", tmp_path, monkeypatch)
+    np.testing.assert_allclose(found, steady.period, atol=0.0101)
 
 
 def test_of_many_flows_first_and_last_are_drawn() -> None:

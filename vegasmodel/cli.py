@@ -123,7 +123,13 @@ def simulate(
         Path | None, typer.Option(help="Write the trajectories as a trace (.parquet).")
     ] = None,
     plot: Plot = None,
-    samples: Annotated[int, typer.Option(help="Instants, evenly over the duration.")] = 2001,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            help="Instants, evenly over the duration. Default: 2001, or for a plot two in each of "
+            "the shortest round trips."
+        ),
+    ] = None,
     model: Annotated[
         str,
         typer.Option(help="rounds, fluid, or delayed: fluid with feedback a round trip late."),
@@ -142,10 +148,13 @@ def simulate(
 
     _check_picture(plot)
     Choice(SIMULATORS).check(model, "--model")
-    Integer(2, 1_000_000).check(samples, "--samples")
+    if samples is not None:
+        Integer(2, 1_000_000).check(samples, "--samples")
     if out is not None:
         console.output_path(out, "--out", (".parquet",))
     case = load(scenario)
+    if samples is None:
+        samples = 2001 if plot is None else simulation.fine(case)
     try:
         with progress.shown():
             data = simulation.simulate(case, model, samples=samples)

@@ -30,12 +30,13 @@ def simulate(
 
     ``model``: ``rounds`` (trains of packets; takes every scenario), ``fluid`` (differential
     equations; one drop-tail link) or ``delayed`` (the fluid's law under feedback delay: then
-    ``rtt`` is that of the packet whose ACK arrives now, and ``lost`` (time, flow) is there too).
+    ``rtt`` is that of the packet whose ACK arrives now).
 
     ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second into the first link,
     ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
-    least RTT seen so far by Vegas, NaN for the others, ``delivered`` (time, flow) and ``queue``
-    (time, link) packets that wait to cross a link forward.  Units stand in the variables'
+    least RTT seen so far by Vegas, NaN for the others, ``delivered`` and ``lost`` (time, flow)
+    packets so far, and ``queue`` (time, link) packets that wait to cross a link forward.  In the
+    papers' fluid whoever grows in an overflow loses one packet.  Units stand in the variables'
     ``attrs``, where the numbers come from in the dataset's.  ``parts`` is the resolution of
     ``rounds``.  Raises ``FieldError`` for an unknown model, ``ValueError`` where the model lacks a
     feature of the scenario.
@@ -78,6 +79,13 @@ def simulate(
     )
 
 
+def fine(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
+    """Samples that show every cycle: two in the shortest round trip, of ``most`` numbers in all."""
+    shortest = min(member.rtt for member in scenario.members)
+    wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
+    return max(usual, min(wanted, most // len(scenario.members)))
+
+
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.run import resolution, run
@@ -87,7 +95,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         raise ValueError(f"the model rounds cannot simulate this scenario: {reason}")
     starts = answers.starts_of(scenario, 0)
     totals = run(scenario, parts=parts, samples=samples, starts=starts)
-    window, sent, rtt, delivered, base = np.moveaxis(totals.per_flow, 2, 0)
+    window, sent, rtt, delivered, base, lost = np.moveaxis(totals.per_flow, 2, 0)
     step = totals.times[1] if samples > 1 else np.inf
     links = [link.name for link in scenario.links]
     return {
@@ -97,6 +105,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "rtt": rtt,
         "base_rtt": np.where(_vegas(scenario) & (base < 1e9), base, np.nan),
         "delivered": delivered,
+        "lost": lost,
         "queue": totals.of_links(totals.queues, links),
         "link": links,
         "attrs": {
@@ -124,6 +133,7 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
         "rtt": run.rtt,
         "base_rtt": np.where(_vegas(scenario) & np.isfinite(least), least, np.nan),
         "delivered": np.vstack([np.zeros(rate.shape[1]), np.cumsum(carried, axis=0)]),
+        "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
         "attrs": {"status": run.status},

@@ -62,6 +62,7 @@ def test_packets_are_conserved_and_nothing_is_negative(scenario: Scenario, parts
         link["served"] + link["queue"] + link["excess"] + link["lost"], rel=1e-9, abs=1e-6
     )
     assert f["lost"].sum() == pytest.approx(link["lost"], rel=1e-9)
+    np.testing.assert_array_equal(out.per_flow[-1, :, 5], f["lost"])
     # every packet sent is delivered, was lost, was a duplicate, or is on its way
     assert np.all(f["delivered"] + f["lost"] <= f["sent"] + 1e-6)
     # ACKs are counted when the stretch of sending that they release begins, not when it ends
@@ -232,7 +233,9 @@ def test_the_papers_law_moves_continuously() -> None:
     data = simulate(scenario, "fluid", samples=601)
     assert data.attrs["model"] == "fluid"
     assert data.attrs["status"] == "done"
-    assert set(data.data_vars) == {"window", "rate", "rtt", "base_rtt", "delivered", "queue"}
+    assert set(data.data_vars) == {
+        "window", "rate", "rtt", "base_rtt", "delivered", "lost", "queue",
+    }  # fmt: skip
     # boutremans (4): each flow keeps alpha packets queued, 4 in all, once it has settled
     assert float(data.queue[-1, 0]) == pytest.approx(4.0, rel=1e-6)
     assert np.allclose(data.base_rtt[-1], 0.1, rtol=1e-3)

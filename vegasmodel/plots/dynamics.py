@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["windows"]
 
-FALL = 0.75  # a window that falls below this part of itself within a sample met a loss
+FINE = 0.5  # over the shortest RTT: samples this far apart show every cycle
 
 
 def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
@@ -34,11 +34,12 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
 
     Of more, some evenly over their order are drawn, the first and the last among them.
 
-    ``data`` as ``simulate`` gives it.  Where windows fall again and again, a second column
-    shows the last ``cycles`` cycles large, with a line at each fall.
+    ``data`` as ``simulate`` gives it.  Where packets are lost again and again, a second column
+    shows the last ``cycles`` cycles large, from loss to loss, with a line at each.  Samples must
+    be at most half the shortest RTT apart for that.
     """
-    falls = _falls(data)
-    zoom = cycles > 0 and falls.size > 2 * cycles
+    losses = _losses(data)
+    zoom = cycles > 0 and losses.size > 2 * cycles and _fine(data)
     fig = figure(11.0 if zoom else 8.0, 5.6)
     axes = fig.subplots(
         2, 2 if zoom else 1, squeeze=False, sharex="col", sharey="row", height_ratios=[2, 1],
@@ -47,15 +48,15 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     time = data["time"].values
     spans = [(time[0], time[-1])]
     if zoom:
-        begin, end = falls[-1 - cycles], falls[-1]
+        begin, end = losses[-1 - cycles], losses[-1]
         spans.append((begin - 0.05 * (end - begin), end + 0.05 * (end - begin)))
     for (upper, lower), span in zip(axes.T, spans, strict=True):
         _over_time(upper, lower, data, span, most)
     if zoom:
         for ax in axes[:, 1]:
-            for at in falls[-1 - cycles :]:
+            for at in losses[-1 - cycles :]:
                 ax.axvline(at, color=GREY, lw=0.8, ls=":")
-        axes[0, 1].set_title(f"the last {cycles} cycles", loc="left")
+        axes[0, 1].set_title(f"the last {cycles} cycles, loss to loss", loc="left")
     axes[0, 0].set(ylabel="window (packets)", ylim=(0, None))
     more = f", {most} of {data.sizes['flow']} flows" if data.sizes["flow"] > most else ""
     axes[0, 0].set_title(plain(str(data.attrs["scenario"])) + more, loc="left")
@@ -91,10 +92,17 @@ def _some(n: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
-def _falls(data: xr.Dataset) -> Floats:
-    """Instants at which some window falls at once, those within two samples taken as one."""
-    time, w = data["time"].values, data["window"].values
-    fell = np.flatnonzero(((w[1:] < FALL * w[:-1]) & (w[:-1] > 4)).any(axis=1)) + 1
-    apart = np.diff(fell, prepend=-10) > 2
-    found: Floats = time[fell[apart]]
+def _fine(data: xr.Dataset) -> bool:
+    """Samples are so near that no cycle falls between them."""
+    step = float(np.diff(data["time"].values[:2])[0])
+    return step <= FINE * float(np.nanmin(data["rtt"].values)) * (1.0 + 1e-9)
+
+
+def _losses(data: xr.Dataset) -> Floats:
+    """Instants at which packets are lost; those within the loser's round trip are one loss."""
+    rises = np.diff(data["lost"].values, axis=0) > 0
+    rows = np.flatnonzero(rises.any(axis=1))
+    trip = np.where(rises, data["rtt"].values[1:], 0.0).max(axis=1)[rows]
+    at = data["time"].values[1:][rows]
+    found: Floats = at[np.diff(at, prepend=-np.inf) > trip]
     return found

@@ -44,6 +44,7 @@ class ContinuousRun:
     rate: Floats  # [t, flow] pkt/s
     rtt: Floats  # [t, flow] s
     queue: Floats  # [t, link] packets that wait
+    lost: Floats  # [t, flow] packets; where windows are smooth, one of each loser in an overflow
     throughput: Floats  # [flow] pkt/s
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     rtt_mean: Floats  # [flow] s, mean over the packets
@@ -210,7 +211,7 @@ def run(
     state, before = fresh(flows)
     after = empty_tally(n)
     time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
-    record = np.full((time.size, n + 1), np.nan)
+    record = np.full((time.size, 2 * n + 1), np.nan)
     record[0] = 0.0
     code = windows_march.DONE
     for end, tally in ((warmup, before), (duration, after)):
@@ -219,17 +220,19 @@ def run(
                 flows, state, c, s_max, LOSERS.index(losers), end, step, False, True,
                 tally, time, record,
             )  # fmt: skip
+    record[time >= warmup, n + 1 :] += before.losses
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered
     if code != windows_march.DONE:
         throughput, rtt_mean = np.full(n, np.nan), np.full(n, np.nan)
-    rtt = flows.rtt + record[:, n:]
+    rtt = flows.rtt + record[:, n : n + 1]
     return ContinuousRun(
         time=time,
         window=record[:, :n],
         rate=record[:, :n] / rtt,
         rtt=rtt,
-        queue=c * record[:, n:],
+        queue=c * record[:, n : n + 1],
+        lost=record[:, n + 1 :],
         throughput=throughput,
         base_rtt=np.where(flows.vegas, flows.rtt + state.over, np.nan),
         rtt_mean=rtt_mean,

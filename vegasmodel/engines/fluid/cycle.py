@@ -66,7 +66,7 @@ class _Motion:
             self.all_started = max(self.all_started, float(flows.stop[~stays].max()))
         self.state, self.tally = fresh(self.flows)
         self.n = flows.rtt.size
-        self._nowhere = np.empty((0, self.n + 1))
+        self._nowhere = np.empty((0, 2 * self.n + 1))
 
     def go(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
         """Move the state to ``end`` or to just after the next overflow."""

@@ -59,6 +59,7 @@ class Desk(NamedTuple):
     last: np.ndarray  # ... and moved in the last one
     mark: State  # after the last overflow,
     before: Tally  # ... and the integrals then
+    earlier: np.ndarray  # losses up to then
     trail: Floats  # [instant, (t, W .., s)] since then
 
 
@@ -247,13 +248,15 @@ def march(
 
     ``fraction`` is the step over the shortest round trip.  ``skip`` leaves out whole cycles once
     they repeat, unless a grid wants a cycle of more than ``TRAIL`` steps.  ``record[k]`` receives
-    the windows and the delay at ``grid[k]``, linear within a step.
+    the windows and the delay at ``grid[k]``, linear within a step, and the losses of ``out``.
     """
     n, k = y.window.size, np.searchsorted(grid, y.clock[0])
     moves, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     trail = np.empty((TRAIL if skip and grid.size > 0 else 0, n + 2))
-    desk = Desk(y.window > 0.0, np.empty(n), moves, last, mark, nothing(n), trail)
+    desk = Desk(
+        y.window > 0.0, np.empty(n), moves, last, mark, nothing(n), out.losses.copy(), trail
+    )
     return _march(
         p, y, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, k, desk
     )
@@ -266,7 +269,7 @@ def _march(
     k: int, desk: Desk,
 ) -> int:  # fmt: skip
     """``march`` from the ``k``-th grid time on."""
-    on, new, moves, last, mark, before, trail = desk
+    on, new, moves, last, mark, before, earlier, trail = desk
     due = admit(p, y, on)
     settle(p, y, on, c)
     m = 1 + TRAIL  # instants in the trail; more than it holds: not the whole cycle is there
@@ -293,7 +296,7 @@ def _march(
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
-        k = note(y, new, s1, h, later, k, grid, record)
+        k = note(y, new, s1, h, later, out.losses, k, grid, record)
         tally_step(p, y, on, new, s1, h, c, out)
         jumped = accept(p, y, on, new, moves, s1, later)
         m = follow(trail, m, later, new, s1)
@@ -310,9 +313,9 @@ def _march(
                 return OVERFLOW
             if skip:
                 known = k == grid.size or m <= trail.shape[0]
-                period = skip_cycles(y, out, mark, before, min(due, end), known)
+                period = skip_cycles(y, out, mark, before, earlier, min(due, end), known)
                 if y.clock[0] > later and k < grid.size:
-                    k = replay(trail, m, period, y.clock[0], k, grid, record)
+                    k = replay(trail, m, period, y.clock[0], earlier, out.losses, k, grid, record)
                 later = y.clock[0]
                 m = follow(trail, 0, later, y.window, y.clock[1])
         if later == until:
@@ -335,7 +338,7 @@ def average_many(
     why the march ended.
     """
     n = p.rtt.shape[1]
-    grid, record = np.empty(0), np.empty((0, n + 1))
+    grid, record = np.empty(0), np.empty((0, 2 * n + 1))
     for k in range(begin, end):
         row = Flows(
             p.rtt[k], p.vegas[k], p.linux[k], p.lower[k], p.upper[k], p.gamma[k], p.surge[k],

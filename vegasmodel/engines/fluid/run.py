@@ -82,13 +82,15 @@ def run(
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}
     rates = np.array([each["throughput"] for each in found])
     propagation = np.array([member.rtt for member in scenario.members])
-    rtt = propagation + record[:, -1:]
+    n = propagation.size
+    rtt = propagation + record[:, n : n + 1]
     return ContinuousRun(
         time=time,
-        window=record[:, :-1],
-        rate=record[:, :-1] / rtt,
+        window=record[:, :n],
+        rate=record[:, :n] / rtt,
         rtt=rtt,
-        queue=scenario.links[0].capacity * record[:, -1:],
+        queue=scenario.links[0].capacity * record[:, n : n + 1],
+        lost=record[:, n + 1 :],
         status="done",
         throughput_se=np.std(rates, axis=0, ddof=1) / math.sqrt(runs) if runs > 1 else None,
         **mean,
@@ -113,7 +115,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     clock = np.array([0.0, 0.0, 0.0, 0.0, 1.0 + rng.random(), rng.exponential()])
     sampled.seed(int(rng.integers(2**31)))
     road, step = _road(scenario, smooth), FINE if smooth else STEP
-    record = np.full((time.size, n + 1), np.nan)
+    record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
         sampled.march(flows, clock, road, end, step, smooth, out, time, record)

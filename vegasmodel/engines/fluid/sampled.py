@@ -75,6 +75,7 @@ FLOW = np.dtype(
         ("window", "f8"),  # W
         ("flight", "f8"),  # n
         ("lost", "f8"),  # k: packets lost of which the sender has not heard
+        ("gone", "f8"),  # packets lost so far
         ("hear", "f8"),  # round trips until it hears of them; 0: nothing to hear
         ("hold", "f8"),  # round trips of recovery that are left
         ("asleep", "f8"),  # time until which it waits for its timer
@@ -210,8 +211,12 @@ def _spill(flows: Records, s_max: float, c: float) -> float:
 
 @jit
 def _lose(flows: Records, i: int, packets: float) -> None:
-    """Packets of flow i are lost; a round trip later it hears of the first."""
+    """Packets of flow i are lost; a round trip later it hears of the first.
+
+    None: an overflow of smooth windows, in which each that grows loses one and is cut at once.
+    """
     flows[i].lost += packets
+    flows[i].gone += max(packets, 1.0)
     flows[i].still = 0.0
     if flows[i].hear <= 0.0:
         flows[i].hear = 1.0
@@ -595,6 +600,7 @@ def march(
         while k < grid.size and grid[k] <= later:
             for i in range(flows.size):
                 record[k, i] = flows[i].window if flows[i].on else 0.0
+                record[k, flows.size + 1 + i] = flows[i].gone
             record[k, flows.size] = clock[1]
             k += 1
         arrivals = _sense(flows, clock, h)

@@ -46,14 +46,16 @@ def tally_step(
 
 @jit
 def note(
-    y: State, new: Floats, s1: float, h: float, later: float, k: int, grid: Floats, record: Floats
-) -> int:
+    y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, k: int,
+    grid: Floats, record: Floats,
+) -> int:  # fmt: skip
     """Write down the grid times within a step; the number of the next one."""
     t, s, n = y.clock[0], y.clock[1], new.size
     while k < grid.size and grid[k] <= later:
         part = (grid[k] - t) / h if h > 0.0 else 1.0
         for i in range(n):
             record[k, i] = y.window[i] + part * (new[i] - y.window[i])
+            record[k, n + 1 + i] = lost[i]
         record[k, n] = s + part * (s1 - s)
         k += 1
     return k
@@ -71,10 +73,15 @@ def follow(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
 
 @jit
 def replay(
-    trail: Floats, m: int, period: float, until: float, k: int, grid: Floats, record: Floats
-) -> int:
-    """Write down the grid times before ``until`` by the cycle whose ``m`` instants are known."""
-    j, begun = 0, trail[0, 0]
+    trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
+    k: int, grid: Floats, record: Floats,
+) -> int:  # fmt: skip
+    """Write down the grid times before ``until`` by the cycle whose ``m`` instants are known.
+
+    ``earlier``: losses up to its end; ``lost``: up to ``until``.  Each cycle begins with a loss.
+    """
+    j, begun, n = 0, trail[0, 0], lost.size
+    left = np.round((until - begun) / period) - 1.0  # cycles from its end to ``until``
     while k < grid.size and grid[k] < until:
         if grid[k] - begun >= period:
             cycles = np.floor((grid[k] - begun) / period)
@@ -83,20 +90,24 @@ def replay(
         while j < m - 2 and trail[j + 1, 0] <= t:
             j += 1
         part = (t - trail[j, 0]) / (trail[j + 1, 0] - trail[j, 0])
-        for i in range(record.shape[1]):
+        for i in range(n + 1):
             record[k, i] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
+        gone = np.round((begun - trail[0, 0]) / period) - 1.0  # whole cycles since its end
+        for i in range(n):
+            record[k, n + 1 + i] = earlier[i] + gone * np.round((lost[i] - earlier[i]) / left)
         k += 1
     return k
 
 
 @jit
 def skip_cycles(
-    y: State, out: Tally, mark: State, before: Tally, until: float, known: bool
+    y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
 ) -> float:
     """Just after an overflow: if it left the state as the last one did, go on by whole cycles.
 
     ``mark`` and ``before`` hold the state and the integrals after the last overflow, and are
-    brought up to date.  ``known``: what happens in a cycle is known.  Returns the period.
+    brought up to date.  ``earlier`` receives the losses up to now.  ``known``: what happens in a
+    cycle is known.  Returns the period.
     """
     period: float = y.clock[0] - mark.clock[0]
     same = True
@@ -111,6 +122,7 @@ def skip_cycles(
         out.delivered[i] += cycles * (out.delivered[i] - before.delivered[i])
         out.window[i] += cycles * (out.window[i] - before.window[i])
         out.active[i] += cycles * (out.active[i] - before.active[i])
+        earlier[i] = out.losses[i]
         out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
         mark.window[i], mark.over[i] = y.window[i], y.over[i]
         before.delivered[i], before.window[i] = out.delivered[i], out.window[i]

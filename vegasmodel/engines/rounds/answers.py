@@ -119,7 +119,7 @@ def _finished(scenario: Scenario, totals: Totals) -> Floats:
     """When each flow had delivered all it has, to the sampling interval; inf if it did not."""
     finished = np.full(len(scenario.members), np.inf)
     if totals.times.size:
-        delivered = totals.per_flow[:, :, 3]  # (window, rate, rtt, delivered, base)
+        delivered = totals.per_flow[:, :, 3]
         for i, member in enumerate(scenario.members):
             if member.flow.arrivals != "once":
                 continue  # there is always another one

@@ -163,6 +163,7 @@ def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         mine[2] = rtt
         mine[3] += f.delivered
         mine[4] = f.base
+        mine[5] += f.lost
     out_queue[row, k] = max(link.queue * link.crowd - 1.0, 0.0)
     link.sampled += 1
 

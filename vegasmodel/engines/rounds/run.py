@@ -45,7 +45,7 @@ class Totals:
     flows: NDArray[Any]  # the final records, ``rounds_state.FLOW``
     routes: Routes  # the queues and hops, their final records
     times: Floats
-    per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base)]
+    per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base, lost)]
     queues: Floats  # [time, queue] packets that wait
 
     @property
@@ -150,7 +150,7 @@ class Course:
         self.routes = way
         self.duration, self.capacity = scenario.run.duration, scenario.links[0].capacity
         self.times = np.linspace(0.0, self.duration, samples) if samples else np.zeros(0)
-        self.per_flow = np.zeros((samples, len(members), 5))
+        self.per_flow = np.zeros((samples, len(members), 6))
         self.queues = np.zeros((samples, len(way.links)))
         self.events = 0
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
