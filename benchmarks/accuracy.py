@@ -137,7 +137,31 @@ def crowd(rng: Rng) -> Scenario:
 FAMILIES: dict[str, Callable[[Rng], Scenario]] = {
     f.__name__: f for f in (pair, mixed, arrivals, bands, losses, red, crowd)
 }
-RATIO = ("pair", "mixed", "crowd")  # judged by the ratio Vegas : loss-based
+JITTER = "-jitter"  # ends the name of a family whose sources wait
+
+
+def _waiting(family: str) -> Callable[[Rng], Scenario]:
+    """The same networks, whose sources wait up to 0.1 ms or more, at most a transmission time."""
+
+    def draw(rng: Rng) -> Scenario:
+        drawn = FAMILIES[family](rng)
+        most = 1.0 / drawn.links[0].capacity
+        wait = float(np.round(rng.uniform(1e-4, most), 6))
+        flows = tuple(dataclasses.replace(flow, send_jitter=wait) for flow in drawn.flows)
+        return dataclasses.replace(drawn, flows=flows)
+
+    return draw
+
+
+LOCKED = tuple(FAMILIES)
+FAMILIES |= {family + JITTER: _waiting(family) for family in ("pair", "mixed", "losses")}
+RATIO = (
+    "pair",
+    "mixed",
+    "crowd",
+    "pair-jitter",
+    "mixed-jitter",
+)  # judged by the ratio Vegas : loss-based
 BARS = {
     "rounds": {
         "pair": 0.05,
@@ -146,14 +170,27 @@ BARS = {
         "bands": 0.1,
         "losses": 0.2,
         "red": 0.15,
+        "pair-jitter": 0.04,
+        "mixed-jitter": 0.04,
+        "losses-jitter": 0.08,
     },
-    "fluid": {"pair": 0.06, "mixed": 0.1, "arrivals": 0.12, "bands": 0.12, "red": 0.08},
+    "fluid": {
+        "pair": 0.06,
+        "mixed": 0.1,
+        "arrivals": 0.12,
+        "bands": 0.12,
+        "red": 0.08,
+        "pair-jitter": 0.08,
+        "mixed-jitter": 0.08,
+        "losses-jitter": 0.15,
+    },
 }
 
 
 def case(family: str, index: int, seed: int = SEED) -> Scenario:
     """The ``index``-th case of a family, as it was measured."""
-    drawn = FAMILIES[family](np.random.default_rng([seed, list(FAMILIES).index(family), index]))
+    number = LOCKED.index(family.removesuffix(JITTER))  # with and without waits: one network
+    drawn = FAMILIES[family](np.random.default_rng([seed, number, index]))
     return _draws(drawn, 1 if seed == SEED else seed)
 
 

@@ -143,6 +143,7 @@ def _flow(flow: Flow, size: float) -> dict[str, Any]:
         "service": flow.service,
         "path": list(flow.path or ()),
         "access": None if flow.access is None else _quantity(flow.access, "rate", size),
+        "send_jitter": text("send_jitter", "time"),
         "delay_noise": text("delay_noise", "time"),
     }
     keys = {key: (getattr(flow, key), getattr(usual, key), value) for key, value in found.items()}

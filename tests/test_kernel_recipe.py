@@ -91,6 +91,7 @@ def test_vegas_parameters_are_one_set_of_whole_numbers(recipe: types.ModuleType)
         ('buffer = "20 pkt"', 'buffer = "20 pkt"\nloss = 0.01', "link.queue"),
         ('rtt = "40 ms"', 'rtt = "40 ms"\nsize = "30 pkt"', "flow.size"),
         ('rtt = "40 ms"', 'rtt = "40 ms"\nmax_window = "9 pkt"', "flow"),
+        ('rtt = "40 ms"', 'rtt = "40 ms"\nsend_jitter = "1 ms"', "flow.send_jitter"),
         ('packet_size = "1000 B"', 'packet_size = "100 B"', "packet_size"),
     ],
 )

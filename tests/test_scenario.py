@@ -50,6 +50,7 @@ direction = "reverse"
 access = "10 Mbit/s"
 class = "delay"
 delay_noise = "1 ms"
+send_jitter = "0.9 ms"
 [run]
 duration = "60 s"
 warmup = "5 s"
@@ -73,6 +74,7 @@ def test_every_key_is_read() -> None:
     assert web.arrivals == Poisson(50.0)
     assert web.access == 2500.0  # 10 Mbit/s in the scenario's packets
     assert web.service == "delay"
+    assert (vegas.send_jitter, web.send_jitter) == (0.0, pytest.approx(0.0009))
     assert [m.name for m in s.members] == ["vegas[0]", "vegas[1]", "vegas[2]", "web"]
     assert [m.start for m in s.members] == [1.0, 3.0, 5.0, 0.0]
     assert [link.name for link in s.path(web)] == ["b", "a"]
@@ -135,10 +137,28 @@ def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None
         scenario({"law": "reno", **({"initial_window": w} if w else {})}) for w in (0, 1, 2)
     )
     before = plain.to_dict()
-    del before["name"], before["flows"][0]["initial_window"], before["flows"][0]["match"]
+    del before["name"]
+    for younger in ("initial_window", "match", "send_jitter"):
+        del before["flows"][0][younger]
     text = json.dumps(before, sort_keys=True)
     assert plain.fingerprint() == hashlib.sha256(text.encode()).hexdigest()[:16]
     assert len({s.fingerprint() for s in (plain, one, two)}) == 3
+
+
+def test_a_wait_counts_in_the_fingerprint_where_packets_wait() -> None:
+    """Stored runs without waits are found by the name that they have."""
+    plain, zero, one, two = (
+        scenario({"law": "reno", **({"send_jitter": wait} if wait else {})})
+        for wait in ("", "0 s", "1 ms", "2 ms")
+    )
+    assert plain.fingerprint() == zero.fingerprint()
+    assert len({s.fingerprint() for s in (plain, one, two)}) == 3
+
+
+@pytest.mark.parametrize("bad", ["-1 ms", "1 pkt", "inf", 0.5, True, [], {}])
+def test_a_wait_is_a_time(bad: object) -> None:
+    with pytest.raises(vm.FieldError, match=r"send_jitter: .*"):
+        scenario({"law": "vegas", "send_jitter": bad})
 
 
 @pytest.mark.parametrize("bad", ["0 pkt", "2.5 pkt", "-1 pkt", "inf", "2 s", "1e7 pkt", True, []])

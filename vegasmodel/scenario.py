@@ -221,6 +221,7 @@ class Flow(Checked):
     service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
     path: tuple[str, ...] | None = field(Texts(), None)
     access: float | None = field(_RATE, None)
+    send_jitter: float = field(_TIME, 0.0)
     delay_noise: float = field(_TIME, 0.0)
     match: str | None = field(Text(), None)
 
@@ -378,8 +379,8 @@ class Scenario(Checked):
     def fingerprint(self) -> str:
         """A key for stored runs of this very scenario: all but its own name decides.
 
-        Keys that are younger than stored runs count only where they are given; ``match`` never
-        does, as it tells of a trace.
+        Keys that are younger than stored runs count only where they are given, ``send_jitter``
+        where packets wait; ``match`` never does, as it tells of a trace.
         """
         data = self.to_dict()
         del data["name"]
@@ -387,6 +388,8 @@ class Scenario(Checked):
             del flow["match"]
             if flow["initial_window"] is None:
                 del flow["initial_window"]
+            if flow["send_jitter"] == 0.0:
+                del flow["send_jitter"]
         text = json.dumps(data, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -61,6 +61,12 @@ def test_an_initial_window_is_the_agents_own() -> None:
     assert "windowInit_ 4" not in ns2_script.script(scenario()).text
 
 
+def test_a_senders_wait_is_the_agents_overhead() -> None:
+    text = ns2_script.script(scenario(flow='send_jitter = "0.5 ms"\n')).text
+    assert "overhead_ 0.0005}" in text
+    assert "overhead_" not in ns2_script.script(scenario()).text
+
+
 REFUSED = {
     "alpha": {"flow": "alpha = 1.5\nbeta = 3\n"},
     "beta": {"flow": "beta = 3.5\n"},

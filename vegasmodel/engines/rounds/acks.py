@@ -95,6 +95,19 @@ def leave(f: Record, packets: float, spread: float) -> None:
 
 
 @jit
+def waits(f: Record, acks: float) -> bool:
+    """What so many ACKs release is not sent at once: the sender waits first (``wait``)."""
+    return f.jitter > 0.0 and acks <= 1.0
+
+
+@jit
+def let_go(f: Record, packets: float, spread: float) -> None:
+    """``leave``, unless the sender waits first."""
+    if not waits(f, spread):
+        leave(f, packets, spread)
+
+
+@jit
 def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
     """Take ``acks`` ACKs off the parcel; returns when the last of them arrives.
 

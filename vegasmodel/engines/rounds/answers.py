@@ -88,12 +88,13 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 
 
 def _dice(scenario: Scenario) -> bool:
-    """Runs of the scenario differ by chance: jittered starts, early drops, random loss.
+    """Runs of the scenario differ by chance: jittered starts or packets, early drops, random loss.
 
     Not so where short flows arrive at random: there one run has many of them.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     tossed = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
+    tossed = tossed or any(group.send_jitter > 0 for group in scenario.flows)
     few = all(group.arrivals == "once" for group in scenario.flows)
     return scenario.run.start_jitter > 0 or (tossed and few)
 

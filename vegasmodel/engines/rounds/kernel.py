@@ -39,6 +39,7 @@ from vegasmodel.engines.rounds.travel import (
     rival,
     schedule,
 )
+from vegasmodel.engines.rounds.wait import begin_wait
 from vegasmodel.metrics import Floats
 
 FINE, FULL_RING, TOO_MANY_EVENTS, FALL = 0, 1, 2, 3  # status
@@ -230,6 +231,9 @@ def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
     f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
     arm(f, now)
+    if f.jitter > 0.0:
+        f.burst = 0.0
+        begin_wait(f, holes, now)
     watch(f)
     f.next += f.burst
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import fill, fresh, leave, portion, room, take
+from vegasmodel.engines.rounds.acks import fill, fresh, leave, let_go, portion, room, take, waits
 from vegasmodel.engines.rounds.laws import (
     NEVER,
     acks_to_change,
@@ -58,7 +58,7 @@ from vegasmodel.metrics import Floats
 
 
 @jit
-def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
+def mend(f: Record, holes: Floats, free: float, acks: float) -> None:
     """SACK in recovery: holes below what was received first, then new data.
 
     At once at most two stretches of packets.
@@ -85,6 +85,13 @@ def _mend(f: Record, holes: Floats, free: float, acks: float) -> None:
     leave(f, free, free if acks > 1.0 else 0.0)
     f.pipe += f.next - before
     f.released += f.next - before
+
+
+@jit
+def _answer(f: Record, holes: Floats, free: float, acks: float) -> None:
+    """``mend``, unless the sender waits first; Linux paces its recovery itself."""
+    if f.variant == LINUX or not waits(f, acks):
+        mend(f, holes, free, acks)
 
 
 @jit
@@ -202,7 +209,7 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
     elif f.phase == RECOVERY:
         if scoreboard(f):
             f.pipe -= acks
-            _mend(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
+            _answer(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
             return end
         f.inflated += acks
     elif f.dups == enough:
@@ -211,7 +218,7 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
             _again(f, end)
             return end
         if f.law == TAHOE and f.next == f.acked:
-            leave(f, window(f), 0.0)
+            let_go(f, window(f), 0.0)
             arm(f, end)
             forget(f)
             return end
@@ -221,7 +228,7 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
         free = room(f, now)
         if f.law == NEWRENO and f.variant != LINUX:
             free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
-        leave(f, free, acks)
+        let_go(f, free, acks)
     elif f.variant == LINUX:  # limited transmit, RFC 3042
         leave(f, min(room(f, now) + f.dups, acks), acks)
         await_order(f, end, settling(f) - later)
@@ -308,7 +315,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     if alone:
         anew(f)
     free = room(f, now)
-    leave(f, free, free if swell and acks > 1.0 else acks)
+    let_go(f, free, free if swell and acks > 1.0 else acks)
     return end
 
 
@@ -328,7 +335,7 @@ def _relapse(f: Record, holes: Floats, acks: float) -> None:
     cut(f)
     f.pipe, f.reported, f.released = pipe, 0.0, 0.0
     _lost(f, holes)
-    _mend(f, holes, max(reduction(f, acks, 0.0), 1.0), acks)
+    mend(f, holes, max(reduction(f, acks, 0.0), 1.0), acks)
 
 
 @jit
@@ -357,7 +364,7 @@ def _relief(f: Record, holes: Floats, end: float, again: float) -> None:
             f.resent = max(f.resent, f.acked + 1.0)
         else:
             f.worried = 0.0
-    leave(f, room(f, end), 0.0)
+    let_go(f, room(f, end), 0.0)
 
 
 @jit
@@ -376,7 +383,7 @@ def _partial(
     if scoreboard(f):
         f.backoff = 1.0
         f.pipe -= acks if f.variant == LINUX else 2.0 * acks
-        _mend(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
+        _answer(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
         return
     f.again = f.acked
     if f.acked > f.timed:
@@ -389,4 +396,4 @@ def _partial(
     else:
         f.cwnd = max(f.cwnd - (advanced - f.inflated), 1.0)
         f.inflated = 1.0
-    leave(f, min(room(f, now), 2.0), 0.0)
+    let_go(f, min(room(f, now), 2.0), 0.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import add_hole, fresh, leave, portion, room, take
+from vegasmodel.engines.rounds.acks import add_hole, fresh, leave, let_go, portion, room, take
 from vegasmodel.engines.rounds.laws import (
     NEVER,
     acks_to_change,
@@ -43,6 +43,7 @@ from vegasmodel.engines.rounds.state import (
     jit,
 )
 from vegasmodel.engines.rounds.timer import heard, watch
+from vegasmodel.engines.rounds.wait import begin_wait, depart
 from vegasmodel.metrics import Floats
 
 
@@ -91,7 +92,7 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     if alone:
         anew(f)
     free = room(f, now)
-    leave(f, free, free if swell and acks > 1.0 else acks)
+    let_go(f, free, free if swell and acks > 1.0 else acks)
     return end
 
 
@@ -125,11 +126,15 @@ def _armed(f: Record) -> bool:
 
 
 @jit
-def _alone(f: Record, now: float) -> None:
+def _alone(f: Record, holes: Floats, now: float) -> None:
     """No ACK will come: open the window, or wait for the timer."""
+    due = f.deadline if _armed(f) else NEVER
     if f.transit > 0:  # one will: parcels are on their way through other queues
-        f.asleep, f.slept, f.event = 1, now, TIMER
-        f.time = max(now, f.deadline) if _armed(f) else NEVER
+        f.asleep, f.slept = 1, now
+        f.event, f.time = (DATA, max(now, f.wake)) if f.wake < due else (TIMER, max(now, due))
+        return
+    if f.wake < due:
+        depart(f, holes, now)
         return
     free = np.floor(room(f, now) + 1e-9)
     if fresh(f, free) >= 1.0:
@@ -144,9 +149,18 @@ def _alone(f: Record, now: float) -> None:
 @jit
 def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> None:
     """Set the flow's next stretch: its end ``time``, and what is sent until then."""
-    f.event = DATA
-    f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
-    _stretch(f, ring, holes, now, min(f.rtt_last / parts, f.longest))
+    step = min(f.rtt_last / parts, f.longest)
+    f.time = now
+    while True:
+        f.event = DATA
+        f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
+        _stretch(f, ring, holes, f.time, step)
+        if f.jitter > 0.0 and f.event == DATA:
+            begin_wait(f, holes, f.time)
+        # nothing leaves while the sender waits: on to what comes next
+        idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.again < 0.0
+        if not idle or f.wake == NEVER or f.asleep:
+            break
     watch(f)
     if fine(f) and f.first < f.high:  # Vegas notes when it sends a missing packet again
         for k in range(f.holes):
@@ -170,17 +184,24 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
         if p.back <= now:
             _pop(f, ring)
             continue
-        if _armed(f) and f.deadline < p.back:
-            f.event, f.time = TIMER, max(now, f.deadline)
+        due = f.deadline if _armed(f) else NEVER
+        if f.wake < min(p.back, due):
+            depart(f, holes, now)
+            return
+        if due < p.back:
+            f.event, f.time = TIMER, max(now, due)
         else:
             f.time = p.back
             _pop(f, ring)
         return
     if f.count == 0:
-        _alone(f, now)
+        _alone(f, holes, now)
         return
     p = ring[f.head]
-    if f.deadline < now + max(p.back - now, 0.0) / p.count:
+    first = now + max(p.back - now, 0.0) / p.count
+    if f.wake < min(first, f.deadline):
+        depart(f, holes, now)
+    elif f.deadline < first:
         f.event, f.time = TIMER, max(now, f.deadline)
     elif p.first < f.acked and scoreboard(f):  # it sees that nothing is new
         extra = min(p.count, f.acked - p.first)

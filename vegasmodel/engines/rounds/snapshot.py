@@ -35,7 +35,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 SENDER = Kinds(
     _words("next high received first again recover resent probed"),
-    _words("received_at latest changed slept time left_at"),
+    _words("received_at latest changed slept time left_at wake"),
     _words("rtt_last smooth deviation least base"),
     ("rate",),
     _words(
@@ -67,9 +67,9 @@ PARCEL = Kinds(
 LEFT_OUT = {
     "flow": _words(
         "law variant rtt gap block alpha beta gamma decrease max_window first_window syn "
-        "known_base start stop size modern without tick boot hop hops longest member brief capable "
-        "head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area rtt_samples "
-        "mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
+        "known_base jitter start stop size modern without tick boot hop hops longest member brief "
+        "capable head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area "
+        "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
     ),
     "hop": _words("flow link data last work precedes ahead ring room latest head idle since"),
     "link": _words(

@@ -57,6 +57,7 @@ FLOW = np.dtype(
         ("first_window", "f8"),
         ("syn", "f8"),  # size of the packets of a handshake, in data packets; 0: none
         ("known_base", "f8"),  # baseRTT held fixed; NaN: the flow measures it
+        ("jitter", "f8"),  # seconds that it waits, at most, before it uses an open window
         ("start", "f8"),
         ("stop", "f8"),
         ("size", "f8"),
@@ -115,6 +116,7 @@ FLOW = np.dtype(
         ("least", "f8"),  # least RTT seen, the handshake's included
         ("timed", "f8"),  # the packet that is timed
         ("timed_at", "f8"),  # when it was sent; negative: none is timed
+        ("wake", "f8"),  # when the wait is over that runs; NEVER: none does
         # the stretch of sending that ends at ``time``
         ("time", "f8"),
         ("event", "i8"),

@@ -1,0 +1,58 @@
+"""Senders that wait before they use an open window: the phases of drop-tail are gone.
+
+Expected figures are ns-2's: `overhead_` of its TCP agents, 300 s, means and standard errors of 5 to
+8 runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+# rtt of the two SACK sources, wait, throughputs (ns-2), their standard error
+TWO_SACKS = {
+    "in step": (0.0, (415.7, 634.9), 8.8),
+    "a wait of 0.5 ms": (5e-4, (709.4, 342.8), 7.5),
+    "a wait of 2 ms": (2e-3, (714.2, 336.9), 7.3),
+}
+
+
+def two_sacks(wait: float) -> Scenario:
+    flows = tuple(
+        Flow("sack", rtt, name=name, variant="ns2", send_jitter=wait)
+        for name, rtt in (("near", 0.043), ("far", 0.099))
+    )
+    span = Run(300.0, 100.0, runs=5, start_jitter=0.5)
+    return Scenario((Link(1065.0, buffer=45.0),), flows, run=span)
+
+
+@pytest.mark.parametrize("case", TWO_SACKS)
+def test_a_wait_names_the_other_winner_as_ns2_does(case: str) -> None:
+    wait, measured, se = TWO_SACKS[case]
+    found = answer(two_sacks(wait), runs=8)
+    spread = np.hypot(se, np.asarray(found.throughput_se))
+    assert np.all(np.abs(found.throughput - np.array(measured)) < 3.0 * spread)
+    assert np.all(spread < 20.0)
+
+
+def test_a_wait_delays_and_loses_nothing_where_there_is_room() -> None:
+    """One window-limited source: W packets every T + J/2, for W = 1; the window is never passed."""
+    base = two_sacks(0.0)
+    wait = 0.04
+    alone = dataclasses.replace(base.flows[0], send_jitter=wait, max_window=1.0)
+    found = answer(dataclasses.replace(base, flows=(alone,)), runs=2)
+    # the mean of a uniform draw up to ``wait`` comes on top of every round trip
+    assert found.throughput[0] == pytest.approx(1.0 / (0.043 + 0.5 * wait), rel=0.02)
+    assert found.loss_rate[0] == 0.0
+
+
+def test_draws_are_the_seeds() -> None:
+    one, two, other = (run(two_sacks(5e-4), seed=seed).flows["delivered"] for seed in (1, 1, 2))
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, other)

@@ -1,0 +1,55 @@
+"""The sender's own wait before it uses a window that has opened (ns-2: ``overhead_``).
+
+A timer begins where the window lets a packet go and none runs yet, and takes a uniform draw up to
+``FLOW.jitter`` seconds.  When it is over, all that the window lets out by then goes together.
+What a source sends again upon a third duplicate does not wait, nor does what Linux sends in a
+recovery, which it paces itself.  Several ACKs that are taken as one stretch send evenly: their
+waits even out.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.rounds.acks import fresh, leave, room
+from vegasmodel.engines.rounds.laws import NEVER, scoreboard
+from vegasmodel.engines.rounds.losses import mend
+from vegasmodel.engines.rounds.state import LINUX, RECOVERY, Record, jit
+from vegasmodel.metrics import Floats
+
+
+@jit
+def _ready(f: Record, holes: Floats, now: float) -> bool:
+    """The window lets a packet go that the sender has."""
+    mends = f.phase == RECOVERY and scoreboard(f)
+    free = np.floor(room(f, now) + 1e-9)
+    if free < 1.0 or (mends and f.variant == LINUX):
+        return False
+    if mends:
+        for k in range(f.holes):
+            if max(holes[k, 0], holes[k, 5]) < holes[k, 1] < f.received:
+                return True
+    return fresh(f, free) >= 1.0
+
+
+@jit
+def begin_wait(f: Record, holes: Floats, at: float) -> None:
+    """If a packet may go at ``at`` and the timer does not run, it begins."""
+    if f.wake == NEVER and _ready(f, holes, at):
+        f.wake = at + f.jitter * np.random.random()
+
+
+@jit
+def depart(f: Record, holes: Floats, now: float) -> None:
+    """The flow's next stretch is the end of its wait."""
+    f.time, f.wake = max(now, f.wake), NEVER
+    if not _ready(f, holes, f.time):
+        return
+    free = np.floor(room(f, f.time) + 1e-9)
+    if f.phase == RECOVERY and scoreboard(f):
+        mend(f, holes, free, 0.0)
+    else:
+        leave(f, free, 0.0)
+    if _ready(f, holes, f.time):  # the rest of several holes follows at once
+        f.wake = f.time
