@@ -35,6 +35,9 @@ from vegasmodel.scenario import Uniform as Uniform
 from vegasmodel.scenario import load as load
 from vegasmodel.simulation import limit_cycle as limit_cycle
 from vegasmodel.simulation import simulate as simulate
+from vegasmodel.study.design import Design as Design
+from vegasmodel.study.design import Solution as Solution
+from vegasmodel.study.design import design as design
 from vegasmodel.units import FieldError as FieldError
 
 __version__: str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from vegasmodel import cli_forms, exits, extras, progress
+from vegasmodel import cli_forms, cli_study, exits, extras, progress
 from vegasmodel.exits import Shortfall
 
 if TYPE_CHECKING:
@@ -320,6 +320,7 @@ def paper(
 app.command()(cli_forms.equilibrium)
 app.command()(cli_forms.arrivals)
 app.command()(cli_forms.rd)
+app.command()(cli_study.design)
 
 
 def _seconds(timeout: str | None) -> float | None:

@@ -13,12 +13,17 @@ Floats = NDArray[np.float64]
 
 def jain(throughput: ArrayLike) -> float:
     """Jain's index ``(sum b_i)^2 / (n sum b_i^2)``, ``tsang`` section 1; NaN if all are 0."""
+    return float(jains(np.ravel(throughput)))
+
+
+def jains(throughput: ArrayLike) -> Floats:
+    """Jain's index over the last axis: ``[..., n] -> [...]``."""
     b = np.asarray(throughput, dtype=np.float64)
-    top = b.max(initial=0.0)
-    if not top > 0:
-        return math.nan
-    b = b / top  # no overflow, no underflow
-    return float(b.sum() ** 2 / (b.size * (b**2).sum()))
+    top = b.max(axis=-1, initial=0.0, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        b = b / top  # no overflow, no underflow
+        index: Floats = b.sum(axis=-1) ** 2 / (b.shape[-1] * (b**2).sum(axis=-1))
+    return index
 
 
 def group_means(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vegasmodel.adapters.common import (
     LOSS_BASED,
@@ -21,6 +25,7 @@ from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.stacks import waiting_room
 
 NAME = "minicycle"
+NOWHERE: Mapping[str, Any] = MappingProxyType({})
 CYCLES = 10  # in an average: a part of a cycle moves it by at most 1/12 of that part over them all
 
 
@@ -31,9 +36,9 @@ def answer(scenario: Scenario) -> Prediction:
     loss fall on whoever is growing when the buffer overflows: on Reno always, on Vegas only where
     its backlog is still below its threshold.
     """
-    reason = _reason(scenario)
-    if reason is not None:
-        return Prediction.not_applicable(NAME, scenario, reason)
+    why = reason(scenario)
+    if why is not None:
+        return Prediction.not_applicable(NAME, scenario, why)
     link = scenario.links[0]
     vegas = next(g for g in scenario.flows if g.law == "vegas")
     member = np.array([m.flow.law == "vegas" for m in scenario.members])
@@ -83,46 +88,50 @@ def answer(scenario: Scenario) -> Prediction:
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
     """Buffer, losers and response of the packet-level variants, or those of the paper.
 
-    Both decide once a round trip on packets sent a round trip before: the response is 2.  ns-2's
-    drop-tail limit counts the packet in transmission, so one fewer can wait.
+    Both decide once a round trip on packets sent a round trip before: the response is 2.
     """
-    buffer = scenario.links[0].buffer
-    if vegas.variant == "paper":
-        return buffer, "both", 0.0
-    return float(waiting_room(buffer, vegas.variant)), "growing", 2.0
+    buffer = float(_room(scenario.links[0].buffer, vegas))
+    return (buffer, "both", 0.0) if vegas.variant == "paper" else (buffer, "growing", 2.0)
 
 
-def _start(scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int) -> float:
+def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
+    """ns-2's drop-tail limit counts the packet in transmission, so one fewer can wait."""
+    return waiting_room(buffer, vegas.variant)
+
+
+def _start(
+    scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int, at: Mapping[str, Any] = NOWHERE
+) -> Floats:
     """Window that Vegas brings into a cycle which any window of a range would repeat.
 
     Where it was there first, the one that it had alone: W (RTT - base) = alpha RTT at W = c RTT.
     Where it comes later, its first one.  Where all start together, that after the first overflow.
+    ``at``: values that differ from the scenario's, arrays of one shape.
     """
     starts = {law: [m.start for m in scenario.members if (m.flow.law == "vegas") == law]
               for law in (True, False)}  # fmt: skip
     first = minicycle.INITIAL[vegas.variant]
     first = first if vegas.initial_window is None else vegas.initial_window
-    link, rtt = scenario.links[0], scenario.members[0].rtt
+    first = at.get("initial_window", first)
+    capacity = at.get("capacity", scenario.links[0].capacity)
+    rtt, alpha = at.get("rtt", scenario.members[0].rtt), at.get("alpha", vegas.alpha)
     if min(starts[True]) > min(starts[False]):
-        return first
+        return np.asarray(first, dtype=np.float64)
     if max(starts[True]) < min(starts[False]):
-        return minicycle.window_alone(
-            link.capacity, rtt, vegas.alpha, variant=vegas.variant, n_vegas=n_vegas
-        )
-    found = minicycle.first_window(
-        link.capacity,
+        return minicycle.window_alone(capacity, rtt, alpha, variant=vegas.variant, n_vegas=n_vegas)
+    return minicycle.first_window(
+        capacity,
         rtt,
-        _reading(scenario, vegas)[0],
-        vegas.alpha,
-        vegas.decrease,
-        beta=vegas.beta,
-        gamma=vegas.gamma,
+        _room(at.get("buffer", scenario.links[0].buffer), vegas),
+        alpha,
+        at.get("decrease", vegas.decrease),
+        beta=at.get("beta", vegas.beta),
+        gamma=at.get("gamma", vegas.gamma),
         variant=vegas.variant,
         initial=first,
         n_vegas=n_vegas,
         n_reno=n_reno,
     )
-    return float(found)
 
 
 def _range(
@@ -137,10 +146,11 @@ def _range(
     return np.where(member[:, None], ends[0], ends[1])
 
 
-def _reason(scenario: Scenario) -> str | None:
-    reason = one_link(scenario)
-    if reason is not None:
-        return reason
+def reason(scenario: Scenario) -> str | None:
+    """Why the equations cannot be evaluated for the scenario; None if they can."""
+    other = one_link(scenario)
+    if other is not None:
+        return other
     if services_isolated(scenario):
         return "the equations have one queue for both laws; Rate-Delay services have two"
     laws = {g.law for g in scenario.flows}

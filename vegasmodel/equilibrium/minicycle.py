@@ -321,19 +321,25 @@ def first_window(
 
 
 def window_alone(
-    capacity: float, rtt: float, alpha: float, *, variant: Variant = "paper", n_vegas: int = 1
-) -> float:
+    capacity: npt.ArrayLike,
+    rtt: npt.ArrayLike,
+    alpha: npt.ArrayLike,
+    *,
+    variant: Variant = "paper",
+    n_vegas: npt.ArrayLike = 1,
+) -> Floats:
     """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
 
     Together V = mu T + q, at the lower edge: V = A + A mu T/q, so q = A where the rule divides by
-    the RTT, and V = A mu T/q where it divides by baseRTT.
+    the RTT, and V = A mu T/q where it divides by baseRTT.  Arguments broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
     low, _ = dead_zone(positive("alpha", alpha), alpha, variant)
-    A = numbers("n_vegas", n_vegas, 1.0) * low
+    n = numbers("n_vegas", n_vegas, 1.0)
+    A, M = np.broadcast_arrays(n * low, M)
     q = derived.positive_root(np.ones_like(M), M, A * M) if variant == "linux" else A
-    return float((M + q) / n_vegas)
+    return np.asarray((M + q) / n)
 
 
 def threshold(

@@ -93,12 +93,14 @@ def run(
     step: float = STEP,
     engine: str = "threads",
     chunk: int | None = None,
+    threads: int | None = None,
 ) -> BatchRun:
     """Simulate them all; ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
 
-    ``engine`` is "threads" or "jax".  ``chunk`` scenarios share a loop of the latter (default: all
-    of them on a GPU, 64 on a CPU).  Raises ``ValueError`` for misuse; a
-    scenario that fails is flagged in ``ok`` and leaves the others alone.
+    ``engine`` is "threads" (so many ``threads``; default: one a core) or "jax".  ``chunk``
+    scenarios share a loop of the latter (default: all of them on a GPU, 64 on a CPU).  Raises
+    ``ValueError`` for misuse; a scenario that fails is flagged in ``ok`` and leaves the others
+    alone.
     """
     if losers not in LOSERS:
         raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
@@ -113,10 +115,10 @@ def run(
         from vegasmodel.engines.fluid import batch_jax
 
         return BatchRun(*batch_jax.average(cases, LOSERS.index(losers), step, chunk))
-    return _threads(cases, LOSERS.index(losers), step)
+    return _threads(cases, LOSERS.index(losers), step, threads or os.cpu_count())
 
 
-def _threads(cases: Batch, losers: int, step: float) -> BatchRun:
+def _threads(cases: Batch, losers: int, step: float, threads: int | None) -> BatchRun:
     from vegasmodel.engines.fluid.march import average_many
 
     n, most = cases.flows.rtt.shape
@@ -125,7 +127,7 @@ def _threads(cases: Batch, losers: int, step: float) -> BatchRun:
     def one(first: int) -> None:
         average_many(*cases, losers, step, first, min(first + SHARE, n), wide, narrow)
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with ThreadPoolExecutor(max_workers=threads) as pool:
         list(pool.map(one, range(0, n, SHARE)))
     throughput, rtt_mean, base_rtt, losses = wide
     return BatchRun(throughput, rtt_mean, base_rtt, losses, narrow[0], narrow[1] == 0)

@@ -44,7 +44,7 @@ def unsupported(scenario: Scenario) -> str | None:
     return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True)
 
 
-def _whole_closed(scenario: Scenario) -> bool:
+def whole_closed(scenario: Scenario) -> bool:
     """The equations of ``continuous.py`` are all that the scenario asks for."""
     link = scenario.links[0]
     plain = isinstance(link.queue, DropTail) and link.loss == 0
@@ -64,7 +64,7 @@ def run(
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    if _whole_closed(scenario):
+    if whole_closed(scenario):
         return continuous.run(scenario, sample)
     if runs is None:
         runs = (

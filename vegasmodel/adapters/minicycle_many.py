@@ -1,0 +1,90 @@
+"""The mini-cycle for many values of a scenario's fields at once: averages only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from vegasmodel.adapters import minicycle as adapter
+from vegasmodel.equilibrium import minicycle
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
+
+KEYS = ("capacity", "buffer", "rtt", "alpha", "beta", "gamma", "decrease", "initial_window")
+WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss_rate_reno")
+
+
+def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
+    """Whether ``averages`` takes another ``key`` of these groups (none: of the link).
+
+    Every group has one RTT; alpha and the like are those of all Vegas sources.
+    """
+    if key not in KEYS or len(scenario.links) != 1:
+        return False
+    everyone = set(range(len(scenario.flows)))
+    vegas = {i for i, group in enumerate(scenario.flows) if group.law == "vegas"}
+    if key in ("capacity", "buffer"):
+        return not groups
+    if key == "rtt":
+        return set(groups) == everyone
+    return set(groups) == vegas
+
+
+def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """What ``minicycle.answer`` says of the scenario with these values: arrays of one shape.
+
+    ``values``: by name, of ``KEYS``.  The scenario itself has an answer.  NaN: there is none; per
+    flow of either kind ``vegas``, ``reno`` (pkt/s) and their loss rates, ``queue_mean`` (packets),
+    ``utilization`` and ``rtt_mean`` (s).
+    """
+    vegas = next(g for g in scenario.flows if g.law == "vegas")
+    link = scenario.links[0]
+    member = [m.flow.law == "vegas" for m in scenario.members]
+    n_vegas = sum(member)
+    n_reno = len(member) - n_vegas
+    _, losers, response = adapter._reading(scenario, vegas)
+    shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
+    at: dict[str, Floats] = {
+        "capacity": np.asarray(link.capacity),
+        "rtt": np.asarray(scenario.members[0].rtt),
+        "buffer": np.asarray(link.buffer),
+        "alpha": np.asarray(vegas.alpha),
+        "beta": np.asarray(vegas.beta),
+        "decrease": np.asarray(vegas.decrease),
+        **values,
+    }
+    at = {key: np.broadcast_to(value, shape) for key, value in at.items()}
+
+    def solve(at: Mapping[str, Floats], start: Floats) -> minicycle.Cycle:
+        return minicycle.solve(
+            at["capacity"],
+            at["rtt"],
+            adapter._room(at["buffer"], vegas),
+            at["alpha"],
+            at["decrease"],
+            beta=at["beta"],
+            losers=losers,
+            variant=vegas.variant,
+            response=response,
+            n_vegas=n_vegas,
+            n_reno=n_reno,
+            start=start,
+        )
+
+    cycle = solve(at, np.asarray(1.0))
+    found = {name: np.array(getattr(cycle, name)) for name in WANTED}
+    # where any window of a range repeats itself, the first one decides: found only for those
+    many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
+    if np.any(many):
+        part = {key: value[many] for key, value in at.items()}
+        again = solve(part, adapter._start(scenario, vegas, n_vegas, n_reno, part))
+        for name in WANTED:
+            found[name][many] = getattr(again, name)
+    infinite = at["buffer"] == math.inf
+    if np.any(infinite):
+        for entries in found.values():
+            entries[infinite] = np.nan
+    found["rtt_mean"] = at["rtt"] + found["queue_mean"] / at["capacity"]
+    return found

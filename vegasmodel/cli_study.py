@@ -1,0 +1,89 @@
+"""The commands that ask a scenario many questions: ``design``, ``sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vegasmodel import progress
+from vegasmodel.units import FieldError
+
+if TYPE_CHECKING:
+    from vegasmodel.scenario import Scenario
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
+Model = Annotated[str, typer.Option(help="A model of predict, or ns2.")]
+
+
+def design(
+    scenario: File,
+    solve: Annotated[
+        str, typer.Option(help="A field: link.buffer, flow.NAME.alpha, link.queue.k, ...")
+    ],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95.",
+        ),
+    ],
+    model: Model = "rounds",
+    verify: Annotated[
+        list[str] | None,
+        typer.Option(help="Also run ns2, or another model, on each solution. 'none': nothing."),
+    ] = None,
+    between: Annotated[
+        str | None, typer.Option(metavar="LOW:HIGH", help="Where to look. Default: as is usual.")
+    ] = None,
+    within: Annotated[
+        str, typer.Option(help="How near the nearest value must come where none meets the target.")
+    ] = "5 %",
+    json: Json = False,
+) -> None:
+    """The value of a field with which a model meets a target: inverse problems.
+
+    Each solution of another model is verified by rounds.
+
+    Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
+    """
+    from vegasmodel import console
+    from vegasmodel.scenario import load
+    from vegasmodel.study.design import design as solve_for
+    from vegasmodel.units import parse
+
+    near = parse(within, "fraction", field="--within", high=0.5)
+    case = load(scenario)
+    others = [] if verify == ["none"] else ["rounds", *(verify or [])]
+    ends = None if between is None else _ends(between, solve, case)
+    with progress.shown():
+        found = solve_for(case, solve, target, model, between=ends, verify=others, within=near)
+    if json:
+        console.print_json({"scenario": case.name, **found.to_json()})
+        return
+    rows = [
+        [
+            f"{each.value:.6g} {each.unit}".strip(),
+            console.number(each.achieved, 6),
+            *(console.number(each.verified[name], 6) for name in each.verified),
+        ]
+        for each in found.solutions
+    ]
+    if rows:
+        by = list(found.solutions[0].verified)
+        console.console().print(console.table([found.field, model, *by], rows, found.target))
+    said = [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
+    said += [f"No value is found: {found.reason}."] if found.reason else []
+    console.paragraphs([*said, *(f"{note}." for note in found.notes)])
+
+
+def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
+    from vegasmodel.study import fields
+
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise FieldError("--between", text, "LOW:HIGH, such as 5pkt:100pkt")
+    field = fields.find(scenario, solve)
+    return float(field.read(low, scenario)), float(field.read(high, scenario))

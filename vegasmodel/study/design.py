@@ -1,0 +1,352 @@
+"""Inverse problems: the value of a field with which a model meets a target.
+
+The field's range is scanned, and every change of sign of ``achieved - wanted`` is followed to its
+root; so is a turn of it towards zero, which may touch the target or hide two roots.  What happens
+between two values of the scan and shows at neither is not found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel import comparison
+from vegasmodel.engines.fluid.run import papers_only
+from vegasmodel.metrics import Floats
+from vegasmodel.rules import Integer
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import fields, points, targets
+from vegasmodel.study.fields import Field
+from vegasmodel.study.ranges import Range, of_field
+from vegasmodel.study.targets import Target
+from vegasmodel.units import FieldError
+
+__all__ = ["Design", "Solution", "design"]
+
+EXACT = 1e-6  # of the target
+SCAN = {"rounds": 13, "fluid": 33, **dict.fromkeys(comparison.ENGINES, 9)}  # values; else MANY
+MANY = 65
+TURNS = 4  # times that a turn is looked at closer
+COUNTED = ("buffer", "max_window", "initial_window")  # packets, of which engines have whole ones
+THRESHOLDS = ("alpha", "beta", "gamma")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A value of the field, and what comes of it."""
+
+    value: float
+    unit: str
+    achieved: float  # by the model, at this very value
+    exact: bool  # the target is met to 1e-6 of it
+    scenario: Scenario  # with the value in it
+    verified: dict[str, float | None] = field(default_factory=dict)
+    note: str = ""
+    interval: tuple[float, float] | None = None  # every value scanned in it meets the target
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the command's document."""
+        return {
+            "value": self.value,
+            "unit": self.unit,
+            "achieved": self.achieved,
+            "exact": self.exact,
+            "interval": self.interval,
+            "verified": self.verified,
+            "note": self.note or None,
+        }
+
+
+@dataclass(frozen=True)
+class Design:
+    """All values that were found, and why there is none."""
+
+    field: str
+    target: str
+    wanted: float
+    model: str
+    scanned: tuple[float, float]
+    solutions: tuple[Solution, ...]
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """``one``, ``several`` or ``none``."""
+        return ("none", "one", "several")[min(len(self.solutions), 2)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The command's document, but for its schema."""
+        return {
+            "field": self.field,
+            "target": self.target,
+            "wanted": self.wanted,
+            "model": self.model,
+            "scanned": self.scanned,
+            "solutions": [solution.to_json() for solution in self.solutions],
+            "status": self.status,
+            "reason": self.reason,
+            "notes": list(self.notes),
+        }
+
+
+def design(
+    scenario: Scenario,
+    solve: str,
+    target: str,
+    model: str = "rounds",
+    *,
+    between: tuple[float, float] | None = None,
+    verify: Sequence[str] = ("rounds",),
+    within: float = 0.05,
+) -> Design:
+    """The values of the field ``solve`` with which ``model`` meets ``target``.
+
+    ``solve``: ``link.buffer``, ``flow.NAME.alpha``, ``link.queue.k``, ...; ``target``:
+    ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or ``utilization=0.95``;
+    ``model``: one of ``predict``'s, or ``ns2``.  ``between``: the ends of the range that is
+    searched (seconds, packets, packets per second; default: what is usual for the field).
+
+    A whole number of packets, or a model that moves in steps, seldom meets a target to 1e-6: then
+    the nearest value is a solution that is not ``exact`` and says why, if it meets the target
+    within a part ``within`` of it.  Each solution is ``verified``: run by these other models or
+    engines.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
+    """
+    aim, where = targets.read(target, scenario), fields.find(scenario, solve)
+    points.check_model(model)
+    others = [name for name in dict.fromkeys(verify) if name != model]
+    for name in others:
+        points.check_model(name)
+    if "ns2" in (model, *others):
+        from vegasmodel.packets import ns2
+
+        ns2.version()  # it is installed
+    if not where.number:
+        raise FieldError("solve", solve, "a field that holds a number")
+    if not 0 <= within < 1:
+        raise FieldError("within", within, "a part of the target, at least 0 and less than 1")
+    search = _Search(scenario, where, aim, model, of_field(scenario, where, between), within)
+    solutions, notes = search.solutions()
+    verified = tuple(_verified(search, each, others) for each in solutions)
+    reason = None if solutions else search.why_none(notes)
+    ends = (search.range.low, search.range.high)
+    notes = notes if solutions else []
+    return Design(solve, aim.name, aim.value, model, ends, verified, reason, tuple(notes))
+
+
+class _Search:
+    """What is known of the model's answers over the range so far."""
+
+    def __init__(
+        self, scenario: Scenario, where: Field, aim: Target, model: str, span: Range, within: float
+    ) -> None:
+        self.scenario, self.field, self.aim, self.model = scenario, where, aim, model
+        self.within, self.range = within, span
+        self.whole = counted(scenario, where, model)
+        self.x: Floats = np.empty(0)
+        self.y: Floats = np.empty(0)  # achieved - wanted
+        self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
+
+    def miss(self, x: NDArray[Any]) -> Floats:
+        """Achieved minus wanted at these values; all are kept."""
+        flat = np.ravel(np.asarray(x, dtype=np.float64))
+        y = np.full(flat.size, np.nan)
+        new, place = np.unique(flat, return_inverse=True)
+        known = dict(zip(self.x.tolist(), self.y.tolist(), strict=True))
+        ask = np.array([value for value in new.tolist() if value not in known])
+        if ask.size:
+            answered = self._ask(ask)
+            known |= dict(zip(ask.tolist(), answered.tolist(), strict=True))
+            order = np.argsort(np.concatenate([self.x, ask]), kind="stable")
+            self.x = np.concatenate([self.x, ask])[order]
+            self.y = np.concatenate([self.y, answered])[order]
+        y = np.array([known[value] for value in new.tolist()])[place]
+        return y.reshape(np.shape(x))
+
+    def _ask(self, x: Floats) -> Floats:
+        integer = isinstance(self.field.plain, Integer)
+        column = x.astype(np.int64) if integer else x
+        asked = points.Points(self.scenario, (self.field,), (column,))
+        found = points.answers(asked, self.model)
+        for reason in found.reasons:
+            if reason:
+                self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        first = self.field.part == "link" and 0 in self.field.indices
+        capacity = x if first and self.field.key == "capacity" else self.scenario.links[0].capacity
+        return self.aim.of(found, self.scenario, capacity) - self.aim.value
+
+    def solutions(self) -> tuple[list[Solution], list[str]]:
+        """All that are found in the range, and jumps of the answer past the target."""
+        self.miss(self.range.values(SCAN.get(self.model, MANY), self.whole))
+        if self.model not in comparison.ENGINES:
+            for _ in range(TURNS if self.model != "rounds" else 1):
+                self.miss(self._turns())
+        self._follow()
+        found, notes = [], []
+        for low, high in self._met():
+            found.append(self._solution(low, high))
+        for left, right in self._crossings():
+            a, b = self.y[left], self.y[right]
+            near = left if abs(a) <= abs(b) else right
+            if abs(self.y[near]) <= self.within * self.aim.value:
+                found.append(self._nearest(left, right, near))
+            else:
+                notes.append(f"{self.aim.name} jumps {self._step(left, right)}")
+        return sorted(found, key=lambda each: each.value), notes
+
+    def _close(self) -> NDArray[np.bool_]:
+        return np.abs(self.y) <= EXACT * self.aim.value
+
+    def _met(self) -> list[tuple[int, int]]:
+        """First and last of each stretch of values that all meet the target."""
+        inside = np.concatenate([[False], self._close(), [False]])
+        edges = np.flatnonzero(inside[1:] != inside[:-1])
+        return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+    def _crossings(self) -> list[tuple[int, int]]:
+        """Neighbours on either side of the target, neither of which meets it."""
+        y, close = self.y, self._close()
+        with np.errstate(invalid="ignore"):
+            across = (y[:-1] * y[1:] < 0) & ~close[:-1] & ~close[1:]
+        return [(int(i), int(i) + 1) for i in np.flatnonzero(across)]
+
+    def _turns(self) -> Floats:
+        """Values around each place where the answer comes nearer to the target and turns away."""
+        x, y = self.x, self.y
+        new: list[float] = []
+        for i in range(1, x.size - 1):
+            a, b, c = np.sign(y[i]) * y[i - 1 : i + 2]
+            if np.isfinite([a, b, c]).all() and 0 < b <= min(a, c) and b < max(a, c):
+                for low, high in ((x[i - 1], x[i]), (x[i], x[i + 1])):
+                    new += np.linspace(low, high, 6)[1:-1].tolist()
+        return self.range.rounded(np.array(new), self.whole)
+
+    def _follow(self) -> None:
+        """From each change of sign to where it happens."""
+        pairs = self._crossings()
+        if not pairs:
+            return
+        if self.whole:
+            while True:
+                gaps = [(self.x[a], self.x[b]) for a, b in self._crossings()]
+                gaps = [(a, b) for a, b in gaps if b - a > 1]
+                if not gaps:
+                    return
+                # two at a time, which two cores answer together
+                thirds = [a + (b - a) * part for a, b in gaps for part in (1 / 3, 2 / 3)]
+                self.miss(self.range.rounded(np.array(thirds), whole=True))
+        from scipy.optimize import elementwise
+
+        a = np.array([self.x[i] for i, _ in pairs])
+        b = np.array([self.x[j] for _, j in pairs])
+        rough = self.model == "rounds" or self.model in comparison.ENGINES
+        width = 1e-4 if rough else 4e-16
+        root = elementwise.find_root(
+            self.miss,
+            (a, b),
+            tolerances={"xatol": 0.0, "xrtol": width, "fatol": 0.0, "frtol": 0.0},
+            maxiter=100,
+        )
+        good = np.isfinite(root.x)
+        self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
+
+    def _solution(self, low: int, high: int) -> Solution:
+        """Of a stretch that meets the target: the best, or what the scenario has already."""
+        inside = range(low, high + 1)
+        own = self.field.of(self.scenario)
+        best = min(inside, key=lambda i: (abs(self.y[i]), self.x[i]))
+        wide = self.x[high] - self.x[low] > 1e-3 * abs(self.x[high])
+        if not wide:
+            return self._at(best)
+        kept = [i for i in inside if self.x[i] == own]
+        text = self._text(self.x[low]), self._text(self.x[high])
+        note = f"every value tried from {text[0]} to {text[1]} meets the target"
+        ends = (float(self.x[low]), float(self.x[high]))
+        return dataclasses.replace(self._at(kept[0] if kept else best), note=note, interval=ends)
+
+    def _at(self, i: int) -> Solution:
+        value = float(self.x[i])
+        exact = bool(self._close()[i])
+        made = fields.put(self.scenario, {self.field: self.field.check(value)})
+        return Solution(value, self.field.unit, float(self.y[i] + self.aim.value), exact, made)
+
+    def _nearest(self, left: int, right: int, near: int) -> Solution:
+        what = "no whole number meets it exactly" if self.whole else "the answer moves in steps"
+        note = f"{what}: {self.aim.name} goes {self._step(left, right)}"
+        return dataclasses.replace(self._at(near), note=note)
+
+    def _step(self, left: int, right: int) -> str:
+        a, b = self.y[left] + self.aim.value, self.y[right] + self.aim.value
+        ends = self._text(self.x[left]), self._text(self.x[right])
+        return f"from {a:.6g} at {ends[0]} to {b:.6g} at {ends[1]}"
+
+    def _text(self, value: float) -> str:
+        digits = 12 if self.whole else 9
+        return f"{value:.{digits}g} {self.field.unit}".strip()
+
+    def why_none(self, jumps: list[str]) -> str:
+        """Why no value in the range meets the target."""
+        span = (
+            f"{self.field.name} from {self._text(self.range.low)} to {self._text(self.range.high)}"
+        )
+        known = self.y[np.isfinite(self.y)] + self.aim.value
+        first = next(iter(self.reasons), "it does not give this figure")
+        if not known.size:
+            return f"{self.model} has no answer at any value of {span}: {first}"
+        low, high = float(known.min()), float(known.max())
+        if known.size == 1:
+            said = f"{self.model} answers at one value of {span}, with {self.aim.name} {low:.6g}"
+        elif high - low <= EXACT * abs(high):
+            said = f"{self.aim.name} is {low:.6g} over {span}: it does not depend on it"
+        else:
+            said = f"over {span}, {self.aim.name} goes from {low:.6g} to {high:.6g}"
+        if jumps:
+            said += f"; {'; '.join(jumps)}"
+        missing = int(np.isnan(self.y).sum())
+        if missing:
+            said += f"; {self.model} has no answer at {missing} of {self.y.size} values: {first}"
+        return said
+
+
+def counted(scenario: Scenario, where: Field, model: str) -> bool:
+    """Whether the model knows whole values of the field only.
+
+    Counts are whole; so are packets where they are simulated one by one, and the thresholds of a
+    stack that rounds what it compares with them.
+    """
+    if isinstance(where.plain, Integer) or where.key == "initial_window":
+        return True
+    simulated = model in ("rounds", *comparison.ENGINES)
+    if model == "fluid":
+        simulated = not papers_only(scenario)
+    if not simulated or where.queue:
+        return False
+    if where.key in THRESHOLDS and where.part == "flow":
+        return any(scenario.flows[i].variant != "paper" for i in where.indices)
+    return where.key in COUNTED
+
+
+def _verified(search: _Search, solution: Solution, others: Sequence[str]) -> Solution:
+    """The target's figure at the solution, by other models and engines."""
+    figures: dict[str, float | None] = {}
+    notes = [solution.note] if solution.note else []
+    for name in others:
+        value = solution.value
+        if counted(search.scenario, search.field, name) and not value.is_integer():
+            value = max(float(round(value)), 1.0)
+            notes.append(f"{name} was asked at {search._text(value)}, a whole number")
+        column = np.array([value])
+        asked = points.Points(search.scenario, (search.field,), (column,))
+        found = points.answers(asked, name)
+        capacity = solution.scenario.links[0].capacity
+        figure = float(search.aim.of(found, search.scenario, capacity)[0])
+        figures[name] = figure if math.isfinite(figure) else None
+        if figures[name] is None:
+            notes.append(f"{name} has no answer: {found.reasons[0] or 'not this figure'}")
+    return dataclasses.replace(solution, verified=figures, note="; ".join(notes))

@@ -1,0 +1,196 @@
+"""One field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ``link.queue.k``.
+
+``link.KEY`` and ``flow.KEY`` are of every link and every group (``flow.alpha``, ``beta`` and
+``gamma`` of those whose law has such thresholds), ``link.NAME.KEY`` and
+``flow.NAME.KEY`` of one, ``run.KEY`` of the run, ``packet_size`` and ``ack_size`` of the scenario.
+
+Two defaults follow what they depend on: ``alpha`` takes ``beta`` along where the scenario has one
+threshold (alpha = beta), and a link's ``delay`` that was filled in is filled in again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vegasmodel import laws, rules
+from vegasmodel.rules import Integer, OneOf, Quantity
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.units import KINDS, FieldError
+
+__all__ = ["Field", "find", "known", "put", "unset"]
+
+_NOT_NUMBERS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
+_PARTS = {"link": Link, "flow": Flow}
+_FREE: dict[str, Any] = {"delay": None}
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """A field of one or more parts of a scenario, and what it may hold."""
+
+    name: str  # as it is asked for
+    part: str  # "link", "flow", "run" or "" for the scenario itself
+    indices: tuple[int, ...]  # which links or groups
+    key: str  # the attribute of a part; of its queue where ``queue``
+    queue: bool
+    rule: Any
+
+    @property
+    def plain(self) -> Any:
+        """The rule of a plain value."""
+        return self.rule.plain if isinstance(self.rule, OneOf) else self.rule
+
+    @property
+    def number(self) -> bool:
+        """Whether its values are numbers, and not words."""
+        return isinstance(self.plain, (Quantity, Integer))
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values inside the package; empty for counts and fractions."""
+        return KINDS[self.plain.kind].unit if isinstance(self.plain, Quantity) else ""
+
+    def read(self, text: str, scenario: Scenario) -> Any:
+        """A value from text with a unit.  ``FieldError``: not one of those allowed."""
+        if isinstance(self.plain, Integer):
+            try:
+                value: Any = int(text)
+            except ValueError:
+                value = text
+            self.plain.check(value, self.name)
+            return value
+        size = scenario.packet_size
+        if self.part == "flow" and self.key != "access":  # counted in the group's own packets
+            size = scenario.size_of(scenario.flows[self.indices[0]])
+        return self.plain.read(text, self.name, size)
+
+    def of(self, scenario: Scenario) -> Any:
+        """What the scenario holds there; of the first part where there are several."""
+        return getattr(self._owners(scenario)[0], self.key)
+
+    def check(self, value: Any) -> Any:
+        """The same value, as Python's own number, if the field may hold it."""
+        if self.number and not isinstance(value, bool) and hasattr(value, "__float__"):
+            whole = isinstance(self.plain, Integer)
+            value = int(value) if whole and float(value).is_integer() else float(value)
+        self.plain.check(value, self.name)
+        return value
+
+    def _owners(self, scenario: Scenario) -> list[Any]:
+        if self.part == "run":
+            return [scenario.run]
+        if not self.part:
+            return [scenario]
+        parts: Sequence[Any] = scenario.links if self.part == "link" else scenario.flows
+        owners = [parts[i] for i in self.indices]
+        return [owner.queue for owner in owners] if self.queue else owners
+
+
+def find(scenario: Scenario, name: str) -> Field:
+    """The field of that name.  ``FieldError``: no such field; it names the nearest known one."""
+    for field in _all(scenario):
+        if field.name == name:
+            return field
+    names = known(scenario)
+    allowed = f"a field of this scenario: {', '.join(_brief(names))}{rules.nearest(name, names)}"
+    raise FieldError("field", name, allowed)
+
+
+def known(scenario: Scenario) -> list[str]:
+    """Names of all the fields that can be varied."""
+    return [field.name for field in _all(scenario)]
+
+
+def _brief(names: list[str], most: int = 6) -> list[str]:
+    """A few that people vary, then how many more there are."""
+    first = ("link.buffer", "link.capacity", "flow.rtt")
+    shown = [name for name in first if name in names]
+    shown += [name for name in names if name.startswith("link.queue.")]
+    shown += [n for n in names if n.count(".") > 1 and n.endswith((".alpha", ".decrease"))]
+    shown = shown[:most]
+    return [*shown, f"... ({len(names)} in all)"] if len(names) > len(shown) else shown
+
+
+def _all(scenario: Scenario) -> Iterator[Field]:
+    thresholds = _thresholds(scenario)
+    for part, cls in _PARTS.items():
+        owners: Sequence[Any] = scenario.links if part == "link" else scenario.flows
+        everyone = tuple(range(len(owners)))
+        places = [(part, everyone)]
+        places += [(f"{part}.{owner.name}", (i,)) for i, owner in enumerate(owners)]
+        for where, indices in places:
+            for field in _fields(cls, where, part, indices, queue=False):
+                every = where == "flow" and field.key in ("alpha", "beta", "gamma")
+                yield dataclasses.replace(field, indices=thresholds) if every else field
+            if part == "link":
+                kinds = {type(owners[i].queue) for i in indices}
+                if len(kinds) == 1:
+                    yield from _fields(kinds.pop(), f"{where}.queue", part, indices, queue=True)
+    yield from _fields(Run, "run", "run", (), queue=False)
+    yield from _fields(Scenario, "", "", (), queue=False)
+
+
+def _thresholds(scenario: Scenario) -> tuple[int, ...]:
+    """The groups whose law has thresholds of delay; all of them where none has."""
+    groups = enumerate(scenario.flows)
+    found = tuple(i for i, group in groups if laws.find(group.law).delay_based)
+    return found or tuple(range(len(scenario.flows)))
+
+
+def _fields(
+    cls: type[Any], where: str, part: str, indices: tuple[int, ...], *, queue: bool
+) -> Iterator[Field]:
+    for each in dataclasses.fields(cls):
+        key = each.metadata.get("key") or each.name
+        if key not in _NOT_NUMBERS and key != "discipline":
+            name = f"{where}.{key}" if where else key
+            yield Field(name, part, indices, each.name, queue, each.metadata["rule"])
+
+
+def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
+    """The scenario with these values, checked as a whole.
+
+    ``FieldError``: the values cannot stand together, such as alpha above beta.
+    """
+    changes: dict[tuple[str, int], dict[str, Any]] = {}
+    queues: dict[int, dict[str, Any]] = {}
+    for field, value in values.items():
+        for i in field.indices or (0,):
+            place = queues.setdefault(i, {}) if field.queue else changes.setdefault(
+                (field.part, i), {}
+            )  # fmt: skip
+            place[field.key] = value
+    links, flows = list(unset(scenario)), list(scenario.flows)
+    for (part, i), change in changes.items():
+        if part == "link":
+            links[i] = dataclasses.replace(links[i], **change)
+        elif part == "flow":
+            flows[i] = dataclasses.replace(flows[i], **_with_beta(flows[i], change))
+    for i, change in queues.items():
+        links[i] = dataclasses.replace(
+            links[i], queue=dataclasses.replace(links[i].queue, **change)
+        )
+    own = dict(changes.get(("", 0), {}))
+    if ("run", 0) in changes:
+        own["run"] = dataclasses.replace(scenario.run, **changes["run", 0])
+    return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows), **own)
+
+
+def _with_beta(flow: Flow, change: dict[str, Any]) -> dict[str, Any]:
+    """One threshold stays one: alpha takes beta along where they are equal."""
+    if "alpha" in change and "beta" not in change and flow.alpha == flow.beta:
+        return {**change, "beta": change["alpha"]}
+    return change
+
+
+def unset(scenario: Scenario) -> tuple[Link, ...]:
+    """The links, without those delays that are what the default would be."""
+    bare = tuple(dataclasses.replace(link, **_FREE) for link in scenario.links)
+    again = dataclasses.replace(scenario, links=bare).links
+    return tuple(
+        free if filled.delay == link.delay else link
+        for free, filled, link in zip(bare, again, scenario.links, strict=True)
+    )

@@ -1,0 +1,333 @@
+"""A model's answers at many points: one scenario, and values of some of its fields.
+
+Where the model has a form for arrays or for many scenarios (``minicycle``, ``fluid``, ``rounds``),
+it is used; the figures are those of ``predict``, one by one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel import comparison, predictor
+from vegasmodel.adapters import minicycle, minicycle_many
+from vegasmodel.engines.fluid import run as fluid_run
+from vegasmodel.metrics import Floats, jains
+from vegasmodel.packets.engine import EngineFailed
+from vegasmodel.prediction import Prediction
+from vegasmodel.rules import nearest
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import fields
+from vegasmodel.study.fields import Field, put
+from vegasmodel.units import FieldError
+
+__all__ = ["FAILED", "NOT_ALLOWED", "NO_ANSWER", "OK", "STATUS", "Figures", "Points", "answers"]
+
+OK, NO_ANSWER, NOT_ALLOWED, FAILED = range(4)
+STATUS = ("done", "no answer", "values not allowed together", "run failed")
+PER_FLOW = ("throughput", "throughput_se", "share", "rtt_mean", "base_rtt", "loss_rate")
+PER_LINK = ("queue_mean", "utilization")
+
+
+@dataclass(frozen=True)
+class Points:
+    """A scenario, and values of its fields: one column each, all of one length."""
+
+    scenario: Scenario
+    fields: tuple[Field, ...]
+    columns: tuple[NDArray[Any], ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def at(self, i: int) -> Scenario:
+        """The scenario of one point.  ``FieldError``: its values cannot stand together."""
+        values = [column[i].item() for column in self.columns]
+        return put(self.scenario, dict(zip(self.fields, values, strict=True)))
+
+    @property
+    def by_group(self) -> bool:
+        """Whether the number of flows varies, so that figures are of a group's mean flow."""
+        return any(field.key == "count" for field in self.fields)
+
+    @property
+    def flows(self) -> list[str]:
+        """What the figures per flow are of."""
+        owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
+        return [owner.name for owner in owners]
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Figures at each point, NaN where there is none.  Rates in pkt/s, times in seconds."""
+
+    throughput: Floats  # [point, flow], as ``Points.flows`` names them
+    throughput_se: Floats
+    share: Floats  # of all bytes delivered, one flow's
+    rtt_mean: Floats
+    base_rtt: Floats
+    loss_rate: Floats
+    group_mean: Floats  # [point, group] throughput of a flow
+    group_share: Floats  # [point, group] of all bytes delivered, all its flows'
+    jain: Floats  # [point]
+    queue_mean: Floats  # [point, link] packets
+    utilization: Floats  # [point, link]
+    status: NDArray[np.int8]  # [point] an index of STATUS
+    reasons: tuple[str, ...]  # why, where the status is not OK; else empty
+
+    def take(self, index: Any) -> Figures:
+        """Those of some points."""
+        arrays = {
+            each.name: getattr(self, each.name)[index]
+            for each in dataclasses.fields(self)
+            if each.name != "reasons"
+        }
+        chosen = np.arange(len(self.reasons))[index]
+        return Figures(**arrays, reasons=tuple(self.reasons[i] for i in np.ravel(chosen)))
+
+
+def check_model(model: str) -> None:
+    """``FieldError``: neither a model nor an engine."""
+    known = (*predictor.MODELS, *comparison.ENGINES)
+    if model not in known:
+        raise FieldError("--model", model, f"one of {', '.join(known)}{nearest(model, known)}")
+
+
+def answers(points: Points, model: str, threads: int | None = None) -> Figures:
+    """Every point's figures; a bad point is flagged in ``status`` and leaves the others alone.
+
+    ``threads``: of the simulators, one a core by default.  Raises ``ExtraMissing``,
+    ``EngineMissing``: the model needs what is not installed.
+    """
+    if model == "minicycle":
+        found = _by_arrays(points)
+        if found is not None:
+            return found
+    scenarios: list[Scenario | str] = [_scenario(points, i) for i in range(len(points))]
+    if model == "fluid" and not points.by_group and _closed(scenarios):
+        return _fluid(points, scenarios, threads)
+    return _collected(points, _predictions(scenarios, model, threads))
+
+
+def _scenario(points: Points, i: int) -> Scenario | str:
+    try:
+        return points.at(i)
+    except FieldError as error:
+        return str(error)
+
+
+def _predictions(
+    scenarios: Sequence[Scenario | str], model: str, threads: int | None
+) -> list[Prediction | tuple[int, str]]:
+    ask: Callable[[Scenario], Prediction]
+    if model in comparison.ENGINES:
+        ask = lambda scenario: comparison.run_engine(scenario, model)  # noqa: E731
+    else:
+        ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731
+
+    def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
+        if isinstance(scenario, str):
+            return NOT_ALLOWED, scenario
+        try:
+            found = ask(scenario)
+        except FieldError as error:  # the engine has no such feature
+            return NO_ANSWER, str(error)
+        except (EngineFailed, ValueError, ArithmeticError) as error:
+            return FAILED, str(error)
+        if not found.applicable or found.throughput is None:
+            return NO_ANSWER, found.reason or "no throughput"
+        if not np.isfinite(found.throughput).all():
+            return FAILED, "the throughputs are not numbers"
+        return found
+
+    if model in ("fluid", "rounds", *comparison.ENGINES):  # they let other threads run
+        with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+            return list(pool.map(one, scenarios))
+    return [one(scenario) for scenario in scenarios]
+
+
+def _blank(points: Points, n: int) -> dict[str, Any]:
+    flows, groups, links = len(points.flows), len(points.scenario.flows), len(points.scenario.links)
+    blank: dict[str, Any] = {name: np.full((n, flows), np.nan) for name in PER_FLOW}
+    blank |= {name: np.full((n, groups), np.nan) for name in ("group_mean", "group_share")}
+    blank |= {name: np.full((n, links), np.nan) for name in PER_LINK}
+    return {**blank, "jain": np.full(n, np.nan), "status": np.zeros(n, np.int8)}
+
+
+def _collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
+    table, reasons = _blank(points, len(found)), [""] * len(found)
+    for i, answer in enumerate(found):
+        if isinstance(answer, tuple):
+            table["status"][i], reasons[i] = answer
+            continue
+        groups = np.array([member.group for member in answer.scenario.members])
+        share = shares(answer.scenario, np.asarray(answer.throughput))
+        count = np.bincount(groups)
+        values = {name: getattr(answer, name) for name in PER_FLOW if name != "share"}
+        for name, value in {**values, "share": share}.items():
+            if value is not None:
+                table[name][i] = np.bincount(groups, value) / count if points.by_group else value
+        table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
+        table["group_share"][i] = np.bincount(groups, share)
+        for name in PER_LINK:
+            value = getattr(answer, name)
+            if value is not None:
+                table[name][i] = value
+        table["jain"][i] = math.nan if answer.jain is None else answer.jain
+    return Figures(**table, reasons=tuple(reasons))
+
+
+def shares(scenario: Scenario, throughput: Floats) -> Floats:
+    """Each flow's part of all bytes that are delivered; throughput is [..., flow]."""
+    sizes = np.array([scenario.size_of(member.flow) for member in scenario.members])
+    carried = throughput * sizes
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part: Floats = carried / carried.sum(axis=-1, keepdims=True)
+    return part
+
+
+def _of_arrays(points: Points, n: int, bad: NDArray[np.bool_], why: str, **known: Any) -> Figures:
+    """Figures from arrays [point, flow] of flows that do not vary in number or size."""
+    scenario, table = points.scenario, _blank(points, n)
+    table |= known
+    rates = table["throughput"]
+    table["share"] = shares(scenario, rates)
+    groups = np.array([member.group for member in scenario.members])
+    for g in range(len(scenario.flows)):
+        table["group_mean"][:, g] = rates[:, groups == g].mean(axis=1)
+        table["group_share"][:, g] = table["share"][:, groups == g].sum(axis=1)
+    table["jain"] = jains(rates)
+    table["status"][bad] = np.where(table["status"][bad] == OK, NO_ANSWER, table["status"][bad])
+    for name in (*PER_FLOW, *PER_LINK, "group_mean", "group_share", "jain"):
+        table[name][bad] = np.nan
+    reasons = np.full(n, "", object)
+    reasons[bad] = why
+    return Figures(**table, reasons=tuple(reasons))
+
+
+def _by_arrays(points: Points) -> Figures | None:
+    """The mini-cycle's closed form over arrays; None where a field is not one of its numbers."""
+    scenario, values = points.scenario, {}
+    for field, column in zip(points.fields, points.columns, strict=True):
+        groups = field.indices if field.part == "flow" else ()
+        fits = field.part in ("link", "flow") and not field.queue
+        if not fits or not minicycle_many.takes(scenario, field.key, groups):
+            return None
+        values[field.key] = column
+    if "alpha" in values and "beta" not in values:
+        tied = {group.alpha == group.beta for group in scenario.flows if group.law == "vegas"}
+        if len(tied) > 1:
+            return None
+        if tied == {True}:
+            values["beta"] = values["alpha"]
+    first = next((i for i in range(len(points)) if not isinstance(_scenario(points, i), str)), None)
+    if first is None or not _whole_windows(values):
+        return None
+    start = points.at(first)
+    if minicycle.reason(start) is not None:
+        return None
+    n = len(points)
+    allowed = _allowed(points, values)
+    kept = np.flatnonzero(allowed)
+    found = minicycle_many.averages(scenario, {k: v[kept] for k, v in values.items()})
+    member = np.array([m.flow.law == "vegas" for m in scenario.members])
+
+    def full(values: Floats) -> Floats:
+        whole = np.full(n, np.nan)
+        whole[kept] = values
+        return whole[:, None]
+
+    def per_flow(vegas: str, reno: str) -> Floats:
+        return np.where(member, full(found[vegas]), full(found[reno]))
+
+    rtt = values.get("rtt", np.full(n, scenario.members[0].rtt))
+    status = np.zeros(n, np.int8)
+    status[~allowed] = NOT_ALLOWED
+    rates = per_flow("vegas", "reno")
+    figures = _of_arrays(
+        points, n, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
+        throughput=rates,
+        loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
+        rtt_mean=np.repeat(full(found["rtt_mean"]), member.size, axis=1),
+        base_rtt=np.where(member, rtt[:, None], np.nan),
+        queue_mean=full(found["queue_mean"]),
+        utilization=full(found["utilization"]),
+        status=status,
+    )  # fmt: skip
+    reasons = list(figures.reasons)
+    for i in np.flatnonzero(~allowed)[:1000]:
+        reasons[i] = str(_scenario(points, i))
+    return dataclasses.replace(figures, reasons=tuple(reasons))
+
+
+def _closed(scenarios: Sequence[Scenario | str]) -> bool:
+    """All follow the papers' law, and nothing but it: thousands fit in one batch."""
+    known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
+    return bool(known) and all(
+        fluid_run.whole_closed(each) and fluid_run.unsupported(each) is None for each in known
+    )
+
+
+def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | None) -> Figures:
+    from vegasmodel.engines.fluid import batch
+
+    n = len(points)
+    kept = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
+    found = batch.run([each for each in scenarios if not isinstance(each, str)], threads=threads)
+    status = np.full(n, NOT_ALLOWED, np.int8)
+    status[kept] = OK
+
+    def full(values: Floats) -> Floats:
+        whole = np.full((n, *values.shape[1:]), np.nan)
+        whole[kept] = values
+        return whole
+
+    rates, queue = full(found.throughput), full(found.queue_mean[:, None])
+    ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0
+    used = [each.flow.direction == "forward" for each in points.scenario.members]
+    capacity = full(
+        np.array([[each.links[0].capacity] for each in scenarios if not isinstance(each, str)])
+    )
+    figures = _of_arrays(
+        points, n, ~ok, "the integration ended early: overflow that no window can yield to",
+        throughput=rates,
+        rtt_mean=full(found.rtt_mean),
+        base_rtt=full(found.base_rtt),
+        queue_mean=queue,
+        utilization=(rates * used).sum(axis=1, keepdims=True) / capacity,
+        status=status,
+    )  # fmt: skip
+    reasons = [
+        e if isinstance(e, str) else r for e, r in zip(scenarios, figures.reasons, strict=True)
+    ]
+    return dataclasses.replace(figures, reasons=tuple(reasons))
+
+
+def _whole_windows(values: dict[str, Any]) -> bool:
+    first = values.get("initial_window")
+    return first is None or not np.any(first % 1.0)
+
+
+def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
+    """Which points ``put`` takes: alpha is at most beta, and the RTT has room for its parts."""
+    scenario, n = points.scenario, len(points)
+    good = np.ones(n, np.bool_)
+    for group in scenario.flows:
+        if group.law == "vegas":
+            good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
+    link = fields.unset(scenario)[0]
+    capacity = values.get("capacity", np.asarray(link.capacity))
+    for member in scenario.members:  # as ``Scenario.transmission`` has it
+        packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size
+        access = 200.0 * capacity if member.flow.access is None else member.flow.access
+        least = packets * (1.0 / capacity + 2.0 / access) + 2.0 * (link.delay or 0.0)
+        good &= values.get("rtt", member.rtt) >= least
+    return good

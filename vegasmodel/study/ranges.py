@@ -1,0 +1,91 @@
+"""Where a design looks for the value of a field, unless it is told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+from vegasmodel.rules import Integer
+from vegasmodel.scenario import Scenario
+from vegasmodel.study.fields import Field
+from vegasmodel.units import FieldError
+
+__all__ = ["Range", "of_field"]
+
+FEW_PACKETS = 100.0  # buffers are looked for up to so many packets at least
+TIMES = 4.0  # ... and up to so many bandwidth-delay products
+AROUND = 20.0  # a positive value is looked for within this factor of what the scenario has
+FRACTIONS = {  # ends, and whether small ones matter as much as large ones
+    "loss": (1e-5, 0.5, True),
+    "decrease": (0.02, 1.0, False),
+    "delay_buffer": (0.01, 0.99, False),
+    "max_probability": (1e-3, 1.0, True),
+    "weight": (1e-5, 1.0, True),
+    "k": (1e-2, 1e2, True),
+}
+
+
+@dataclass(frozen=True)
+class Range:
+    """Both ends, and whether values are spread by their logarithms."""
+
+    low: float
+    high: float
+    log: bool
+
+    def values(self, n: int, whole: bool) -> Floats:
+        """``n`` values from end to end, fewer where they are whole."""
+        spread = np.geomspace if self.log else np.linspace
+        values = spread(self.low, self.high, n)
+        values[0], values[-1] = self.low, self.high
+        return self.rounded(values, whole)
+
+    def rounded(self, values: Floats, whole: bool) -> Floats:
+        """Each once, within the range; whole ones where asked."""
+        return np.unique(np.clip(np.rint(values) if whole else values, self.low, self.high))
+
+
+def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | None = None) -> Range:
+    """The range of a field.  ``FieldError``: ``between`` is none, or there is no usual one."""
+    if between is not None:
+        for end in between:
+            field.check(end)
+        low, high = map(float, between)
+        if not low < high < math.inf:
+            raise FieldError(
+                "between", f"{low:g}:{high:g}", "LOW:HIGH, the lower end first, finite"
+            )
+        return Range(low, high, low > 0 and high > 10 * low)
+    return _usual(scenario, field)
+
+
+def _usual(scenario: Scenario, field: Field) -> Range:
+    now = field.of(scenario)
+    now = float(now) if isinstance(now, (int, float)) and math.isfinite(now) else math.nan
+    longest = max(member.rtt for member in scenario.members)
+    least = min(member.rtt for member in scenario.members)
+    product = max(link.capacity for link in scenario.links) * longest
+    own = 0.0 if math.isnan(now) else now
+    if field.key in FRACTIONS:
+        return Range(*FRACTIONS[field.key])
+    if field.key == "buffer" or field.queue:  # buffers, and RED's thresholds
+        return Range(1.0, math.ceil(max(FEW_PACKETS, TIMES * product, 2.0 * own)), log=True)
+    if field.key in ("alpha", "beta", "gamma"):
+        return Range(0.25 if own < 5 else 0.05 * own, max(64.0, 4.0 * own), log=True)
+    if field.key in ("max_window", "initial_window"):
+        return Range(1.0, math.ceil(max(FEW_PACKETS, TIMES * product)), log=True)
+    if field.key == "over_estimate":
+        return Range(0.0, 2.0 * least, log=False)
+    if field.key == "delay":
+        return Range(0.0, 0.5 * least, log=False)
+    if field.key == "start":
+        return Range(0.0, scenario.run.warmup, log=False)
+    if isinstance(field.plain, Integer):
+        return Range(max(field.plain.low, 1), max(100, 4 * int(own)), log=True)
+    if not now > 0:
+        raise FieldError(field.name, field.of(scenario), "a range to search: --between LOW:HIGH")
+    rule = field.plain
+    return Range(max(now / AROUND, rule.low), min(now * AROUND, rule.high), log=True)

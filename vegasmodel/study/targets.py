@@ -1,0 +1,96 @@
+"""What a design aims at: one figure of an answer, and the value that it is to have."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vegasmodel import rules
+from vegasmodel.metrics import Floats
+from vegasmodel.units import FieldError, parse
+
+if TYPE_CHECKING:
+    from vegasmodel.scenario import Scenario
+    from vegasmodel.study.points import Figures
+
+__all__ = ["KINDS", "Target", "read"]
+
+KINDS = {
+    "ratio": "ratio:a/b=1, mean throughput of a flow of group a over one of group b",
+    "share": "share:GROUP=0.3, the group's part of all that is delivered",
+    "jain": "jain=0.95, Jain's index over the flows",
+    "delay": "delay=20ms, the mean queueing delay at the first link",
+    "utilization": "utilization=0.95, of the first link",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """``of(answer)`` is to be ``value``."""
+
+    kind: str
+    groups: tuple[str, ...]
+    value: float
+
+    @property
+    def name(self) -> str:
+        """What is measured, as ``share:vegas``."""
+        return f"{self.kind}:{'/'.join(self.groups)}" if self.groups else self.kind
+
+    @property
+    def unit(self) -> str:
+        """Seconds for a delay, else none."""
+        return "s" if self.kind == "delay" else ""
+
+    def of(self, figures: Figures, scenario: Scenario, capacity: Floats | float) -> Floats:
+        """The figure at each point; NaN where there is none.  ``capacity`` is of the first link."""
+        index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
+        if self.kind == "ratio":
+            a, b = (figures.group_mean[:, i] for i in index)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(b > 0, a / b, np.nan)
+        if self.kind == "share":
+            return figures.group_share[:, index[0]]
+        if self.kind == "jain":
+            return figures.jain
+        if self.kind == "delay":
+            return figures.queue_mean[:, 0] / capacity
+        return figures.utilization[:, 0]
+
+
+def read(text: str, scenario: Scenario) -> Target:
+    """A target from text such as ``share:vegas=0.3``.  ``FieldError``: it is none."""
+    head, equals, tail = text.rpartition("=")
+    kind, colon, of_whom = head.partition(":")
+    if not equals or kind not in KINDS:
+        allowed = f"one of {'; '.join(KINDS.values())}{rules.nearest(kind, tuple(KINDS))}"
+        raise FieldError("target", text, allowed)
+    groups = _groups(kind, of_whom, bool(colon), scenario, text)
+    if kind == "delay":
+        value = parse(tail, "time", field="target", low_open=True)
+    else:
+        high = math.inf if kind == "ratio" else 1.0
+        value = parse(tail, "fraction", field="target", low_open=True, high=high)
+    return Target(kind, groups, value)
+
+
+def _groups(kind: str, of_whom: str, given: bool, scenario: Scenario, text: str) -> tuple[str, ...]:
+    names = [group.name for group in scenario.flows]
+    listed = f"groups of this scenario: {', '.join(names[:8])}"
+    if kind == "ratio":
+        for a in names:
+            for b in names:
+                if of_whom == f"{a}/{b}" and a != b:
+                    return (a, b)
+        raise FieldError("target", text, f"ratio:a/b=VALUE with two {listed}")
+    if kind == "share":
+        if of_whom in names:
+            return (of_whom,)
+        nearest = rules.nearest(of_whom, names)
+        raise FieldError("target", text, f"share:GROUP=VALUE with one of the {listed}{nearest}")
+    if given:
+        raise FieldError("target", text, KINDS[kind])
+    return ()
