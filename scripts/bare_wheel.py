@@ -76,6 +76,8 @@ TRIES = (
     Try("predict one.toml --plot p.png", 2, "vegasmodel[plot]"),
     Try("predict two.toml"),
     Try("predict two.toml --model network", 2, "vegasmodel[network]"),
+    Try("design one.toml --solve link.buffer --for jain=0.9 --model minicycle --verify none"),
+    Try("design one.toml --solve link.buffer --for jain=0.9 --model ns2", 2, "ns-2 is not inst"),
     Try("simulate one.toml --out a.parquet"),
     Try("simulate one.toml --model fluid"),
     Try("simulate one.toml --model delayed --json"),

@@ -1,0 +1,238 @@
+"""Inverse problems: the value of a field that meets a target, put back, meets it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vegasmodel as vm
+from vegasmodel.cli import run
+from vegasmodel.study import design as designs
+from vegasmodel.study import fields, points
+from vegasmodel.units import FieldError
+
+MIXED = """
+name = "mixed"
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+variant = "ns2"
+rtt = "60 ms"
+alpha = 3
+beta = 3
+[[flow]]
+law = "reno"
+rtt = "60 ms"
+"""
+SHORT = '[run]\nduration = "60 s"\nwarmup = "20 s"\n'
+
+
+def mixed(more: str = "") -> vm.Scenario:
+    return vm.Scenario.from_toml(MIXED + more)
+
+
+def figure(kind: str, p: vm.Prediction) -> float:
+    """The target's figure by the words of the contract, not by the code under test."""
+    rates = np.asarray(p.throughput)
+    assert p.queue_mean is not None
+    assert p.utilization is not None
+    return {
+        "share:vegas": float(rates[0] / rates.sum()),
+        "ratio:vegas/reno": float(rates[0] / rates[1]),
+        "jain": float(rates.sum() ** 2 / (2 * (rates**2).sum())),
+        "delay": float(p.queue_mean[0]) / p.scenario.links[0].capacity,
+        "utilization": float(p.utilization[0]),
+    }[kind]
+
+
+TARGETS = {
+    "share:vegas": st.floats(0.02, 0.9),
+    "ratio:vegas/reno": st.floats(0.02, 8.0),
+    "jain": st.floats(0.5, 1.0),
+    "delay": st.floats(1e-4, 0.2),
+    "utilization": st.floats(0.5, 1.0),
+}
+FIELDS = ("link.buffer", "flow.vegas.alpha", "flow.rtt", "link.capacity", "flow.vegas.decrease")
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_answers_put_back_meet_the_target(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(sorted(TARGETS)))
+    wanted, solve = data.draw(TARGETS[kind]), data.draw(st.sampled_from(FIELDS))
+    variant = data.draw(st.sampled_from(["paper", "ns2", "linux"]))
+    base = mixed()
+    base = dataclasses.replace(
+        base, flows=(dataclasses.replace(base.flows[0], variant=variant), base.flows[1])
+    )
+    text = f"{kind}={wanted!r}" + (" s" if kind == "delay" else "")
+    found = vm.design(base, solve, text, "minicycle", verify=())
+    assert (found.status == "none") == (found.reason is not None)
+    assert found.status == ("none", "one", "several")[min(len(found.solutions), 2)]
+    for solution in found.solutions:
+        again = figure(kind, vm.predict(solution.scenario, "minicycle"))
+        assert again == pytest.approx(solution.achieved, rel=1e-9)
+        field = fields.find(base, solve)
+        assert field.of(solution.scenario) == solution.value
+        if solution.exact:
+            assert again == pytest.approx(wanted, rel=2e-6)
+        else:
+            assert solution.note
+            assert again == pytest.approx(wanted, rel=0.05)
+
+
+def test_none_means_none() -> None:
+    """A finer grid than the search's own finds nothing either."""
+    found = vm.design(mixed(), "link.buffer", "share:vegas=0.75", "minicycle", verify=())
+    assert found.status == "none"
+    field = fields.find(mixed(), "link.buffer")
+    asked = points.Points(mixed(), (field,), (np.linspace(1.0, 260.0, 4001),))
+    shares = points.answers(asked, "minicycle").group_share[:, 0]
+    assert shares.max() < 0.75
+    assert f"{shares.max():.2g}" in str(found.reason)
+
+
+def test_several_are_all_listed() -> None:
+    """Fair on both sides of the buffer at which both get the same."""
+    found = vm.design(mixed(), "link.buffer", "jain=0.95", "minicycle", verify=())
+    assert found.status == "several"
+    equal = vm.design(mixed(), "link.buffer", "ratio:vegas/reno=1", "minicycle", verify=())
+    low, high = (solution.value for solution in found.solutions)
+    assert low < equal.solutions[0].value < high
+
+
+def test_a_target_that_is_only_touched() -> None:
+    """Jain's index is never above 1, so nothing changes its sign there."""
+    found = vm.design(mixed(), "link.buffer", "jain=1", "minicycle", verify=())
+    equal = vm.design(mixed(), "link.buffer", "ratio:vegas/reno=1", "minicycle", verify=())
+    (solution,) = found.solutions
+    assert solution.exact
+    assert solution.value == pytest.approx(equal.solutions[0].value, rel=1e-3)
+
+
+def test_an_answer_that_jumps_past_the_target_is_no_solution() -> None:
+    """At B_th the mini-cycle's regime changes: no buffer gives what lies in the jump."""
+    field = fields.find(mixed(), "link.buffer")
+    grid = np.linspace(1.0, 260.0, 20001)
+    asked = points.Points(mixed(), (field,), (grid,))
+    shares = points.answers(asked, "minicycle").group_share[:, 0]
+    step = int(np.argmax(np.abs(np.diff(shares))))
+    low, high = sorted(shares[step : step + 2])
+    assert high - low > 0.05, "the case has a jump"
+    target = f"share:vegas={float(low + high) / 2!r}"
+    found = vm.design(mixed(), "link.buffer", target, "minicycle", verify=(), within=0.01)
+    near = [s for s in found.solutions if grid[step] <= s.value <= grid[step + 1]]
+    assert near == []
+    assert "jumps" in " ".join([str(found.reason), *found.notes])
+
+
+def test_a_figure_that_does_not_depend_on_the_field() -> None:
+    found = vm.design(mixed(), "flow.vegas.decrease", "jain=0.99", "minicycle", verify=())
+    assert found.status == "none"
+    assert "does not depend" in str(found.reason)
+
+
+def test_a_model_without_an_answer_says_why() -> None:
+    found = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "equilibrium", verify=())
+    assert found.status == "none"
+    assert "do not have the law reno" in str(found.reason)
+
+
+def test_one_threshold_stays_one() -> None:
+    """Where alpha = beta, alpha takes beta along; where they differ, it does not."""
+    found = vm.design(mixed(), "flow.vegas.alpha", "share:vegas=0.5", "minicycle", verify=())
+    (solution,) = found.solutions
+    flow = solution.scenario.flows[0]
+    assert flow.alpha == flow.beta == solution.value
+    apart = vm.Scenario.from_toml(MIXED.replace("beta = 3", "beta = 5"))
+    changed = fields.put(apart, {fields.find(apart, "flow.alpha"): 2.0})
+    assert (changed.flows[0].alpha, changed.flows[0].beta) == (2.0, 5.0)
+
+
+def test_whole_packets_by_rounds() -> None:
+    """Buffers of a packet model are whole; the nearest one is the answer, and says so."""
+    base = mixed(SHORT)
+    found = vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(10, 40))
+    (solution,) = found.solutions
+    assert solution.value == round(solution.value)
+
+    def share(buffer: float) -> float:
+        made = fields.put(base, {fields.find(base, "link.buffer"): buffer})
+        return figure("share:vegas", vm.predict(made, "rounds"))
+
+    here = abs(share(solution.value) - 0.3)
+    assert here <= min(abs(share(solution.value + step) - 0.3) for step in (-1, 1))
+    assert solution.exact or "no whole number" in solution.note
+
+
+@pytest.mark.ns2
+def test_the_engineers_question_is_right_by_ns2() -> None:
+    """Which buffer gives Vegas 30 %?  Within a packet of what ns-2 itself says."""
+    base = mixed(SHORT)
+    found = vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(10, 40))
+    asked = points.Points(base, (fields.find(base, "link.buffer"),), (np.arange(15.0, 27.0),))
+    shares = points.answers(asked, "ns2").group_share[:, 0]
+    measured = 15.0 + float(np.argmin(np.abs(shares - 0.3)))
+    assert abs(found.solutions[0].value - measured) <= 1
+
+
+@pytest.mark.parametrize(
+    ("solve", "target", "says"),
+    [
+        ("link.bufer", "jain=0.9", "did you mean 'link.buffer'"),
+        ("flow.vega.alpha", "jain=0.9", "did you mean 'flow.vegas.alpha'"),
+        ("link.queue.k", "jain=0.9", "link.buffer"),
+        ("flow.vegas.law", "jain=0.9", "a number"),
+        ("link.buffer", "share:vega=0.3", "did you mean 'vegas'"),
+        ("link.buffer", "share:vegas=1.3", "at most 1"),
+        ("link.buffer", "ratio:vegas=1", "ratio:a/b"),
+        ("link.buffer", "jane=1", "did you mean 'jain'"),
+        ("link.buffer", "delay=20", "a unit is needed"),
+        ("link.buffer", "jain", "jain=0.95"),
+    ],
+)
+def test_bad_questions(solve: str, target: str, says: str) -> None:
+    with pytest.raises(FieldError, match=says):
+        vm.design(mixed(), solve, target, "minicycle")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mixed.toml"
+    file.write_text(MIXED)
+    line = ["design", str(file), "--solve", "link.buffer", "--for", "share:vegas=0.3"]
+    line += ["--model", "minicycle", "--verify", "none"]
+    assert run([*line, "--json"]) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert err == ""
+    assert (document["schema"], document["status"], document["reason"]) == (1, "one", None)
+    (solution,) = document["solutions"]
+    assert solution["unit"] == "pkt"
+    assert solution["achieved"] == pytest.approx(0.3, rel=1e-6)
+    assert solution["verified"] == {}
+    assert run(line) == 0
+    out, _ = capsys.readouterr()
+    assert "link.buffer" in out
+    assert max(map(len, out.splitlines())) <= 100
+    assert run([*line[:-4], "--model", "minicycle", "--verify", "none", "--between", "5"]) == 2
+    assert run([*line[:4], "--for", "jain=2"]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_ranges_are_ranges() -> None:
+    base = mixed()
+    for name in ("link.buffer", "flow.vegas.count", "link.loss", "run.duration"):
+        span = designs.of_field(base, fields.find(base, name))
+        assert 0 <= span.low < span.high < math.inf
+    with pytest.raises(FieldError, match="lower end first"):
+        designs.of_field(base, fields.find(base, "link.buffer"), (9.0, 3.0))
