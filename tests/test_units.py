@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vegasmodel import units
 from vegasmodel.units import FieldError, format_rate, format_time, parse
 
 
@@ -98,3 +99,57 @@ def test_formats() -> None:
     assert format_rate(125.0, 1000.0) == "125 pkt/s (1 Mbit/s)"
     assert format_time(0.0132) == "13.2 ms"
     assert format_time(math.inf) == "inf"
+
+
+NUMBERS = st.one_of(
+    st.integers(0, 10**6).map(str),
+    st.floats(0, 1e6).map(repr),
+    st.decimals(0, 1e4, places=3).map(str),
+)
+UNITS = [*units._common(), "1/ms", "kB/ms", "packets/min"]  # the last three: pint's alone
+
+
+@settings(max_examples=400, derandomize=True, deadline=None)
+@given(NUMBERS, st.sampled_from(UNITS), st.sampled_from(list(units.KINDS)), st.floats(1.0, 65535.0))
+def test_the_table_of_units_and_pint_agree_to_the_last_bit(
+    number: str, unit: str, kind: str, size: float
+) -> None:
+    """Pint is the independent reference; fingerprints of stored runs are made of these floats."""
+    text = f"{number} {unit}".strip()
+    for packet_size in (None, size):
+        try:
+            want = units._by_pint(text, kind, "f", "allowed", packet_size)
+        except FieldError:
+            with pytest.raises(FieldError):
+                units._convert(text, kind, "f", "allowed", packet_size)
+        else:
+            assert units._convert(text, kind, "f", "allowed", packet_size) == want
+
+
+def test_every_unit_of_the_table_is_one_of_pints() -> None:
+    for unit, (scale, base) in units._common().items():
+        found = units._registry().Quantity(f"1 {unit}".strip())
+        assert found.to(base.strip("%") or "dimensionless").magnitude == pytest.approx(
+            scale, rel=1e-15
+        )
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(st.floats(0, 1e12), st.sampled_from(list(units.KINDS)))
+def test_what_is_written_is_read_as_the_same_value(value: float, kind: str) -> None:
+    assert parse(units.write(value, kind), kind, field="f") == value
+
+
+def test_written_quantities_are_short() -> None:
+    assert units.write(0.08, "time") == "80 ms"
+    assert units.write(0.0132, "time") == "13.2 ms"
+    assert units.write(1080.0, "rate") == "1080 pkt/s"
+    assert units.write(math.inf, "packets") == "inf"
+
+
+def test_which_texts_wait_for_a_packet_size() -> None:
+    assert units.needs_packet_size("10 Mbit/s", "rate")
+    assert units.needs_packet_size("30 kB", "packets")
+    assert not units.needs_packet_size("10 pkt/s", "rate")
+    assert not units.needs_packet_size("500 B", "bytes")
+    assert not units.needs_packet_size("nonsense", "rate")

@@ -1,21 +1,33 @@
 """Quantities with units at the door: ``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"`` <-> SI floats.
 
 Inside the package every number is a float in seconds, packets or packets per second.
-Text with units enters here (scenario files, command line) and nowhere else.  Pint does the
-arithmetic, on a registry that holds only the units of this field: a metre is an error.
+Text with units enters here (scenario files, command line, arguments of a scenario's parts) and
+nowhere else.  A number and a unit, which is what people write, is read by a table; pint reads the
+rest (``"12 kB / 4 ms"``), on a registry that holds only the units of this field: a metre is an
+error.  Both give the same float, to the last bit: stored runs go by them.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pint import Quantity, UnitRegistry
 
-__all__ = ["FieldError", "Kind", "format_rate", "format_time", "parse", "printable"]
+__all__ = [
+    "FieldError",
+    "Kind",
+    "format_rate",
+    "format_time",
+    "needs_packet_size",
+    "parse",
+    "printable",
+    "write",
+]
 
 MAX_TEXT = 200  # characters; a quantity is short, and pint's parser need not see a novel
 
@@ -52,7 +64,6 @@ KINDS = {
     "time": Kind("s", 'a time such as "80 ms"'),
     "packets": Kind("pkt", 'a number of packets such as "20 pkt"'),
     "bytes": Kind("B", 'a size such as "500 B"'),
-    "size": Kind("B", 'a size such as "30 kB" or "30 pkt"'),
     "rate": Kind("pkt/s", 'a rate such as "1080 pkt/s" or "1.5 Mbit/s"'),
     "frequency": Kind("1/s", 'a frequency such as "50 1/s"'),
     "fraction": Kind("", 'a fraction such as 0.1 or "10 %"'),
@@ -80,6 +91,27 @@ _DEFINITIONS = (
 )
 
 
+_NUMBER_UNIT = re.compile(r"(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)")
+
+
+@functools.cache
+def _common() -> dict[str, tuple[float, str]]:
+    """Units as people write them: what one is in the package's own units."""
+    scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
+    small = {"Mi": 1048576.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
+    table = {"": (1.0, ""), "%": (0.01, "%"), "1/s": (1.0, "1/s"), "Hz": (1.0, "1/s")}
+    table |= {"min": (60.0, "s"), "h": (3600.0, "s")}
+    names = {"bit": (0.125, "B"), "b": (0.125, "B"), "B": (1.0, "B"), "byte": (1.0, "B")}
+    names |= dict.fromkeys(("pkt", "pkts", "packet", "packets"), (1.0, "pkt"))
+    for prefix, scale in (scales | small).items():
+        table[f"{prefix}s"] = (scale, "s")
+        table[f"{prefix}bps"] = (scale * 0.125, "B/s")
+        for name, (one, unit) in names.items():
+            table[f"{prefix}{name}"] = (scale * one, unit)
+            table[f"{prefix}{name}/s"] = (scale * one, f"{unit}/s")
+    return table
+
+
 @functools.cache
 def _registry() -> UnitRegistry[float]:
     from pint import UnitRegistry  # costs more than all closed forms together
@@ -105,10 +137,10 @@ def parse(
 ) -> float:
     """The quantity as a float in the package's own unit for ``kind``.
 
-    ``rate`` accepts bits or bytes per second, ``packets`` and ``size`` accept bytes or packets;
-    the conversion uses ``packet_size`` (bytes).  A bare number is taken only where it has no
-    unit: for ``packets`` and ``fraction``.  ``low <= value <= high`` (``low < value`` if
-    ``low_open``); ``inf`` only if ``infinite``.
+    ``rate`` accepts bits or bytes per second, ``packets`` accepts bytes; the conversion uses
+    ``packet_size`` (bytes).  A bare number is taken only where it has no unit: for ``packets``
+    and ``fraction``.  ``low <= value <= high`` (``low < value`` if ``low_open``); ``inf`` only if
+    ``infinite``.
 
     Raises ``FieldError`` with the field, the value and what is allowed.
     """
@@ -119,6 +151,35 @@ def parse(
     if not low <= value <= high or (low_open and value == low):
         raise FieldError(field, text, allowed)
     return value
+
+
+def needs_packet_size(text: object, kind: str) -> bool:
+    """Whether it is a quantity that only a packet size turns into one of ``kind``."""
+    if kind not in ("packets", "rate") or not isinstance(text, str):
+        return False
+    try:
+        _to_float(text, kind, "", "", None)
+    except FieldError:
+        try:
+            _to_float(text, kind, "", "", 1.0)
+        except FieldError:
+            return False
+        return True
+    return False
+
+
+def write(value: float, kind: str) -> str:
+    """Text that ``parse`` reads as exactly this value: ``"80 ms"``, ``"1080 pkt/s"``, ``"inf"``."""
+    unit = KINDS[kind].unit
+    if math.isinf(value):
+        return "inf"
+    text = f"{value!r}".removesuffix(".0")
+    if kind == "time" and 0 < value < 1:
+        for scale, short in ((1e3, "ms"), (1e6, "us")):
+            shorter = f"{round(value * scale, 9):g}"
+            if float(shorter) * _common()[short][0] == value:
+                return f"{shorter} {short}"
+    return f"{text} {unit}".strip()
 
 
 def _allowed(kind: str, low: float, high: float, *, low_open: bool, infinite: bool) -> str:
@@ -154,6 +215,22 @@ def _float(number: float, field: str, allowed: str) -> float:
 
 
 def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
+    match = _NUMBER_UNIT.fullmatch(text)
+    if match is None or match[2] not in _common():
+        return _by_pint(text, kind, field, allowed, packet_size)
+    number, (scale, unit), target = float(match[1]), _common()[match[2]], KINDS[kind].unit
+    if unit == target or (kind, unit) in (("packets", ""), ("fraction", "%")):
+        return number * scale
+    if unit == "":
+        raise FieldError(field, text, f"a unit is needed: {allowed}")
+    if packet_size is not None and unit.replace("B", "pkt") == target:
+        return number * packet_size**-1.0 * scale
+    if packet_size is not None and unit.replace("pkt", "B") == target:
+        return number * packet_size * scale
+    raise FieldError(field, text, allowed)
+
+
+def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
     registry = _registry()
     try:
         quantity: Quantity[float] = registry.Quantity(text)
