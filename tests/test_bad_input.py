@@ -113,7 +113,7 @@ ARGUMENTS = {
     "missing argument": (["predict"], "SCENARIO"),
     "bad capacity": ([*GOOD, "--capacity", "fast"], "--capacity"),
     "bad rtt": ([*GOOD, "--rtt", "60"], "--rtt"),
-    "bad buffer": ([*GOOD, "--buffer", "20 ms"], "--buffer"),
+    "bad buffer": ([*GOOD, "--buffer", "20 Mbit/s"], "--buffer"),
     "bad packet size": ([*GOOD, "--packet-size", "0 B"], "--packet-size"),
     "bad loss": ([*GOOD, "--loss", "2"], "--loss"),
     "bad law": ([*GOOD, "cubic"], "law"),

@@ -69,6 +69,15 @@ def test_the_python_example_runs() -> None:
     assert abs(np_rates.sum() - 250.0) < 1e-9
 
 
+def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is a whole program; what it prints about scenarios is read again."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/scenario.md").read_text(), re.DOTALL)
+    exec(compile(code, "docs/scenario.md", "exec"), {})  # noqa: S102 - our own page
+    assert (
+        vm.Scenario.from_toml(capsys.readouterr().out).links[0].buffer == 100.0
+    )  # 2 * 1250 * 40 ms
+
+
 def test_paths_named_in_the_docs_exist() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for path in re.findall(

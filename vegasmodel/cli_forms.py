@@ -177,7 +177,7 @@ def rd(
         raise FieldError("--rate", rate, "more than 0 where --delay is 0")
     rules.of(RateDelay, "k").check(k, "--k")
     c, size = parse_capacity(capacity, packet_size)
-    whole = rules.of(Link, "buffer").read(buffer, "--buffer", size)
+    whole = rules.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)
     part = parse(delay_buffer, "fraction", field="--delay-buffer", high=1.0)
     (wanted,) = spread(values(alpha, "alpha", "--alpha"), 1, "--alpha")
     S_R, S_D = forms.service_rates(rate, delay, c, k)

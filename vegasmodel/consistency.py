@@ -1,15 +1,18 @@
 """What must hold between the parts of a scenario: names, times, paths and propagation.
 
-``settle`` runs when a ``Scenario`` is made.  It fills in the links' default delays, which depend
-on the round-trip times that cross them, and raises ``FieldError`` for every combination that no
-network could be built from.
+``settle`` runs when a ``Scenario`` is made.  It turns into numbers what takes a packet size, puts a
+buffer that is a time or a bandwidth-delay product into packets, fills in the links' default delays,
+which depend on the round-trip times that cross them, and raises ``FieldError`` for every
+combination that no network could be built from.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
+from vegasmodel import rules
 from vegasmodel.units import FieldError
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ DEFAULT_DELAY = 1e-3  # one way, seconds
 
 
 def settle(scenario: Scenario) -> None:
-    """Check all cross-field rules; replace ``delay = None`` by its default."""
+    """Check all cross-field rules; put numbers for text and for ``delay = None``."""
     if not scenario.links:
         raise FieldError("link", [], "at least one [[link]]")
     if not scenario.flows:
@@ -37,6 +40,8 @@ def settle(scenario: Scenario) -> None:
     _unique("link", [link.name for link in scenario.links])
     _unique("flow", [group.name for group in scenario.flows])
     _paths(scenario)
+    _numbers(scenario)
+    _buffers(scenario)
     _unique("flow", [member.name for member in scenario.members])
     _times(scenario)
     _drops(scenario)
@@ -59,6 +64,43 @@ def _paths(scenario: Scenario) -> None:
                 raise FieldError(
                     f"flow[{i}].path", name, f"names of links: {', '.join(known)[:80]}"
                 )
+
+
+def _numbers(scenario: Scenario) -> None:
+    """What waits for a packet size: the scenario's, or of a flow its own, but for ``access``."""
+    size = scenario.packet_size
+    links = tuple(
+        rules.resolve(link, f"link[{i}]", {}, size) for i, link in enumerate(scenario.links)
+    )
+    flows = tuple(
+        rules.resolve(group, f"flow[{i}]", {"access": size}, scenario.size_of(group))
+        for i, group in enumerate(scenario.flows)
+    )
+    object.__setattr__(scenario, "links", links)
+    object.__setattr__(scenario, "flows", flows)
+
+
+def _buffers(scenario: Scenario) -> None:
+    """Packets for a buffer that is a time at full rate, or a bandwidth-delay product.
+
+    That product is the link's capacity times the mean RTT of the flows that cross it.
+    """
+    links = list(scenario.links)
+    for i, link in enumerate(links):
+        if not rules.known(link.buffer):
+            where, text = f"link[{i}].buffer", str(link.buffer)
+            rtts = [
+                member.rtt
+                for member in scenario.members
+                if link.name in (crossed.name for crossed in scenario.path(member.flow))
+            ]
+            if not rtts:
+                raise FieldError(where, text, "a number of packets: no flow crosses this link")
+            rule = rules.of(type(link), "buffer")
+            mean = math.fsum(rtts) / len(rtts)
+            packets = rule.packets(text, where, scenario.packet_size, link.capacity, mean)
+            links[i] = dataclasses.replace(link, buffer=packets)
+    object.__setattr__(scenario, "links", tuple(links))
 
 
 def _times(scenario: Scenario) -> None:

@@ -10,21 +10,47 @@ import dataclasses
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from vegasmodel.units import FieldError, parse
+from vegasmodel.units import FieldError, needs_packet_size, parse, write
 
 T = TypeVar("T")
+
+
+class OrText(Generic[T]):
+    """Type of a dataclass's field that holds a ``T`` and that may be given as text with a unit."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: object, owner: type) -> T: ...
+        def __set__(self, instance: object, value: T | str) -> None: ...
+
+
+class Later(str):
+    """Text that only a whole scenario turns into a number: it takes a packet size, or an RTT."""
+
+    __slots__ = ()
+
+
+def known(*values: object) -> bool:
+    """Whether these are numbers already, and none waits for a scenario."""
+    return not any(isinstance(value, Later) for value in values)
 
 
 class Rule(Protocol):
     """How a value is read from text and checked."""
 
-    def read(self, value: object, where: str, packet_size: float) -> Any:
-        """Turn what stands in the file into the package's own value."""
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
+        """Turn what stands in the file into the package's own value.
+
+        ``Later`` where that takes a packet size and there is none.
+        """
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is allowed."""
+
+    def write(self, value: Any) -> Any:
+        """What ``read`` turns into this value: text, numbers, lists and tables."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +63,10 @@ class Quantity:
     low_open: bool = False
     infinite: bool = False
 
-    def read(self, value: object, where: str, packet_size: float) -> float:
+    def read(self, value: object, where: str, packet_size: float | None) -> float:
         """Parse text with a unit."""
+        if packet_size is None and needs_packet_size(value, self.kind):
+            return cast("float", Later(value))
         return parse(
             value,
             self.kind,
@@ -63,15 +91,29 @@ class Quantity:
             bound = "more than" if self.low_open else "at least"
             raise FieldError(where, value, f"a number, {bound} {self.low:g}{upper}")
 
+    def write(self, value: Any) -> Any:
+        """Text with a unit; a fraction as a number."""
+        if isinstance(value, str):
+            return str(value)
+        return value if self.kind == "fraction" else write(value, self.kind)
+
+
+class _AsItIs:
+    """A rule whose values look in a file as they do here."""
+
+    def write(self, value: Any) -> Any:
+        """No conversion."""
+        return value
+
 
 @dataclasses.dataclass(frozen=True)
-class Integer:
+class Integer(_AsItIs):
     """A whole number within a range."""
 
     low: int = 0
     high: int = 2**63 - 1
 
-    def read(self, value: object, where: str, packet_size: float) -> int:
+    def read(self, value: object, where: str, packet_size: float | None) -> int:
         """No conversion: TOML has integers."""
         self.check(value, where)
         return cast("int", value)
@@ -87,10 +129,10 @@ class Integer:
 
 
 @dataclasses.dataclass(frozen=True)
-class Boolean:
+class Boolean(_AsItIs):
     """true or false."""
 
-    def read(self, value: object, where: str, packet_size: float) -> bool:
+    def read(self, value: object, where: str, packet_size: float | None) -> bool:
         """No conversion."""
         self.check(value, where)
         return bool(value)
@@ -102,12 +144,12 @@ class Boolean:
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class Choice(_AsItIs):
     """One of a few words."""
 
     words: tuple[str, ...]
 
-    def read(self, value: object, where: str, packet_size: float) -> str:
+    def read(self, value: object, where: str, packet_size: float | None) -> str:
         """No conversion."""
         self.check(value, where)
         return cast("str", value)
@@ -121,12 +163,12 @@ class Choice:
 
 
 @dataclasses.dataclass(frozen=True)
-class Text:
+class Text(_AsItIs):
     """A name: printable, on one line."""
 
     longest: int = 120
 
-    def read(self, value: object, where: str, packet_size: float) -> str:
+    def read(self, value: object, where: str, packet_size: float | None) -> str:
         """No conversion."""
         self.check(value, where)
         return cast("str", value)
@@ -145,7 +187,7 @@ class Text:
 class Texts:
     """A list of names without repeats."""
 
-    def read(self, value: object, where: str, packet_size: float) -> tuple[str, ...]:
+    def read(self, value: object, where: str, packet_size: float | None) -> tuple[str, ...]:
         """A list in the file, a tuple inside."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of names")
@@ -158,6 +200,10 @@ class Texts:
         if not good or not value or len(set(value)) < len(value):
             raise FieldError(where, value, "a list of names, each once")
 
+    def write(self, value: Any) -> list[str]:
+        """A list again."""
+        return list(value)
+
 
 @dataclasses.dataclass(frozen=True)
 class Table:
@@ -165,7 +211,7 @@ class Table:
 
     cls: type[Any]
 
-    def read(self, value: object, where: str, packet_size: float) -> Any:
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Read the keys of the table by the dataclass's rules."""
         return read(self.cls, value, where, packet_size)
 
@@ -174,6 +220,10 @@ class Table:
         if not isinstance(value, self.cls):
             raise FieldError(where, value, f"a {self.cls.__name__}")
 
+    def write(self, value: Any) -> Any:
+        """The table of its fields that are not the default."""
+        return write_table(value)
+
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
@@ -181,18 +231,23 @@ class Tables:
 
     cls: type[Any]
 
-    def read(self, value: object, where: str, packet_size: float) -> tuple[Any, ...]:
+    def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
         """One dataclass per table; an error names its place, counted from 0."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of tables")
         return tuple(
-            read(self.cls, row, f"{where}[{i}]", packet_size) for i, row in enumerate(value)
+            row if isinstance(row, self.cls) else read(self.cls, row, f"{where}[{i}]", packet_size)
+            for i, row in enumerate(value)
         )
 
     def check(self, value: Any, where: str) -> None:
         """Each of the right class."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
             raise FieldError(where, value, f"a tuple of {self.cls.__name__}")
+
+    def write(self, value: Any) -> list[Any]:
+        """A list of tables."""
+        return [write_table(row) for row in value]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,7 +262,7 @@ class OneOf:
     table: Table | None = None
     tagged: Mapping[str, Rule] = dataclasses.field(default_factory=dict)
 
-    def read(self, value: object, where: str, packet_size: float) -> Any:
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Decide by the form of the value, then let that form's rule read it."""
         if isinstance(value, Mapping):
             if self.table is not None:
@@ -236,6 +291,17 @@ class OneOf:
             return
         raise FieldError(where, value, self._allowed())
 
+    def write(self, value: Any) -> Any:
+        """In the form that the value has."""
+        if self.plain is not None and isinstance(value, (int, float, Later)):
+            return self.plain.write(value)
+        if self.table is not None and isinstance(value, self.table.cls):
+            return self.table.write(value)
+        for key, rule in self.tagged.items():
+            if isinstance(rule, Table) and isinstance(value, rule.cls):
+                return {key: rule.write(value)}
+        return value
+
     def _allowed(self) -> str:
         forms = [f'"{self.word}"'] if self.word else []
         if self.plain is not None:
@@ -263,15 +329,64 @@ def nearest(word: object, known: Sequence[str]) -> str:
     return f"; did you mean {match[0]!r}?" if match else ""
 
 
-def check(instance: Any, where: str = "") -> None:
-    """Hold every field of a dataclass against its rule.  ``None`` means: not given."""
+def check(instance: Any) -> None:
+    """Hold every field of a dataclass against its rule.  ``None`` means: not given.
+
+    Text, lists and tables are read first, as from a file.
+    """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
-        if "rule" in field.metadata and not (value is None and field.default is None):
-            field.metadata["rule"].check(value, _join(where, field.metadata["key"] or field.name))
+        if "rule" not in field.metadata or (value is None and field.default is None):
+            continue
+        rule, name = field.metadata["rule"], field.metadata["key"] or field.name
+        if isinstance(value, (str, list, Mapping)):
+            value = rule.read(value, name, None)
+            object.__setattr__(instance, field.name, value)
+        if not isinstance(value, Later):
+            rule.check(value, name)
 
 
-def read(cls: type[T], table: object, where: str, packet_size: float, **given: Any) -> T:
+def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
+    """The dataclass with numbers for all that waits for a packet size, ``size`` bytes.
+
+    ``sizes`` holds that of fields that are counted in other packets.
+    """
+    changes: dict[str, Any] = {}
+    for field in dataclasses.fields(cast("Any", part)):
+        value, key = getattr(part, field.name), field.metadata.get("key") or field.name
+        if isinstance(value, Later):
+            place, of = _join(where, key), sizes.get(field.name, size)
+            number = field.metadata["rule"].read(str(value), place, of)
+            changes |= {} if isinstance(number, Later) else {field.name: number}
+        elif isinstance(value, Checked):
+            settled = resolve(value, _join(where, key), {}, size)
+            if settled is not value:
+                changes[field.name] = settled
+    return evolve(part, changes, where) if changes else part
+
+
+def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
+    """The dataclass made again with these changes; what it filled in itself is filled in again."""
+    unset = dict.fromkeys(getattr(part, "_filled", ()))
+    try:
+        return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
+    except FieldError as error:  # the field is named without its place
+        raise FieldError(_join(where, error.field), error.value, error.allowed) from None
+
+
+def write_table(instance: Any) -> dict[str, Any]:
+    """The table that ``read`` turns into this dataclass; what holds its default is not there."""
+    table = {}
+    filled = getattr(instance, "_filled", ())
+    for field in dataclasses.fields(instance):
+        value = getattr(instance, field.name)
+        if value is None or field.name in filled or value == field.default:
+            continue
+        table[field.metadata["key"] or field.name] = field.metadata["rule"].write(value)
+    return table
+
+
+def read(cls: type[T], table: object, where: str, packet_size: float | None, **given: Any) -> T:
     """A dataclass from a TOML table.  Unknown and missing keys are errors that name them.
 
     ``given`` holds fields that the caller has read himself; their keys are known too.

@@ -1,7 +1,9 @@
 """One scenario: links, groups of flows and how long to look at them.  Every model answers it.
 
 All numbers are SI seconds, packets and packets per second (of ``Scenario.packet_size`` bytes).
-``Scenario.from_toml`` reads text with units; the dataclasses can also be made in Python.
+``Scenario.from_toml`` reads text with units; the dataclasses can also be made in Python, from
+numbers or from the same text.  Where text takes a packet size or an RTT, it stays text until a
+``Scenario`` knows them.
 """
 
 from __future__ import annotations
@@ -11,14 +13,15 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from vegasmodel import laws, rules, toml_file
+from vegasmodel.changes import replaced
 from vegasmodel.consistency import MAX_FLOWS, settle
 from vegasmodel.queues import DropTail, Queue, QueueRule, RateDelay, Red
 from vegasmodel.rules import (
@@ -26,7 +29,9 @@ from vegasmodel.rules import (
     Checked,
     Choice,
     Integer,
+    Later,
     OneOf,
+    OrText,
     Quantity,
     Table,
     Tables,
@@ -35,7 +40,7 @@ from vegasmodel.rules import (
 )
 from vegasmodel.rules import declare as field
 from vegasmodel.stacks import STACKS
-from vegasmodel.units import FieldError
+from vegasmodel.units import FieldError, parse, write
 
 __all__ = [
     "LAWS",
@@ -70,7 +75,7 @@ _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 class _PacketNumbers:
     """Sequence numbers of packets to drop, each once."""
 
-    def read(self, value: object, where: str, packet_size: float) -> tuple[int, ...]:
+    def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
         if not isinstance(value, list):
             raise FieldError(where, value, "a list of packet numbers")
         self.check(tuple(value), where)
@@ -82,15 +87,53 @@ class _PacketNumbers:
         for number in value:
             Integer(0, 2**31 - 1).check(number, where)
 
+    def write(self, value: tuple[int, ...]) -> list[int]:
+        return list(value)
+
 
 class _LawRule:
     """The name of a law: of the package, or one that the user has registered."""
 
-    def read(self, value: object, where: str, packet_size: float) -> Any:
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
         return Choice(laws.names()).read(value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
         Choice(laws.names()).check(value, where)
+
+    def write(self, value: str) -> str:
+        return value
+
+
+class BufferRule(Quantity):
+    """Packets; or a time, or bandwidth-delay products, which wait for a capacity and RTTs."""
+
+    def read(self, value: object, where: str, packet_size: float | None) -> float:
+        """``Later`` for a time and for ``"1 BDP"``."""
+        for kind in ("time", "bdp"):
+            try:
+                parse(value, kind, field=where)
+            except FieldError:
+                continue
+            return cast("float", Later(value))
+        return super().read(value, where, packet_size)
+
+    def packets(
+        self, text: str, where: str, packet_size: float, capacity: float, rtt: float
+    ) -> float:
+        """The packets that it comes to at a link of ``capacity``, pkt/s, crossed by ``rtt``, s.
+
+        ``rtt`` is NaN where there is none.
+        """
+        for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
+            try:
+                number = parse(text, kind, field=where)
+            except FieldError:
+                continue
+            if math.isnan(one):
+                raise FieldError(where, text, "no BDP: there is no RTT here")
+            self.check(number * one, where)
+            return number * one
+        return super().read(text, where, packet_size)
 
 
 @dataclass(frozen=True)
@@ -105,12 +148,14 @@ class Drop(Checked):
 class Link(Checked):
     """One link.  ``buffer`` counts waiting packets, not the one in transmission."""
 
-    capacity: float = field(_RATE)
+    capacity: OrText[float] = field(_RATE)
     name: str = field(Text(), "bottleneck")
-    buffer: float = field(Quantity("packets", infinite=True), math.inf)
-    delay: float = field(_TIME, None)  # one way; default 1 ms, or less where that is too much
+    buffer: OrText[float] = field(BufferRule("buffer", infinite=True), math.inf)
+    delay: OrText[float] = field(
+        _TIME, None
+    )  # one way; default 1 ms, or less where that is too much
     queue: Queue = field(QueueRule(), DropTail())
-    loss: float = field(Quantity("fraction", high=1.0), 0.0)
+    loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
     drops: tuple[Drop, ...] = field(Tables(Drop), ())
 
 
@@ -118,8 +163,8 @@ class Link(Checked):
 class Uniform(Checked):
     """RTTs drawn once, uniformly in ``[low, high]`` seconds."""
 
-    low: float = field(_POSITIVE_TIME)
-    high: float = field(_POSITIVE_TIME)
+    low: OrText[float] = field(_POSITIVE_TIME)
+    high: OrText[float] = field(_POSITIVE_TIME)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,7 +175,7 @@ class Uniform(Checked):
 class _UniformRule(Table):
     """``{ uniform = ["20 ms", "300 ms"] }``."""
 
-    def read(self, value: object, where: str, packet_size: float) -> Uniform:
+    def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
         if not isinstance(value, list) or len(value) != 2:
             raise FieldError(where, value, "a list of two times")
         low, high = (_POSITIVE_TIME.read(time, where, packet_size) for time in value)
@@ -138,43 +183,49 @@ class _UniformRule(Table):
             raise FieldError(where, value, "the lower end first")
         return Uniform(low, high)
 
+    def write(self, value: Any) -> list[str]:
+        return [write(value.low, "time"), write(value.high, "time")]
+
 
 @dataclass(frozen=True)
 class Staggered(Checked):
     """Member i of a group starts at ``first + i every`` seconds."""
 
-    first: float = field(_TIME, 0.0)
-    every: float = field(_TIME, 0.0)
+    first: OrText[float] = field(_TIME, 0.0)
+    every: OrText[float] = field(_TIME, 0.0)
 
 
 @dataclass(frozen=True)
 class Pareto(Checked):
     """Pareto sizes: mean in packets, shape > 1."""
 
-    mean: float = field(Quantity("packets", low_open=True))
-    shape: float = field(_SHAPE)
+    mean: OrText[float] = field(Quantity("packets", low_open=True))
+    shape: OrText[float] = field(_SHAPE)
 
 
 @dataclass(frozen=True)
 class Poisson(Checked):
     """Poisson arrivals, flows per second."""
 
-    rate: float = field(Quantity("frequency", low_open=True))
+    rate: OrText[float] = field(Quantity("frequency", low_open=True))
 
 
 class _PoissonRule(Table):
     """``{ poisson = "50 1/s" }``."""
 
-    def read(self, value: object, where: str, packet_size: float) -> Poisson:
+    def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
         return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
+
+    def write(self, value: Any) -> str:
+        return write(value.rate, "frequency")
 
 
 @dataclass(frozen=True)
 class ParetoArrivals(Checked):
     """Pareto times between arrivals: rate in flows per second, shape > 1."""
 
-    rate: float = field(Quantity("frequency", low_open=True))
-    shape: float = field(_SHAPE)
+    rate: OrText[float] = field(Quantity("frequency", low_open=True))
+    shape: OrText[float] = field(_SHAPE)
 
 
 _RTT = OneOf(plain=_POSITIVE_TIME, tagged={"uniform": _UniformRule(Uniform)})
@@ -198,32 +249,33 @@ class Flow(Checked):
     """
 
     law: str = field(_LawRule())
-    rtt: float | Uniform = field(_RTT)
+    rtt: OrText[float | Uniform] = field(_RTT)
     name: str = field(Text(), None)
     count: int = field(Integer(1, MAX_FLOWS), 1)
-    start: float | Staggered = field(_START, 0.0)
-    stop: float | None = field(_POSITIVE_TIME, None)
-    size: float | Pareto = field(_SIZE, math.inf)
-    arrivals: Literal["once"] | Poisson | ParetoArrivals = field(_ARRIVALS, "once")
-    alpha: float = field(_THRESHOLD, None)
-    beta: float = field(_THRESHOLD, None)
-    gamma: float = field(_THRESHOLD, None)
-    decrease: float = field(Quantity("fraction", high=1.0, low_open=True), None)
+    start: OrText[float | Staggered] = field(_START, 0.0)
+    stop: OrText[float | None] = field(_POSITIVE_TIME, None)
+    size: OrText[float | Pareto] = field(_SIZE, math.inf)
+    arrivals: OrText[Literal["once"] | Poisson | ParetoArrivals] = field(_ARRIVALS, "once")
+    alpha: OrText[float] = field(_THRESHOLD, None)
+    beta: OrText[float] = field(_THRESHOLD, None)
+    gamma: OrText[float] = field(_THRESHOLD, None)
+    decrease: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), None)
     variant: Literal["paper", "ns2", "linux"] = field(Choice(VARIANTS), "paper")
-    over_estimate: float | Literal["measured"] = field(
+    over_estimate: OrText[float | Literal["measured"]] = field(
         OneOf(plain=_TIME, word="measured"), "measured"
     )
-    max_window: float = field(Quantity("packets", low=1.0, infinite=True), math.inf)
-    initial_window: float | None = field(Quantity("packets", low=1.0, high=1e6), None)
+    max_window: OrText[float] = field(Quantity("packets", low=1.0, infinite=True), math.inf)
+    initial_window: OrText[float | None] = field(Quantity("packets", low=1.0, high=1e6), None)
     delayed_ack: bool = field(Boolean(), False)
-    packet_size: float | None = field(Quantity("bytes", low=1.0, high=65535.0), None)
+    packet_size: OrText[float | None] = field(Quantity("bytes", low=1.0, high=65535.0), None)
     direction: Literal["forward", "reverse"] = field(Choice(("forward", "reverse")), "forward")
     service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
     path: tuple[str, ...] | None = field(Texts(), None)
-    access: float | None = field(_RATE, None)
-    send_jitter: float = field(_TIME, 0.0)
-    delay_noise: float = field(_TIME, 0.0)
+    access: OrText[float | None] = field(_RATE, None)
+    send_jitter: OrText[float] = field(_TIME, 0.0)
+    delay_noise: OrText[float] = field(_TIME, 0.0)
     match: str | None = field(Text(), None)
+    _filled: ClassVar[Sequence[str]] = ()  # of an instance: what it was not given
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -236,12 +288,13 @@ class Flow(Checked):
             "decrease": stack.decrease if self.law == "vegas" else law.decrease,
             "service": "delay" if law.delay_based else "rate",
         }
-        for key, value in defaults.items():
-            if getattr(self, key) is None:
-                object.__setattr__(self, key, value)
-        if self.beta < self.alpha:
+        object.__setattr__(self, "_filled", [k for k in defaults if getattr(self, k) is None])
+        for key in self._filled:
+            object.__setattr__(self, key, defaults[key])
+        if rules.known(self.alpha, self.beta) and self.beta < self.alpha:
             raise FieldError("beta", self.beta, f"at least alpha, {self.alpha:g} pkt")
-        if self.initial_window is not None and self.initial_window % 1.0:
+        first = self.initial_window
+        if first is not None and rules.known(first) and first % 1.0:
             raise FieldError("initial_window", self.initial_window, "a whole number of packets")
         if self.arrivals != "once" and (self.size == math.inf or self.count != 1):
             raise FieldError(
@@ -253,11 +306,11 @@ class Flow(Checked):
 class Run(Checked):
     """How long, from when on it counts, and how often."""
 
-    duration: float = field(_POSITIVE_TIME, 600.0)
-    warmup: float = field(_TIME, 200.0)
+    duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
+    warmup: OrText[float] = field(_TIME, 200.0)
     seed: int = field(Integer(0, 2**31 - 1), 1)
     runs: int = field(Integer(1, 10_000), 1)
-    start_jitter: float = field(_TIME, 0.0)
+    start_jitter: OrText[float] = field(_TIME, 0.0)
     ns2_defaults: Literal["papers", "2.35"] = field(Choice(("papers", "2.35")), "papers")
 
     def __post_init__(self) -> None:
@@ -287,13 +340,17 @@ class Scenario(Checked):
 
     links: tuple[Link, ...] = field(Tables(Link), key="link")
     flows: tuple[Flow, ...] = field(Tables(Flow), key="flow")
-    packet_size: float = field(Quantity("bytes", low=1.0, high=65535.0), 1000.0)
+    packet_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 1000.0)
     name: str = field(Text(), "scenario")
-    ack_size: float = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
+    ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
     run: Run = field(Table(Run), Run())
+
+    # of an instance: its links and flows as they were given, text and gaps included
+    _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "_given", (self.links, self.flows))
         settle(self)
 
     @classmethod
@@ -304,23 +361,7 @@ class Scenario(Checked):
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
         """Read the same keys from a dictionary, quantities as text with units."""
-        default = 1000.0
-        size_rule = Quantity("bytes", low=1.0, high=65535.0)
-        size = size_rule.read(table.get("packet_size", f"{default} B"), "packet_size", default)
-        flows = table.get("flow", ())
-        if not isinstance(flows, (list, tuple)):
-            raise FieldError("flow", flows, "a list of tables, [[flow]]")
-        own = [size] * len(flows)
-        for i, flow in enumerate(flows):  # a flow's sizes are counted in its own packets
-            if isinstance(flow, Mapping) and "packet_size" in flow:
-                own[i] = size_rule.read(flow["packet_size"], f"flow[{i}].packet_size", size)
-        groups = tuple(
-            rules.read(Flow, flow, f"flow[{i}]", own[i])
-            if "access" not in _keys(flow)
-            else _with_access(flow, f"flow[{i}]", own[i], size)
-            for i, flow in enumerate(flows)
-        )
-        return rules.read(cls, table, "", size, flows=groups)
+        return rules.read(cls, table, "", None)
 
     @functools.cached_property
     def members(self) -> tuple[Member, ...]:
@@ -372,6 +413,29 @@ class Scenario(Checked):
         rates = [link.capacity for link in self.path(group)] + [self.access_rate(group)] * 2
         return packets * sum(1.0 / rate for rate in rates)
 
+    def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
+        """The scenario that its file would give with some keys changed.
+
+        ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.  A key is
+        that of the file behind its table: ``link.KEY`` and ``flow.KEY`` are of every link and
+        every group, ``link.NAME.KEY`` and ``flow.NAME.KEY`` of one, ``link.queue.KEY`` of its
+        queue, ``run.KEY`` of the run.  ``fields`` are fields of ``Scenario`` itself.  A value is a
+        number in the package's units, or text.  What was given as text that takes a packet size
+        or an RTT (``"10 Mbit/s"``, ``"1 BDP"``) and what was left out follow the change;
+        ``dataclasses.replace`` keeps all other numbers as they are.  ``FieldError``: no such key,
+        or values that cannot stand together.
+        """
+        return replaced(self, changes or {}, fields)
+
+    def to_toml(self) -> str:
+        """A scenario file that ``from_toml`` reads as this very scenario; defaults are left out."""
+        links, flows = self._given
+        own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
+        table = own | rules.write_table(self)
+        table["link"] = [rules.write_table(link) for link in links]
+        table["flow"] = [rules.write_table(group) for group in flows]
+        return toml_file.write(table)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything in SI floats, as plain data."""
         return dataclasses.asdict(self)
@@ -392,16 +456,6 @@ class Scenario(Checked):
                 del flow["send_jitter"]
         text = json.dumps(data, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _keys(flow: object) -> Iterable[object]:
-    return flow if isinstance(flow, Mapping) else ()
-
-
-def _with_access(flow: Mapping[str, Any], where: str, own: float, size: float) -> Flow:
-    """``access`` is a capacity: converted with the scenario's packet size, not the flow's own."""
-    access = _RATE.read(flow["access"], f"{where}.access", size)
-    return rules.read(Flow, flow, where, own, access=access)
 
 
 def load(path: str | Path) -> Scenario:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from vegasmodel.units import FieldError
 
-__all__ = ["parse", "read"]
+__all__ = ["parse", "read", "write"]
 
 MAX_FILE = 4_000_000  # bytes
 
@@ -38,3 +41,34 @@ def read(path: str | Path) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise FieldError(where, path.name, f"a readable scenario file ({reason})") from None
     return parse(text, where, path.name)
+
+
+def write(table: Mapping[str, Any]) -> str:
+    """A TOML text of this table: lists of tables and tables under headings, the rest inline."""
+    plain = {key: value for key, value in table.items() if not _heading(value)}
+    blocks = ["".join(f"{key} = {_inline(value)}\n" for key, value in plain.items())]
+    for key, value in table.items():
+        if _heading(value):
+            head, rows = (
+                (f"[{key}]", [value]) if isinstance(value, Mapping) else (f"[[{key}]]", value)
+            )
+            for row in rows:
+                lines = "".join(f"{name} = {_inline(held)}\n" for name, held in row.items())
+                blocks.append(f"{head}\n{lines}")
+    return "\n".join(block for block in blocks if block)
+
+
+def _heading(value: object) -> bool:
+    """A table, or a list of tables with anything in it."""
+    rows = value if isinstance(value, list) and value else [value]
+    return all(isinstance(row, Mapping) for row in rows)
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_inline(held)}" for key, held in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_inline(held) for held in value) + "]"
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return json.dumps(value, ensure_ascii=False)  # strings, numbers and truth values look alike

@@ -29,6 +29,7 @@ __all__ = [
     "write",
 ]
 
+BARE = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # what else a kind's numbers may be
 MAX_TEXT = 200  # characters; a quantity is short, and pint's parser need not see a novel
 
 
@@ -63,6 +64,8 @@ class Kind:
 KINDS = {
     "time": Kind("s", 'a time such as "80 ms"'),
     "packets": Kind("pkt", 'a number of packets such as "20 pkt"'),
+    "buffer": Kind("pkt", 'packets such as "20 pkt", "100 ms" at full rate, or "1 BDP"'),
+    "bdp": Kind("BDP", 'a multiple of the bandwidth-delay product such as "1 BDP"'),
     "bytes": Kind("B", 'a size such as "500 B"'),
     "rate": Kind("pkt/s", 'a rate such as "1080 pkt/s" or "1.5 Mbit/s"'),
     "frequency": Kind("1/s", 'a frequency such as "50 1/s"'),
@@ -84,6 +87,7 @@ _DEFINITIONS = (
     "hour = 3600 s = h",
     "bit = [data] = b",
     "byte = 8 bit = B",
+    "BDP = [bdp]",
     "packet = [packet] = pkt = pkts = packets",
     "hertz = 1 / s = Hz",
     "bps = bit / s",
@@ -100,7 +104,7 @@ def _common() -> dict[str, tuple[float, str]]:
     scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
     small = {"Mi": 1048576.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
     table = {"": (1.0, ""), "%": (0.01, "%"), "1/s": (1.0, "1/s"), "Hz": (1.0, "1/s")}
-    table |= {"min": (60.0, "s"), "h": (3600.0, "s")}
+    table |= {"min": (60.0, "s"), "h": (3600.0, "s"), "BDP": (1.0, "BDP")}
     names = {"bit": (0.125, "B"), "b": (0.125, "B"), "B": (1.0, "B"), "byte": (1.0, "B")}
     names |= dict.fromkeys(("pkt", "pkts", "packet", "packets"), (1.0, "pkt"))
     for prefix, scale in (scales | small).items():
@@ -155,7 +159,7 @@ def parse(
 
 def needs_packet_size(text: object, kind: str) -> bool:
     """Whether it is a quantity that only a packet size turns into one of ``kind``."""
-    if kind not in ("packets", "rate") or not isinstance(text, str):
+    if kind not in ("packets", "buffer", "rate") or not isinstance(text, str):
         return False
     try:
         _to_float(text, kind, "", "", None)
@@ -196,7 +200,7 @@ def _to_float(
     if isinstance(text, bool) or not isinstance(text, (int, float, str)):
         raise FieldError(field, text, allowed)
     if not isinstance(text, str):
-        if kind not in ("packets", "fraction") and math.isfinite(text):
+        if kind not in ("packets", "buffer", "fraction") and math.isfinite(text):
             raise FieldError(field, text, f"a unit is needed: {allowed}")
         return _float(text, field, allowed)
     stripped = text.strip()
@@ -219,12 +223,12 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     if match is None or match[2] not in _common():
         return _by_pint(text, kind, field, allowed, packet_size)
     number, (scale, unit), target = float(match[1]), _common()[match[2]], KINDS[kind].unit
-    if unit == target or (kind, unit) in (("packets", ""), ("fraction", "%")):
+    if unit == target or (kind, unit) in BARE:
         return number * scale
     if unit == "":
         raise FieldError(field, text, f"a unit is needed: {allowed}")
     if packet_size is not None and unit.replace("B", "pkt") == target:
-        return number * packet_size**-1.0 * scale
+        return number * (1.0 / packet_size) * scale
     if packet_size is not None and unit.replace("pkt", "B") == target:
         return number * packet_size * scale
     raise FieldError(field, text, allowed)
@@ -237,7 +241,7 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
         value = float(quantity.magnitude)
     except Exception:  # pint raises tokenizer, syntax, zero-division and its own errors alike
         raise FieldError(field, text, allowed) from None
-    if kind == "packets" and str(quantity.units) in ("", "dimensionless"):
+    if (kind, "") in BARE and str(quantity.units) in ("", "dimensionless"):
         return value
     target = KINDS[kind].unit or "dimensionless"
     if quantity.unitless and target != "dimensionless":

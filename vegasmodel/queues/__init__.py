@@ -22,7 +22,7 @@ _QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDel
 class QueueRule:
     """A queue table: ``discipline`` decides which keys it has."""
 
-    def read(self, value: object, where: str, packet_size: float) -> Any:
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Read the table by the rules of its discipline."""
         if not isinstance(value, Mapping):
             raise FieldError(where, value, 'a table such as { discipline = "droptail" }')
@@ -33,6 +33,10 @@ class QueueRule:
         """Accept one of the disciplines."""
         if not isinstance(value, Queue):
             raise FieldError(where, value, "a DropTail, Red or RateDelay")
+
+    def write(self, value: Any) -> dict[str, Any]:
+        """The table, its discipline first."""
+        return {"discipline": value.discipline} | rules.write_table(value)
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.rules import Checked, Choice, Quantity
+from vegasmodel.rules import Checked, Choice, OrText, Quantity
 from vegasmodel.rules import declare as field
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ class RateDelay(Checked):
     """
 
     k: float = field(Quantity("fraction", low=1e-9, high=1e9), 1.0)
-    delay_buffer: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
+    delay_buffer: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
     discipline: Literal["rd"] = field(Choice(("rd",)), "rd")
 
 

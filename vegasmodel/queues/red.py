@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from vegasmodel.rules import Boolean, Checked, Choice, Quantity
+from vegasmodel.rules import Boolean, Checked, Choice, OrText, Quantity, known
 from vegasmodel.rules import declare as field
 from vegasmodel.units import FieldError
 
@@ -14,17 +14,18 @@ from vegasmodel.units import FieldError
 class Red(Checked):
     """Random early detection: drops or marks with a probability that grows with the mean queue."""
 
-    min_threshold: float = field(Quantity("packets"))
-    max_threshold: float = field(Quantity("packets", low_open=True))
-    max_probability: float = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
-    weight: float = field(Quantity("fraction", high=1.0, low_open=True), 0.002)
+    min_threshold: OrText[float] = field(Quantity("packets"))
+    max_threshold: OrText[float] = field(Quantity("packets", low_open=True))
+    max_probability: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
+    weight: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), 0.002)
     ecn: bool = field(Boolean(), False)
     gentle: bool = field(Boolean(), False)
     discipline: Literal["red"] = field(Choice(("red",)), "red")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_threshold <= self.min_threshold:
+        thresholds = (self.min_threshold, self.max_threshold)
+        if known(*thresholds) and self.max_threshold <= self.min_threshold:
             raise FieldError(
                 "queue.max_threshold",
                 self.max_threshold,

@@ -1,0 +1,87 @@
+"""A scenario with some keys of its file changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vegasmodel.rules import evolve, nearest
+from vegasmodel.units import FieldError
+
+if TYPE_CHECKING:
+    from vegasmodel.scenario import Scenario
+
+__all__ = ["replaced"]
+
+
+def replaced(scenario: Scenario, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> Scenario:
+    """``Scenario.replace``."""
+    tree: dict[Any, Any] = {}  # as the parts lie: ("link", 0) -> attribute -> value, or a tree
+    links, flows = scenario._given
+    for name, value in changes.items():
+        head, _, rest = name.partition(".")
+        if head in ("link", "flow") and rest:
+            parts: Sequence[Any] = links if head == "link" else flows
+            places, key = _addressed(parts, rest, name, value)
+            for i in places:
+                _plant(tree.setdefault((head, i), {}), parts[i], key, name, value)
+        else:
+            _plant(tree, scenario, name, name, value)
+    for key in fields:
+        _attribute(scenario, key, key)
+    own = {
+        "links": tuple(_grown(x, tree.pop(("link", i), {}), "link") for i, x in enumerate(links)),
+        "flows": tuple(_grown(x, tree.pop(("flow", i), {}), "flow") for i, x in enumerate(flows)),
+    }
+    whole: Scenario = _grown(scenario, own | tree | dict(fields), "")
+    return whole
+
+
+def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
+    """Places of the parts that ``KEY`` or ``NAME.KEY`` means, and the key."""
+    keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
+    if rest.split(".")[0] in keys:
+        return range(len(parts)), rest
+    named = [i for i, part in enumerate(parts) if rest.startswith(f"{part.name}.")]
+    if not named:
+        kind = name.split(".")[0]
+        near = nearest(rest.split(".")[0], [*keys, *(part.name for part in parts)])
+        raise FieldError(name, value, f"{kind}.KEY or {kind}.NAME.KEY{near}")
+    longest = max(named, key=lambda i: len(parts[i].name))  # a name may hold dots
+    return [longest], rest[len(parts[longest].name) + 1 :]
+
+
+def _plant(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any) -> None:
+    key, _, inner = key.partition(".")
+    attribute = _attribute(part, key, name)
+    if not inner:
+        tree[attribute] = value
+        return
+    held = getattr(part, attribute)
+    if not dataclasses.is_dataclass(held):
+        raise FieldError(name, value, f"{name.removesuffix(f'.{inner}')} has no keys of its own")
+    _plant(tree.setdefault(attribute, {}), held, inner, name, value)
+
+
+def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
+    """The dataclass with the changes of the tree, innermost first."""
+    changes = {
+        key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
+        if isinstance(value, Mapping) and dataclasses.is_dataclass(getattr(part, key))
+        else value
+        for key, value in tree.items()
+    }
+    return evolve(part, changes, where) if changes else part
+
+
+def _attribute(part: Any, key: str, name: str) -> str:
+    """The field that a key of the file, or the field's own name, stands for."""
+    known = {
+        key: field.name
+        for field in dataclasses.fields(part)
+        for key in (field.name, field.metadata["key"] or field.name)
+    }
+    if key not in known:
+        raise FieldError(name, key, f"no such key{nearest(key, list(known))}")
+    return known[key]
