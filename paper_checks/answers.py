@@ -98,7 +98,7 @@ def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
 
 def _work(scenario: Scenario) -> float:
     """Packets of a run through all links; of few flows all the runs are made."""
-    runs = 1 if len(scenario.members) > MANY else scenario.run.runs
+    runs = 1 if len(scenario.members) > MANY else scenario.run.times
     return runs * scenario.run.duration * sum(link.capacity for link in scenario.links)
 
 

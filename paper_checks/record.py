@@ -48,7 +48,7 @@ def measure(paper: str, items: Sequence[str]) -> None:
             names = [flow.name for flow in scenario.flows]
         rates = np.mean(np.array(entry["throughput"], dtype=np.float64), axis=0)
         losses = 100 * np.array(entry["loss_rate"], dtype=np.float64)
-        sys.stdout.write(f"{scenario.name} ({scenario.run.runs} runs)\n")
+        sys.stdout.write(f"{scenario.name} ({scenario.run.times} runs)\n")
         sys.stdout.write(_lines(names, rates, losses))
     console.print_checks(checks)
 

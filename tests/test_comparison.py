@@ -51,9 +51,26 @@ def test_without_vegas_there_is_nothing_to_say() -> None:
     assert comparison.same_vegas(s, measured(s, "ns2")) == ()
 
 
+def test_whose_senders_wait() -> None:
+    """A run of an engine is one of the scenario; a trace may say of which it is, or not tell."""
+    still = dataclasses.replace(pair("ns2"), flows=(Flow("reno", 0.06, send_jitter=0.0),))
+    waits = dataclasses.replace(still, flows=(Flow("reno", 0.06, send_jitter=0.001),))
+
+    def said(scenario: Scenario, model: str, ran: str | None = None) -> Assumption:
+        extra = {"scenario": ran}
+        return comparison.same_jitter(scenario, Prediction(model, scenario, None, extra=extra))
+
+    assert said(waits, "ns2") == Assumption("same-jitter", True)
+    assert said(waits, "trace", waits.fingerprint()).holds is True
+    other = said(waits, "trace", still.fingerprint())
+    assert other.holds is False
+    assert "up to 1 ms" in other.detail
+    assert said(still, "trace").holds is None
+
+
 def test_every_model_of_a_comparison_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = pair("paper")
-    monkeypatch.setattr(comparison, "_measurement", lambda s, trace: measured(s, "ns2"))
+    monkeypatch.setattr(comparison, "_measurement", lambda s, *_: measured(s, "ns2"))
     for result in comparison.compare(scenario, models=["minicycle", "fluid", "red"]).models:
         said = [a for a in result.assumptions if a.name == "same-vegas"]
         assert len(said) == result.applicable

@@ -170,7 +170,7 @@ def compare(
             return compare(Scenario.from_dict(scenario), None, models, timeout)
         return _compare_estimated(scenario, trace, models)
     measured = _measurement(scenario, trace, timeout)
-    results = _noted(predict_all(scenario, models), same_vegas(scenario, measured))
+    results = _noted(predict_all(scenario, models), same_case(scenario, measured))
     return Comparison(scenario, measured, results)
 
 
@@ -183,7 +183,7 @@ def _compare_estimated(
     trace = packets.read(path)
     scenario, filled = complete(table, trace)
     measured = _of_trace(trace, path, scenario)
-    notes = same_vegas(scenario, measured)
+    notes = same_case(scenario, measured)
     if filled:
         keys = ", ".join(entry.key for entry in filled)
         notes = (*notes, Assumption("estimated-parameters", None, f"{keys}: from the trace"))
@@ -194,6 +194,30 @@ def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[
     return tuple(
         replace(p, assumptions=(*p.assumptions, *notes)) if p.applicable else p for p in results
     )
+
+
+def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
+    """Whether what ran in the measurement is what the models follow."""
+    return (*same_vegas(scenario, measured), same_jitter(scenario, measured))
+
+
+def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
+    """Whether senders wait at random in the measurement as in the models.
+
+    A run of an engine is one of the scenario itself.  Of a trace it is known where that says of
+    which scenario it is.
+    """
+    still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
+    longest = max(scenario.jitter(group) for group in scenario.flows)
+    model = f"wait up to {1e3 * longest:.3g} ms" if longest else "do not wait"
+    ran = measured.extra.get("scenario")
+    if measured.model in ENGINES or ran == scenario.fingerprint():
+        return Assumption("same-jitter", True)
+    if ran == still.fingerprint():
+        said = f"the model's senders {model} (send_jitter), the measurement's did not"
+        return Assumption("same-jitter", False, said)
+    said = f"the model's senders {model} (send_jitter); the trace does not tell of its own"
+    return Assumption("same-jitter", None, said)
 
 
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:

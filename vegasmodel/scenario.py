@@ -244,7 +244,8 @@ class Flow(Checked):
     """A group of ``count`` like flows.
 
     Where the default is ``None``, ``__post_init__`` fills in that of the law and variant; but
-    ``initial_window`` is then each model's own: that of the protocol which it stands for.
+    ``initial_window`` is then each model's own: that of the protocol which it stands for, and
+    ``send_jitter`` that of ``Scenario.jitter``.
     ``match`` says which flow of a trace this is: its name, an address, a port or both.
     """
 
@@ -272,7 +273,7 @@ class Flow(Checked):
     service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
     path: tuple[str, ...] | None = field(Texts(), None)
     access: OrText[float | None] = field(_RATE, None)
-    send_jitter: OrText[float] = field(_TIME, 0.0)
+    send_jitter: OrText[float | None] = field(_TIME, None)
     delay_noise: OrText[float] = field(_TIME, 0.0)
     match: str | None = field(Text(), None)
     _filled: ClassVar[Sequence[str]] = ()  # of an instance: what it was not given
@@ -304,12 +305,15 @@ class Flow(Checked):
 
 @dataclass(frozen=True)
 class Run(Checked):
-    """How long, from when on it counts, and how often."""
+    """How long, from when on it counts, and how often.
+
+    ``runs`` None: packet engines run once, models until their standard error is small enough.
+    """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
     warmup: OrText[float] = field(_TIME, 200.0)
     seed: int = field(Integer(0, 2**31 - 1), 1)
-    runs: int = field(Integer(1, 10_000), 1)
+    runs: int | None = field(Integer(1, 10_000), None)
     start_jitter: OrText[float] = field(_TIME, 0.0)
     ns2_defaults: Literal["papers", "2.35"] = field(Choice(("papers", "2.35")), "papers")
 
@@ -320,6 +324,11 @@ class Run(Checked):
         if self.start_jitter > self.duration:
             allowed = f"at most duration, {self.duration:g} s"
             raise FieldError("start_jitter", self.start_jitter, allowed)
+
+    @property
+    def times(self) -> int:
+        """Runs of a packet engine."""
+        return self.runs or 1
 
 
 @dataclass(frozen=True)
@@ -404,6 +413,18 @@ class Scenario(Checked):
             return group.access
         return 200.0 * min(link.capacity for link in self.path(group))
 
+    def usual_jitter(self, group: Flow) -> float:
+        """Seconds that a data packet of the group takes on the slowest link of its path.
+
+        Floyd and Jacobson (1992) recommend a random wait of up to that.
+        """
+        slowest = min(link.capacity for link in self.path(group))
+        return self.size_of(group) / self.packet_size / slowest
+
+    def jitter(self, group: Flow) -> float:
+        """Seconds that the group's senders wait, at most, before they use an open window."""
+        return 0.0 if group.send_jitter is None else group.send_jitter
+
     def transmission(self, group: Flow) -> float:
         """Seconds that a data packet and its ACK spend in transmission on a round trip.
 
@@ -448,10 +469,12 @@ class Scenario(Checked):
         """
         data = self.to_dict()
         del data["name"]
-        for flow in data["flows"]:
+        data["run"]["runs"] = self.run.times
+        for group, flow in zip(self.flows, data["flows"], strict=True):
             del flow["match"]
             if flow["initial_window"] is None:
                 del flow["initial_window"]
+            flow["send_jitter"] = self.jitter(group)
             if flow["send_jitter"] == 0.0:
                 del flow["send_jitter"]
         text = json.dumps(data, sort_keys=True)

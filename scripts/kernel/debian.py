@@ -96,7 +96,7 @@ def run(folder: Path, scenarios: list[Scenario], results: Path, **choices: Any) 
             for script in GUEST:
                 tar.add(HERE / script, script)
             for scenario in scenarios:
-                for k in range(scenario.run.runs):
+                for k in range(scenario.run.times):
                     made = Path(name, f"{scenario.fingerprint()}.{k}.json")
                     made.write_text(json.dumps(job(scenario, k, **choices)))
                     tar.add(made, made.name)

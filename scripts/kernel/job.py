@@ -116,8 +116,8 @@ def _check(scenario: Scenario, groups: list[Flow], instead: Mapping[str, str]) -
             )
         if group.size != math.inf or group.arrivals != "once":
             raise FieldError("flow.size", group.name, "lasting flows in this rig")
-        if group.send_jitter:
-            raise FieldError("flow.send_jitter", group.send_jitter, '"0 s" in this rig')
+        if scenario.jitter(group):
+            raise FieldError("flow.send_jitter", scenario.jitter(group), '"0 s" in this rig')
         plain = group.direction == "forward" and group.max_window == math.inf
         if not plain or group.delay_noise or group.over_estimate != "measured":
             allowed = "no reverse direction, max_window, delay_noise or given over_estimate"

@@ -32,7 +32,7 @@ MEANS = ("throughput", "base_rtt", "rtt_mean", "loss_rate", "retransmits")
 
 def mean(scenario: Scenario, results: Path) -> tuple[Prediction, str]:
     """Means over the scenario's runs, and the kernel that ran them."""
-    names = [f"{scenario.fingerprint()}.{k}" for k in range(scenario.run.runs)]
+    names = [f"{scenario.fingerprint()}.{k}" for k in range(scenario.run.times)]
     counted = [json.loads((results / f"{name}.counted").read_text()) for name in names]
     logs = [packets.read(results / f"{name}.log") for name in names]
     runs = [measured.to_prediction(trace, scenario) for trace in logs]

@@ -132,7 +132,7 @@ def test_a_mean_where_chance_has_a_part() -> None:
     red = Link(300.0, buffer=40.0, queue=Red(5.0, 15.0))
     flows = (Flow("vegas", 0.08, variant="ns2"), Flow("newreno", 0.1, start=1.0))
     several = answer(Scenario((red,), flows, run=Run(60.0, 20.0)))
-    assert several.extra["runs"] in (5, 20)
+    assert 3 <= several.extra["runs"] <= 20
     assert several.throughput_se is not None
     calm = answer(Scenario((Link(300.0),), flows[:1], run=Run(60.0, 20.0)))
     assert calm.extra["runs"] == 1

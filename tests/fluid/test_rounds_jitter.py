@@ -10,9 +10,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from vegasmodel import predict
+from vegasmodel.engines.rounds import phases
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
+from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 # rtt of the two SACK sources, wait, throughputs (ns-2), their standard error
@@ -56,3 +60,45 @@ def test_draws_are_the_seeds() -> None:
     one, two, other = (run(two_sacks(5e-4), seed=seed).flows["delivered"] for seed in (1, 1, 2))
     assert np.array_equal(one, two)
     assert not np.array_equal(one, other)
+
+
+def test_the_answer_says_where_exact_clocks_decide() -> None:
+    """Both answers stand in the result, whichever of them was asked for."""
+    for wait in (0.0, 5e-4):
+        found = predict(two_sacks(wait), "rounds")
+        (note,) = (a for a in found.assumptions if a.name == "phase-effects")
+        assert note.holds is False
+        random, locked = note.detail.split("; ")
+        for words, measured in (
+            (random, TWO_SACKS["a wait of 0.5 ms"][1]),
+            (locked, TWO_SACKS["in step"][1]),
+        ):
+            near, far = (float(word.split()[-1]) for word in words.split(": ")[1].split(", "))
+            assert (near, far) == pytest.approx(measured, rel=0.12)
+
+
+def test_who_cannot_lock_is_not_asked_twice() -> None:
+    pair = (
+        Flow("vegas", 0.06, alpha=3.0, variant="ns2"),
+        Flow("sack", 0.06, variant="ns2"),
+    )
+    short = Run(60.0, 20.0)
+    alone = Scenario((Link(500.0, buffer=30.0),), pair, run=short)
+    endless = Scenario((Link(500.0),), (pair[0], dataclasses.replace(pair[0], name="b", rtt=0.1)))
+    assert not phases.possible(alone)
+    assert not phases.possible(endless)
+    assert phases.possible(two_sacks(0.0))
+    assert phases.effects(alone, answer(alone)) == Assumption("phase-effects", True)
+
+
+def test_as_many_runs_as_the_scenario_says_or_as_are_needed() -> None:
+    asked = two_sacks(5e-4)
+    free = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
+    assert answer(asked).extra["runs"] == 5
+    found = answer(free)
+    runs, se = found.extra["runs"], np.asarray(found.throughput_se)
+    half = stats.t.ppf(0.975, runs - 1) * se / np.asarray(found.throughput)
+    assert 3 <= runs <= 20
+    assert half.max() <= 0.05 or runs == 20
+    one = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=1))
+    assert answer(one).extra["runs"] == 1

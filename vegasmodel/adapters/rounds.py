@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vegasmodel.engines.rounds import answers
+import dataclasses
+
+from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
@@ -10,7 +12,7 @@ NAME = "rounds"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Throughputs by simulation over ``warmup .. duration``."""
+    """Throughputs by simulation over ``warmup .. duration``, with and without phases."""
     try:
         found = answers.answer(scenario)
     except ValueError as error:  # more than the engine simulates
@@ -18,4 +20,5 @@ def answer(scenario: Scenario) -> Prediction:
     if found.extra.get("status", "done") != "done":
         reason = f"the simulation ended early: {found.extra['status']}"
         return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)
-    return found
+    note = phases.effects(scenario, found)
+    return dataclasses.replace(found, assumptions=(*found.assumptions, note))

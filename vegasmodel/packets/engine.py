@@ -103,7 +103,7 @@ def run(
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
     with ThreadPoolExecutor(max_workers=max(1, processes)) as pool, children.interruptible():
-        outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.runs)))
+        outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.times)))
     figures = [_measure(scenario, output) for output in outputs]
     mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
     throughputs = np.array([figure["throughput"] for figure in figures])

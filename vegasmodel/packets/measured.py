@@ -56,6 +56,7 @@ def to_prediction(
         assumptions=(*pairing.assumptions(), *sizes, *_doubts(trace)),
         extra={
             "engine": trace.engine,
+            "scenario": trace.scenario,
             "pairing": pairing.to_json(),
             "loss_rate": how,
         },

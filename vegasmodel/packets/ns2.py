@@ -55,7 +55,7 @@ def run(
     timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Prediction:
-    """Simulate ``scenario`` ``run.runs`` times and return means over the runs.
+    """Simulate ``scenario`` ``run.times`` times and return means over the runs.
 
     Per flow: ``throughput``, packets delivered for the first time per second (by cumulative
     ACKs) between warm-up and end, within the time in which the flow is active;

@@ -218,8 +218,8 @@ def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int 
     settings: dict[str, float | int | str] = {"window_": window_limit(scenario, f)}
     if group.law == "vegas":
         settings |= {f"v_{key}_": int(getattr(group, key)) for key in ("alpha", "beta", "gamma")}
-    if group.send_jitter:
-        settings["overhead_"] = _number(group.send_jitter)
+    if scenario.jitter(group):
+        settings["overhead_"] = _number(scenario.jitter(group))
     if group.initial_window is not None:
         settings["windowInit_"] = int(group.initial_window)
     if any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group)):

@@ -41,7 +41,7 @@ def run(
     timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Prediction:
-    """Simulate ``scenario`` ``run.runs`` times and return means over the runs.
+    """Simulate ``scenario`` ``run.times`` times and return means over the runs.
 
     Figures and arguments are those of ``ns2.run``; jitter and seeds are drawn alike.
     ``FieldError``: ns-3 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.

@@ -58,7 +58,7 @@ def run(
     """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
 
     Where chance has a part (jittered starts, RED, random loss) averages are means over ``runs``
-    (default: those of the scenario if it says more than 1, else 5), trajectories are of the first.
+    (default: those of the scenario if it says how many, else 5), trajectories are of the first.
     Raises ``ValueError`` where the model has no equation for the scenario.
     """
     reason = unsupported(scenario)
@@ -67,9 +67,7 @@ def run(
     if whole_closed(scenario):
         return continuous.run(scenario, sample)
     if runs is None:
-        runs = (
-            max(scenario.run.runs, FEW if scenario.run.runs == 1 else 1) if _dice(scenario) else 1
-        )
+        runs = (scenario.run.runs or FEW) if _dice(scenario) else 1
     duration = scenario.run.duration
     spacing = duration / 1000 if sample is None else sample
     if not 0 < spacing < math.inf:

@@ -22,8 +22,9 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.progress import Series, series
 from vegasmodel.scenario import Red, Scenario
 
-STEADY = 0.02  # coefficient of variation of a throughput over starts that asks for more runs
-FEW, MANY = 5, 20  # runs with jittered starts, as the measurements are averaged
+STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
+LEAST, MOST = 3, 20  # runs where chance has a part and the scenario does not say how many
+SURE = 0.05  # half a 95 % interval over its mean, at which there are enough
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
 
@@ -61,9 +62,13 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     )
 
 
-def _assumptions(
-    scenario: Scenario, spread: float, runs: int, acks_lost: float
-) -> tuple[Assumption, ...]:
+def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[Assumption, ...]:
+    """``rates`` [runs, flows]."""
+    n, spread, unsure = len(rates), 0.0, 0.0
+    if n > 1:
+        mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
+        spread = float(np.nanmax(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0)))
+        unsure = _unsure(rates)
     return (
         *left_out(scenario),
         Assumption(
@@ -74,7 +79,12 @@ def _assumptions(
         Assumption(
             "insensitive-to-starts",
             spread <= STEADY,
-            f"coefficient of variation over {runs} starts: {spread:.3f}",
+            f"coefficient of variation over {n} starts: {spread:.3f}",
+        ),
+        Assumption(
+            "enough-runs",
+            unsure <= SURE,
+            f"{n} runs; a 95 % interval of a mean is {100.0 * unsure:.2g} % to either side",
         ),
     )
 
@@ -87,14 +97,14 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
     return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
-def _dice(scenario: Scenario) -> bool:
+def dice(scenario: Scenario) -> bool:
     """Runs of the scenario differ by chance: jittered starts or packets, early drops, random loss.
 
     Not so where short flows arrive at random: there one run has many of them.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     tossed = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
-    tossed = tossed or any(group.send_jitter > 0 for group in scenario.flows)
+    tossed = tossed or any(scenario.jitter(group) > 0 for group in scenario.flows)
     few = all(group.arrivals == "once" for group in scenario.flows)
     return scenario.run.start_jitter > 0 or (tossed and few)
 
@@ -140,10 +150,11 @@ def answer(
 ) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
-    Where chance has a part (jittered starts, RED, random loss, the ticks of a timer that has run
-    out), the mean over 5 runs, over 20 where any throughput's coefficient of variation passes 2 %,
-    with its standard error.  ``runs`` overrides that; ``parts``, ``synchronised`` and ``without``
-    are those of ``rounds.run``.
+    Where chance has a part (jittered starts or packets, RED, random loss, the ticks of a timer
+    that has run out), the mean over as many runs as the scenario says, with its standard error.
+    If it does not say, there are 3 or more, until the 95 % interval (Student's t) of every
+    throughput is at most 5 % to either side, and at most 20.  ``runs`` overrides that; ``parts``,
+    ``synchronised`` and ``without`` are those of ``rounds.run``.
     ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
     gives NaN and says so in ``extra["status"]``.
     """
@@ -164,47 +175,70 @@ def _answer(
     if reason is not None:
         return Prediction.not_applicable("rounds", scenario, reason)
     samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
-    wanted = runs or (FEW if _dice(scenario) else 1)
     outcomes: list[Totals] = []
     rates: list[Floats] = []
-    spread = 0.0
-    while len(outcomes) < wanted:
-        k, under_way.wanted = len(outcomes), wanted
-        starts = starts_of(scenario, k)
+    chance = dice(scenario)
+    while len(rates) < (wanted := _wanted(scenario, np.array(rates), chance, runs)):
+        under_way.wanted, k = wanted, len(outcomes)
         outcomes.append(
             run(
                 scenario,
                 parts=parts,
                 samples=samples,
-                starts=starts,
+                starts=starts_of(scenario, k),
                 seed=k + 1,
                 synchronised=synchronised,
                 without=without,
             )
         )
         rates.append(_throughput(scenario, outcomes[-1]))
-        if runs is None and _rang(scenario, outcomes[-1]):
-            wanted = max(wanted, FEW)
-        if len(rates) >= max(wanted, 2):
-            mean = np.mean(rates, axis=0)
-            deviation = np.std(rates, axis=0, ddof=1)
-            spread = float(np.nanmax(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0)))
-            if runs is None and wanted == FEW and spread > STEADY:
-                wanted = MANY
+        chance = chance or _rang(scenario, outcomes[-1])
     failed = [STATUS[o.status] for o in outcomes if o.status]
-    several = len(rates) > 1
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
     return Prediction(
         "rounds",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
-        throughput_se=np.std(rates, axis=0, ddof=1) / np.sqrt(len(rates)) if several else None,
-        assumptions=_assumptions(scenario, spread, len(rates), acks_lost),
+        throughput_se=_standard_error(np.array(rates)) if len(rates) > 1 else None,
+        assumptions=_assumptions(scenario, np.array(rates), acks_lost),
         seconds=time.perf_counter() - began,
         extra={"status": failed[0] if failed else "done", "runs": len(rates)},
         **_means(scenario, outcomes),
     )
+
+
+def _standard_error(rates: Floats) -> Floats:
+    found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
+    return found
+
+
+def _unsure(rates: Floats) -> float:
+    """Half the 95 % interval (Student's t) of a mean throughput over that mean: the largest.
+
+    ``rates`` [runs, flows].  What gets less than a tenth of the mean is held against that.
+    """
+    from scipy.special import stdtrit
+
+    mean = rates.mean(axis=0)
+    scale = np.maximum(mean, 0.1 * np.nanmean(mean))
+    half = stdtrit(len(rates) - 1, 0.975) * _standard_error(rates)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.nan_to_num(np.nanmax(half / scale), nan=0.0, posinf=0.0))
+
+
+def _wanted(scenario: Scenario, rates: Floats, chance: bool, runs: int | None) -> int:
+    """How many runs there should be, after those of ``rates``."""
+    n = len(rates)
+    if runs is not None:
+        return runs
+    if not chance:
+        return 1
+    if scenario.run.runs is not None:
+        return scenario.run.runs
+    if n < LEAST:
+        return LEAST
+    return n if n >= MOST or _unsure(rates) <= SURE else n + 1
 
 
 def waiting(links: NDArray[Any]) -> Floats:

@@ -74,7 +74,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["rtt_min"], record["least"] = 1e300, 1e300
     record["rtt_last"] = record["rtt"]
     record["backoff"], record["deadline"] = 1.0, 1e300
-    record["jitter"], record["wake"] = group.send_jitter, 1e300
+    record["jitter"], record["wake"] = scenario.jitter(group), 1e300
     record["event"] = START
 
 

@@ -84,7 +84,7 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     """
     if list(queues) != [(scenario.links[0].name, "forward", "")] or not _as_ns2(scenario):
         return False
-    if all(group.send_jitter > 0 for group in scenario.flows):
+    if all(scenario.jitter(group) > 0 for group in scenario.flows):
         return False  # never in step
     if len({work(scenario, group) for group in scenario.flows}) > 1:
         return False  # never in step for long

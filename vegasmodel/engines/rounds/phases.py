@@ -1,0 +1,77 @@
+"""Phase effects: whether it is the exactness of the senders' clocks that decides who wins.
+
+Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992).  So the
+scenario is asked twice: as it stands, and with the waits of its senders turned off, or on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from vegasmodel.engines.rounds.answers import answer, dice
+from vegasmodel.laws import find
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import DropTail, Scenario
+
+APART = 0.1  # of the mean throughput: by so much two answers differ
+FEW = 2  # runs of the other answer where chance has a part in it
+MANY = 6  # groups whose throughputs are written out
+
+
+def possible(scenario: Scenario) -> bool:
+    """Several sources make a drop-tail queue overflow, or one beside others of another RTT.
+
+    One loss-based source and one of Vegas with its RTT do not lock: only one of them loses.
+    """
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    spills = any(isinstance(k.queue, DropTail) and math.isfinite(k.buffer) for k in crossed)
+    lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
+    losers = sum(not find(member.flow.law).delay_based for member in scenario.members)
+    rtts = {member.rtt for member in scenario.members}
+    mixed = losers > 0 and len(scenario.members) > 1 and (losers > 1 or len(rtts) > 1)
+    return spills and lasting and mixed
+
+
+def otherwise(scenario: Scenario) -> Scenario:
+    """The same whose senders do not wait, or, where none does, wait as those of real hosts."""
+    waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
+    flows = tuple(
+        dataclasses.replace(group, send_jitter=0.0 if waits else scenario.usual_jitter(group))
+        for group in scenario.flows
+    )
+    return dataclasses.replace(scenario, flows=flows)
+
+
+def effects(scenario: Scenario, found: Prediction) -> Assumption:
+    """Compare the answer ``found`` with that of ``otherwise``."""
+    if not possible(scenario) or found.throughput is None:
+        return Assumption("phase-effects", True)
+    asked = otherwise(scenario)
+    other = answer(asked, runs=FEW if dice(asked) else None)
+    if other.throughput is None:
+        return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
+    mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
+    spreads = [p.throughput_se for p in (found, other) if p.throughput_se is not None]
+    noise = np.sqrt(np.sum(np.square(spreads), axis=0)) if spreads else 0.0
+    differ = np.abs(changed - mean)
+    if not np.any((differ > APART * mean.mean()) & (differ > 2.0 * noise)):
+        return Assumption("phase-effects", True)
+    waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
+    random, locked = (
+        _written(scenario, one) for one in ((mean, changed) if waits else (changed, mean))
+    )
+    detail = f"pkt/s if senders wait at random (send_jitter): {random}; if they never do: {locked}"
+    return Assumption("phase-effects", False, detail)
+
+
+def _written(scenario: Scenario, rates: Floats) -> str:
+    """Mean throughput of each group."""
+    groups = np.array([member.group for member in scenario.members])
+    parts = [
+        f"{group.name} {rates[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)
+    ]
+    return ", ".join(parts[:MANY]) + (", ..." if len(parts) > MANY else "")
