@@ -65,7 +65,7 @@ def families(papers: Iterable[str] = PAPERS, runs: Runs | None = None) -> dict[s
                 continue
             group = found.setdefault(f"{paper}: {family(scenario)}", {})
             key = dataclasses.replace(scenario, run=Run()).fingerprint()
-            if key not in group or scenario.run.runs > group[key].run.runs:
+            if key not in group or scenario.run.times > group[key].run.times:
                 group[key] = scenario
     return {name: list(group.values()) for name, group in found.items()}
 
