@@ -45,6 +45,15 @@ def test_a_wait_names_the_other_winner_as_ns2_does(case: str) -> None:
     assert np.all(spread < 20.0)
 
 
+def test_the_differential_equations_too() -> None:
+    """Within the 15 % of the mean throughput that they are to keep over such cases."""
+    wait, measured, _ = TWO_SACKS["a wait of 0.5 ms"]
+    found = predict(two_sacks(wait), "fluid")
+    apart = np.sqrt(np.mean((np.asarray(found.throughput) - measured) ** 2))
+    assert apart < 0.15 * np.mean(measured)
+    assert found.throughput_se is not None
+
+
 def test_a_wait_delays_and_loses_nothing_where_there_is_room() -> None:
     """One window-limited source: W packets every T + J/2, for W = 1; the window is never passed."""
     base = two_sacks(0.0)

@@ -57,8 +57,9 @@ def run(
 ) -> ContinuousRun:
     """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
 
-    Where chance has a part (jittered starts, RED, random loss) averages are means over ``runs``
-    (default: those of the scenario if it says how many, else 5), trajectories are of the first.
+    Where chance has a part (jittered starts or packets, RED, random loss) averages are means over
+    ``runs`` (default: those of the scenario if it says how many, else 5), trajectories are of the
+    first.
     Raises ``ValueError`` where the model has no equation for the scenario.
     """
     reason = unsupported(scenario)
@@ -98,7 +99,9 @@ def run(
 def _dice(scenario: Scenario) -> bool:
     """Runs of the scenario differ by chance."""
     link = scenario.links[0]
-    return scenario.run.start_jitter > 0 or isinstance(link.queue, Red) or link.loss > 0
+    waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
+    tossed = isinstance(link.queue, Red) or link.loss > 0
+    return scenario.run.start_jitter > 0 or tossed or (waits and not papers_only(scenario))
 
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
@@ -138,10 +141,11 @@ def _road(scenario: Scenario, smooth: bool) -> Any:
         room = continuous.limits(scenario, False)[1] * link.capacity
     else:
         room = float(waiting_room(link.buffer, "linux" if kinds == {"linux"} else "ns2"))
+    wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
     if isinstance(queue, Red):
         red = (1, queue.min_threshold, queue.max_threshold, queue.max_probability, queue.weight)
-        return Road(link.capacity, room, link.loss, *red, int(queue.gentle))
-    return Road(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0)
+        return Road(link.capacity, room, link.loss, *red, int(queue.gentle), wait)
+    return Road(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0, wait)
 
 
 def _stack(scenario: Scenario, group: Flow) -> str:

@@ -125,6 +125,7 @@ class Road(NamedTuple):
     top: float
     weight: float
     gentle: int
+    wait: float  # of the senders before they use an open window: transmission times, at most
 
 
 def _chain(functions: list[Any]) -> Any:
@@ -495,6 +496,8 @@ def _overflow(flows: Records, clock: Floats, link: Road, smooth: bool) -> None:
     """Packets that find the buffer full: those that left last; if windows are smooth, one of each.
 
     Who stands or falls sends one packet an ACK, so it finds the place that its last packet left.
+    Not so where senders wait at random: a wait is up to ``wait`` transmission times, and in each of
+    these the place may go to whoever comes.
     """
     for i in range(flows.size):
         flows[i].spilt = 0.0
@@ -513,6 +516,8 @@ def _overflow(flows: Records, clock: Floats, link: Road, smooth: bool) -> None:
             return
         flows[which].grown -= 1.0
         flows[which].spilt += 1.0
+        if link.wait > 0.0 and np.random.random() < link.wait:
+            which = _victim(flows, clock)  # by then the place is another's
         _lose(flows, which, 1.0)
 
 
