@@ -22,6 +22,8 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from vegasmodel.whole_program import WholeProgram
+
 __all__ = ["compiled", "compiling"]
 
 ROOT = Path(__file__).parent
@@ -55,16 +57,20 @@ def compiled(
     function: Callable[..., Any],
     signature: Any = None,
     made_of: tuple[str, ...] = (),
+    *,
+    whole_program: bool = False,
     **options: Any,
 ) -> Any:
     """``function`` compiled by Numba when it is first called, or at once for a ``signature``.
 
     It may be made of its own file, of the files ``made_of`` and of what all these import.
+    ``whole_program``: compiled functions that it calls become machine code within it only.
 
     Whatever is wrong with the place where compiled code is kept (``NUMBA_CACHE_DIR``, beside the
     sources or in the user's cache: the first that can be written) costs time, never an answer.
     """
-    dispatcher = numba.njit(**options)(function)
+    made = WholeProgram(function, options) if whole_program else None
+    dispatcher = made or numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError, OSError):  # no place to write: kept nowhere
         dispatcher._cache = _Kept(function, made_of)
     if signature is not None:

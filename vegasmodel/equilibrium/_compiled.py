@@ -73,7 +73,8 @@ def _compile(
 
     The suffix keeps apart on disk what is compiled from one source for two scopes.
     """
-    options = {"parallel": threads, "inline": inline, "error_model": "numpy", "nogil": True}
+    options: dict[str, Any] = {"parallel": threads, "inline": inline}
+    options |= {"error_model": "numpy", "nogil": True}
     scope = {**scope, "prange": numba.prange if threads else range}
     for name in names:
         source = scope[name]

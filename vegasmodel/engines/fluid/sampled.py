@@ -110,7 +110,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def jit(function: _Function) -> _Function:
     """Compile when first called, and keep the result on disk; threads run side by side."""
-    return cast("_Function", compiled(function, error_model="numpy", nogil=True))
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 class Road(NamedTuple):

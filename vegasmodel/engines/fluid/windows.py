@@ -42,17 +42,14 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def making(function: _Function) -> _Function:
     """Compile when first called, and keep the result on disk; threads run side by side."""
-    return cast("_Function", compiled(function, error_model="numpy", nogil=True))
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 def jit(function: _Function) -> _Function:
-    """The same for what makes no arrays: references to those of the caller are not counted.
-
-    All is inlined: ``Flows`` and ``State`` are handed on as 147 words, which took half of the time.
-    """
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-    options |= {"_nrt": False, "forceinline": True}
-    return cast("_Function", compiled(function, **options))
+    """The same for what makes no arrays: references to those of the caller are not counted."""
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+    return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 class Flows(NamedTuple):

@@ -22,12 +22,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def jit(function: _Function) -> _Function:
     """Compile, keep the machine code on disk; 1/0 is inf as in NumPy; threads run side by side.
 
-    Arrays belong to the caller and none are made here, so references to them are not counted; and
-    all is inlined, since an array is handed on as seven words.  Both took two thirds of the time.
+    Arrays belong to the caller and none are made here, so references to them are not counted.
     """
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-    options |= {"_nrt": False, "forceinline": True}
-    return cast(_Function, compiled(function, **options))
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+    return cast(_Function, compiled(function, whole_program=True, **options))
 
 
 Record = Any  # one element of such an array, read and written by field name

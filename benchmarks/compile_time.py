@@ -1,0 +1,86 @@
+"""What a first answer costs in compilation: python benchmarks/compile_time.py [--functions N]
+
+Each model answers one scenario in a new process with an empty folder for compiled code, and in
+another with that folder full.  CPU seconds of the process, all of it: Python's start, imports,
+compilation, the answer.  The machine's pace stands beside it, as CPU seconds of a fixed loop,
+since a busy neighbour slows a core down.  ``--functions``: the N functions that took longest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+CHILD = """
+import json, sys, time
+begun = time.process_time()
+total = 0
+for i in range(4_000_000):
+    total += i * i % 7
+pace = time.process_time() - begun
+from numba.core import event
+
+class Ear(event.Listener):
+    def __init__(self):
+        self.open, self.spent = [], {}
+    def on_start(self, e):
+        self.open.append([time.process_time(), 0.0])
+    def on_end(self, e):
+        start, inside = self.open.pop()
+        took = time.process_time() - start
+        if self.open:
+            self.open[-1][1] += took
+        name = e.data["dispatcher"].py_func
+        name = f"{name.__module__.rpartition('.')[2]}.{name.__qualname__}"
+        self.spent[name] = self.spent.get(name, 0.0) + took - inside
+
+ear = Ear()
+event.register("numba:compile", ear)
+import vegasmodel as vm
+model, variant = sys.argv[1:]
+scenario = vm.Scenario(
+    links=(vm.Link(capacity=400.0, buffer=20.0),),
+    flows=(vm.Flow("vegas", 0.08, variant=variant), vm.Flow("reno", 0.08, variant=variant)),
+    run=vm.Run(duration=30.0, warmup=10.0),
+)
+assert vm.predict(scenario, model).applicable
+total = time.process_time() - pace
+print(json.dumps([pace, total, sum(ear.spent.values()), ear.spent]))
+"""
+CASES = (("rounds", "ns2", 10.0), ("fluid", "ns2", 2.0), ("fluid", "paper", 2.0))
+
+
+def ask(model: str, variant: str, cache: str) -> tuple[float, float, float, dict[str, float]]:
+    """The machine's pace, CPU seconds of a process, those of Numba, and the latter by function."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, model, variant],
+        env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    pace, total, compiling, functions = json.loads(done.stdout)
+    return pace, total, compiling, functions
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--functions", type=int, default=0, help="show those that took longest")
+    most = parser.parse_args().functions
+    print(f"{'model':<16}{'first, s':>10}{'compiling':>11}{'second, s':>11}{'pace, s':>9}   bar")
+    for model, variant, bar in CASES:
+        with tempfile.TemporaryDirectory() as cache:
+            pace, first, compiling, functions = ask(model, variant, cache)
+            _, second, _, _ = ask(model, variant, cache)
+        name = f"{model} {variant}"
+        print(f"{name:<16}{first:>10.2f}{compiling:>11.2f}{second:>11.2f}{pace:>9.2f}   {bar:g}")
+        for function, spent in sorted(functions.items(), key=lambda row: -row[1])[:most]:
+            print(f"    {function:<40}{spent:>8.2f}")
+
+
+if __name__ == "__main__":
+    main()

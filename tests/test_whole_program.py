@@ -1,0 +1,94 @@
+"""Functions that become machine code within the function that Python calls."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from vegasmodel.machine_code import compiled
+from vegasmodel.whole_program import Part, WholeProgram
+
+ROW = np.dtype([("calls", "i8"), ("length", "f8")], align=True)
+
+
+def whole(function: Callable[..., Any]) -> Any:
+    return compiled(function, whole_program=True, error_model="numpy", _nrt=False)
+
+
+@whole
+def leaf(row, x):  # type: ignore[no-untyped-def]
+    row.calls += 1
+    return math.sqrt(row.length * x) / 3.0
+
+
+@whole
+def middle(row, n):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(n):
+        total += leaf(row, k + 0.1) - np.floor(row.length)
+    return total + leaf(row, 1)
+
+
+@whole
+def top(rows, n):  # type: ignore[no-untyped-def]
+    np.random.seed(n)  # noqa: NPY002 - what Numba has
+    return max(middle(rows[0], n), leaf(rows[1], 2.0)) + np.random.random()  # noqa: NPY002
+
+
+@whole
+def wrong(row):  # type: ignore[no-untyped-def]
+    return np.floor("nothing") + row.length
+
+
+@whole
+def calls_wrong(rows):  # type: ignore[no-untyped-def]
+    return wrong(rows[0])
+
+
+def rows() -> np.ndarray:
+    made = np.zeros(2, ROW)
+    made["length"] = 2.7, 1e-3
+    return made
+
+
+def test_answers_are_those_of_plain_python_bit_for_bit() -> None:
+    mine, theirs = rows(), rows().view(np.recarray)
+    plain: dict[str, Any] = {"math": math, "np": np, "max": max, "range": range}
+    for function in (leaf, middle, top):
+        source = function.py_func
+        plain[source.__name__] = type(source)(source.__code__, plain)
+    state = np.random.get_state()  # noqa: NPY002
+    expected = plain["top"](theirs, 7)
+    np.random.set_state(state)  # noqa: NPY002
+    assert top(mine, 7) == expected
+    assert mine["calls"].tolist() == theirs["calls"].tolist() == [8, 1]
+
+
+def test_python_may_call_a_part_too() -> None:
+    row = rows()
+    top(row, 3)
+    assert leaf(row[0], 3.0) == math.sqrt(2.7 * 3.0) / 3.0
+
+
+def test_only_what_python_calls_is_machine_code() -> None:
+    top(rows(), 3)
+    assert type(top) is WholeProgram
+    assert isinstance(middle._part, Part)
+    assert middle._part.overloads
+    assert not middle.overloads
+    kinds = {type(made.library).__name__ for made in middle._part.overloads.values()}
+    assert kinds == {"_Unfinished"}
+
+
+def test_an_error_in_a_part_is_told_and_leaves_the_collector_on() -> None:
+    assert gc.isenabled()
+    for _ in range(2):
+        with pytest.raises(TypingError, match="floor"):
+            calls_wrong(rows())
+        assert gc.isenabled()

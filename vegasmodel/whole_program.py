@@ -1,0 +1,225 @@
+"""Compiled functions that become machine code once: within the function that Python calls.
+
+Numba makes machine code of every compiled function by itself, with all that it calls inside, and
+wrappers for Python.  Where calls are eight levels deep, code was optimised and written out eight
+times, and for nobody.  Here a function that compiled code calls is typed and turned into LLVM's
+language only.  The function that Python calls takes in all of them, once each, before LLVM
+optimises them together: small ones are inlined, LLVM judges of the rest.  The arithmetic is the
+same, since nothing here lets LLVM reorder it.
+
+The functions are plain ones: no closures, generators or objects of Python.  So passes of Numba
+that look for these are left out, and what an operator does with numbers is looked up once.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import sigutils, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, _LowerResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
+
+__all__ = ["WholeProgram"]
+
+SMALL = 250  # instructions of LLVM's: a function of no more is inlined wherever it is called
+
+
+class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
+    """A function compiled when Python calls it; compiled code takes in its ``Part`` instead."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        options = {**options, "nopython": True, "no_cfunc_wrapper": True}
+        super().__init__(function, targetoptions=options, pipeline_class=_WholePasses)
+        self._part = Part(function, {**options, "no_cpython_wrapper": True})
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self._part)
+
+    def compile(self, sig: Any) -> Any:
+        """Machine code for the arguments of these types, with all that it calls inside."""
+        with _without_garbage_collection():
+            return super().compile(sig)
+
+
+class Part(CPUDispatcher):  # type: ignore[misc]
+    """A function as compiled code sees it; Python never calls it."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions=options, pipeline_class=_PartPasses)
+
+    def compile(self, sig: Any) -> Any:
+        """LLVM's language for these types; what stands for it in Numba's tables."""
+        arguments, result = sigutils.normalize_signature(sig)
+        with global_compiler_lock, self._compiling_counter:
+            if tuple(arguments) not in self.overloads:
+                made = self._compiler.compile(arguments, result)
+                self.overloads[tuple(made.signature.args)] = made
+            return self.overloads[tuple(arguments)].entry_point
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """The collector walks through all of Numba's objects again and again, and finds nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
+    """A part's code in LLVM's language: not optimised as a whole, and no machine code."""
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def with_callees(self, found: dict[Any, None]) -> None:
+        """Add this and what it calls to ``found``, callees first."""
+        if self not in found:
+            for library in self._linking_libraries:
+                if isinstance(library, _Unfinished):
+                    library.with_callees(found)
+                else:
+                    found.setdefault(library)
+            found[self] = None
+
+
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a function that Python calls, with all of its parts."""
+
+    _parts: frozenset[str] = frozenset()
+    _linking_libraries: list[Any]
+
+    def finalize(self) -> None:
+        found: dict[Any, None] = {}
+        for library in self._linking_libraries:
+            if isinstance(library, _Unfinished):
+                library.with_callees(found)
+            else:
+                found.setdefault(library)
+        parts = [library for library in found if isinstance(library, _Unfinished)]
+        self._parts = frozenset(f.name for part in parts for f in part.get_defined_functions())
+        # callers first: LLVM's linker leaves out what nobody has called yet
+        self._linking_libraries = list(reversed(found))
+        super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.name in self._parts:
+                function.linkage = "internal"  # seen from nowhere else: it goes once inlined
+                if sum(1 for block in function.blocks for _ in block.instructions) <= SMALL:
+                    function.add_function_attribute("alwaysinline")
+        super()._optimize_final_module()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Typing(NopythonTypeInference):  # type: ignore[misc]
+    """Numba's, but for a memory: it tries dozens of candidates for each ``+`` and ``max``."""
+
+    _name = "whole_program_typing"
+    _known: dict[tuple[Any, ...], Any] = {}  # noqa: RUF012 - one for all functions
+
+    def run_pass(self, state: Any) -> Any:
+        plain = state.typingctx
+
+        def resolve(function: Any, arguments: Any, named: Any) -> Any:
+            scalars = all(isinstance(kind, (types.Number, types.Boolean)) for kind in arguments)
+            if named or not scalars or not isinstance(function, types.Function):
+                return plain.resolve_function_type(function, arguments, named)
+            key = (function, *arguments)
+            if key not in self._known:
+                self._known[key] = plain.resolve_function_type(function, arguments, named)
+            return self._known[key]
+
+        state.typingctx = copy.copy(plain)
+        state.typingctx.resolve_function_type = resolve
+        try:
+            return super().run_pass(state)
+        finally:
+            state.typingctx = plain
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerWhole(NativeLowering):  # type: ignore[misc]
+    """To machine code."""
+
+    _name = "whole_program_lowering"
+
+    def run_pass(self, state: Any) -> Any:
+        state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerPart(NativeLowering):  # type: ignore[misc]
+    """To LLVM's language."""
+
+    _name = "whole_program_part"
+
+    def run_pass(self, state: Any) -> Any:
+        context, flags = state.targetctx, state.flags
+        library = state.library = _Unfinished(context.codegen(), state.func_id.func_qualname)
+        description = PythonFunctionDescriptor.from_specialized_function(
+            state.func_ir,
+            state.typemap,
+            state.return_type,
+            state.calltypes,
+            mangler=context.mangler,
+            inline=flags.forceinline,
+            noalias=flags.noalias,
+            abi_tags=[flags.get_mangle_string()],
+        )
+        with context.push_code_library(library):
+            lower = self.lowering_class(
+                context, library, description, state.func_ir, metadata=state.metadata
+            )
+            lower.lower()
+        name = object()  # in place of the function that Python would call
+        context.insert_user_function(name, description, [library])
+        state["cr"] = _LowerResult(description, lower.call_helper, cfunc=name, env=lower.env)
+        return True
+
+
+class _WholePasses(CompilerBase):  # type: ignore[misc]
+    lowering: Any = _LowerWhole
+
+    def define_pipelines(self) -> list[Any]:
+        passes = PassManager("whole program")
+        for one in (
+            TranslateByteCode,
+            FixupArgs,
+            IRProcessing,
+            ReconstructSSA,
+            _Typing,
+            PreLowerStripPhis,
+            IRLegalization,
+            self.lowering,
+            NoPythonBackend,
+        ):
+            passes.add_pass(one, one.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class _PartPasses(_WholePasses):
+    lowering = _LowerPart
