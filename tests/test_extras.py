@@ -27,8 +27,8 @@ FLOWS = '[[flow]]\nname = "Végas"\nlaw = "vegas"\nrtt = "40 ms"\n'
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """No extra is installed; a folder with two scenarios."""
-    for names in extras.MODULES.values():
-        for name in names:
+    for extra, names in extras.MODULES.items():
+        for name in names if extra != "testing" else ():  # pytest's plugin of it is at work
             monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.toml").write_text(HEAD + FLOWS, encoding="utf-8")
@@ -88,6 +88,12 @@ def test_over_two_links_the_other_models_answer(
 def test_so_does_python(extra: str, ask: Callable[[], Any], bare: Path) -> None:
     with pytest.raises(extras.ExtraMissing, match=rf"pip install 'vegasmodel\[{extra}\]'"):
         ask()
+
+
+def test_the_strategies_say_which_extra_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(extras.ExtraMissing, match=r"pip install 'vegasmodel\[testing\]'"):
+        importlib.reload(importlib.import_module("vegasmodel.testing"))
 
 
 def test_every_extra_that_the_code_imports_is_declared() -> None:

@@ -4,6 +4,7 @@ from vegasmodel import metrics as metrics
 from vegasmodel import packets as packets
 from vegasmodel import plots as plots
 from vegasmodel import symbolic as symbolic
+from vegasmodel import testing as testing
 from vegasmodel.comparison import Comparison as Comparison
 from vegasmodel.comparison import compare as compare
 from vegasmodel.extras import ExtraMissing as ExtraMissing

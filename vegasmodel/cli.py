@@ -234,7 +234,7 @@ def compare(
     if json:
         console.print_json(result.to_json())
     else:
-        result.table()
+        result.print_table()
     if plot is not None:
         result.plot(plot)
     if max_error is not None:

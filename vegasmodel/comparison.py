@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.html_table import html_table
 from vegasmodel.metrics import log_ratio_error, nrmse
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import MODELS, predict_all
@@ -16,6 +19,8 @@ from vegasmodel.scenario import VARIANTS, Scenario
 from vegasmodel.units import FieldError
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
     from matplotlib.figure import Figure
 
     from vegasmodel.completion import Filled
@@ -54,7 +59,7 @@ def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None
     return ns2_trace.record(scenario, engine=engine, timeout=timeout)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Models and one measurement of the same scenario, with each model's error."""
 
@@ -93,8 +98,61 @@ class Comparison:
             "errors": self.errors,
         }
 
-    def table(self) -> None:
-        """Print models, measurement and errors, the pairs of flows and the estimates first."""
+    def __repr__(self) -> str:
+        """One line: the measurement, and the model that comes nearest."""
+        errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
+        known = {name: error for name, error in errors.items() if error is not None}
+        best = min(known, key=lambda name: known[name], default=None)
+        said = f"{best} errs least, {100 * known[best]:.2g} %" if best else "no model has an error"
+        return f"<Comparison of {self.scenario.name} with {self.measured.model}: {said}>"
+
+    def _repr_html_(self) -> str:
+        groups = [group.name for group in self.scenario.flows][:6]
+        rows = []
+        for result in self.results:
+            if result.applicable:
+                error = self.errors.get(result.model, {}).get("throughput_nrmse")
+                cells = [f"{result.groups[g]:.4g}" if g in result.groups else "-" for g in groups]
+                rows.append([result.model, *cells, "" if error is None else f"{100 * error:.2g} %"])
+        columns = ["model", *(f"{name}, pkt/s" for name in groups), "error"]
+        title = f"{self.scenario.name}: models beside {self.measured.model}; error: NRMSE of flows"
+        return html_table(title, columns, rows)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for every model with an answer, and the measurement, and every flow.
+
+        Columns are those of ``Prediction.to_dataframe``.
+        """
+        import pandas as pd
+
+        frames = [p.to_dataframe() for p in self.results if p.applicable]
+        return pd.concat(frames, ignore_index=True)
+
+    def to_xarray(self) -> xr.Dataset:
+        """``Prediction.to_xarray`` over ``model`` too, the measurement last, with each error.
+
+        ``error_throughput_nrmse``, ``error_ratio`` and ``error_base_rtt`` are NaN for that.
+        """
+        import xarray as xr
+
+        answers = [p for p in self.results if p.applicable]
+        names = [p.model for p in answers]
+        data = xr.concat([p.to_xarray() for p in answers], "model", combine_attrs="drop_conflicts")
+        data = data.assign_coords(model=names)
+        for key in ("throughput_nrmse", "ratio", "base_rtt"):
+            values = [self.errors.get(name, {}).get(key) for name in names]
+            data[f"error_{key}"] = ("model", [np.nan if v is None else v for v in values])
+        return data
+
+    def table(self) -> str:
+        """Models, measurement and errors as text, the pairs of flows and the estimates first."""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.print_table()
+        return out.getvalue()
+
+    def print_table(self) -> None:
+        """Print that text, as wide as the terminal."""
         from vegasmodel import console
 
         console.print_pairing(self.pairing)

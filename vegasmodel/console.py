@@ -123,6 +123,28 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
     return table(columns, rows)
 
 
+def shares_table(
+    scenario: Scenario, results: Sequence[Prediction], width: int = 80
+) -> Table | None:
+    """Models in rows; each group's flows together: Mbit/s, and the part of all that is delivered.
+
+    As many groups as fit the width.  ``None`` where there is one flow.
+    """
+    if len(scenario.members) < 2:
+        return None
+    groups = [group.name for group in scenario.flows][: max((width - 17) // 18, 1)]
+    heads = [head for g in groups for head in (f"{_short(g)}\nMbit/s", f"{_short(g)}\nshare")]
+    rows = []
+    for result in results:
+        if result.applicable and result.group_bps:
+            cells = [(result.group_bps[g] / 1e6, result.shares[g]) for g in groups]
+            rows.append([result.model])
+            for rate, share in cells:
+                rows[-1] += [number(rate), "-" if share is None else f"{100 * share:.1f} %"]
+    title = "Groups, all flows together"
+    return table(["model", *heads], rows, title) if rows else None
+
+
 def _pair(a: str, b: str) -> str:
     return f"{a}/{b}" if len(a) + len(b) < 12 else f"{_short(a)}\n/{_short(b)}"
 
@@ -177,6 +199,10 @@ def print_results(
     out.print()
     if any(result.applicable for result in results):
         out.print(results_table(scenario, results, out.width))
+        shares = shares_table(scenario, results, out.width)
+        if shares is not None:
+            out.print()
+            out.print(shares)
     else:
         out.print(Text(f"No model asked has an answer here. {hint}".strip()))
     if len(scenario.flows) > 2:

@@ -12,6 +12,7 @@ MODULES = {  # of each extra, what the package imports of it
     "plot": ("matplotlib",),
     "report": ("jinja2", "matplotlib"),
     "symbolic": ("sympy",),
+    "testing": ("hypothesis",),
 }
 
 

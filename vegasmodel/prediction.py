@@ -7,12 +7,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.html_table import html_table
 from vegasmodel.metrics import Floats, group_means, group_ratios, jain
 from vegasmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Assumption:
     detail: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
     """Per-flow throughput and what else a source of evidence has to say.
 
@@ -79,6 +84,32 @@ class Prediction:
         return group_ratios(self.groups)
 
     @cached_property
+    def throughput_bps(self) -> Floats | None:
+        """Throughput of each flow in bits per second, headers included."""
+        if self.throughput is None:
+            return None
+        sizes = [self.scenario.size_of(member.flow) for member in self.scenario.members]
+        bits: Floats = self.throughput * (8.0 * np.array(sizes))
+        return bits
+
+    @cached_property
+    def group_bps(self) -> dict[str, float]:
+        """Bits per second of each group, all its flows together."""
+        if self.throughput_bps is None:
+            return {}
+        groups = np.array([member.group for member in self.scenario.members])
+        return {
+            group.name: float(self.throughput_bps[groups == i].sum())
+            for i, group in enumerate(self.scenario.flows)
+        }
+
+    @cached_property
+    def shares(self) -> dict[str, float | None]:
+        """Each group's part of all bits that are delivered; ``None`` where there are none."""
+        total = sum(self.group_bps.values())
+        return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
+
+    @cached_property
     def jain(self) -> float | None:
         """Jain's fairness index over the flows."""
         return None if self.throughput is None else _number(jain(self.throughput))
@@ -97,6 +128,63 @@ class Prediction:
                     used[index[link.name]] += rate * size
         capacity: Floats = np.array([link.capacity for link in self.scenario.links])
         return used / capacity
+
+    def __repr__(self) -> str:
+        """One line: the model, and what each group gets per flow."""
+        if not self.applicable:
+            return f"<Prediction {self.model}: no answer, {self.reason}>"
+        rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
+        more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
+        return f"<Prediction {self.model}: {', '.join([*rates, *more])}>"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.model} on {self.scenario.name}"
+        if not self.applicable:
+            return html_table(f"{title}: no answer, {self.reason}", [], [])
+        broken = [a.name for a in self.assumptions if a.holds is False]
+        said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
+        rows = [
+            [name, f"{rate:.4g}", f"{self.group_bps[name] / 1e6:.4g}", _percent(self.shares[name])]
+            for name, rate in self.groups.items()
+        ]
+        return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for every flow, with the figures and names of ``flows`` in the JSON document.
+
+        ``share`` is the flow's part of all bits that are delivered.  NaN: not given.
+        """
+        import pandas as pd
+
+        bits = self.throughput_bps
+        whole = np.nan if bits is None else bits.sum()
+        rows = []
+        for i, flow in enumerate(self._flow(i) for i in range(len(self.names))):
+            low, high = flow.pop("throughput_range_pps") or (None, None)
+            share = None if bits is None or not whole > 0 else bits[i] / whole
+            rows.append(
+                {"model": self.model, "flow": flow.pop("name"), "law": flow.pop("law")}
+                | {"group": self.scenario.members[i].flow.name, "share": share}
+                | flow
+                | {"throughput_low_pps": low, "throughput_high_pps": high}
+            )
+        frame = pd.DataFrame(rows)
+        texts = ["model", "flow", "law", "group"]
+        return frame.astype(dict.fromkeys(frame.columns.difference(texts), float))
+
+    def to_xarray(self) -> xr.Dataset:
+        """The figures of ``to_dataframe`` over ``flow``, and those of the links over ``link``."""
+        frame = self.to_dataframe().drop(columns="model").set_index("flow")
+        data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
+        for name, values in (("queue_mean", self.queue_mean), ("utilization", self.utilization)):
+            nothing = np.full(len(self.scenario.links), np.nan)
+            data[name] = ("link", nothing if values is None else np.asarray(values, dtype=float))
+        names = [link.name for link in self.scenario.links]
+        data = data.assign_coords(link=names, flow=self.names)
+        for figure, variable in data.data_vars.items():
+            variable.attrs["units"] = _unit(str(figure))
+        data.attrs = {"model": self.model, "scenario": self.scenario.name}
+        return data
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``results`` in the command line's JSON document."""
@@ -144,6 +232,16 @@ class Prediction:
 
 def _entry(values: Floats | None, i: int) -> float | None:
     return None if values is None else _number(values[i])
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def _unit(name: str) -> str:
+    """The unit that a variable's name ends with."""
+    ends = {"_pps": "packets/s", "_bps": "bit/s", "_s": "s", "queue_mean": "packets"}
+    return next((unit for end, unit in ends.items() if name.endswith(end)), "1")
 
 
 def _number(value: float | None) -> float | None:

@@ -23,6 +23,7 @@ import numpy as np
 from vegasmodel import laws, rules, toml_file
 from vegasmodel.changes import replaced
 from vegasmodel.consistency import MAX_FLOWS, settle
+from vegasmodel.html_table import html_table
 from vegasmodel.queues import DropTail, Queue, QueueRule, RateDelay, Red
 from vegasmodel.rules import (
     Boolean,
@@ -40,7 +41,7 @@ from vegasmodel.rules import (
 )
 from vegasmodel.rules import declare as field
 from vegasmodel.stacks import STACKS
-from vegasmodel.units import FieldError, parse, write
+from vegasmodel.units import FieldError, format_rate, format_time, parse, write
 
 __all__ = [
     "LAWS",
@@ -343,7 +344,7 @@ class Member:
     stop: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scenario(Checked):
     """Links and groups of flows; checked as a whole when it is made."""
 
@@ -371,6 +372,45 @@ class Scenario(Checked):
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
         """Read the same keys from a dictionary, quantities as text with units."""
         return rules.read(cls, table, "", None)
+
+    def __repr__(self) -> str:
+        """One line: links and groups; ``to_toml`` has it all."""
+        links = [
+            f"{format_rate(link.capacity, self.packet_size)}, buffer {link.buffer:.4g} pkt"
+            for link in self.links[:3]
+        ]
+        flows = [f"{g.count} {g.name}" if g.count > 1 else g.name for g in self.flows[:6]]
+        for shown, parts in ((links, self.links), (flows, self.flows)):
+            shown += [f"{len(parts) - len(shown)} more"] if len(parts) > len(shown) else []
+        return f"<Scenario {self.name}: {'; '.join(links)}; {', '.join(flows)}>"
+
+    def _repr_html_(self) -> str:
+        links = [
+            [
+                link.name,
+                format_rate(link.capacity, self.packet_size),
+                f"{link.buffer:.4g} pkt",
+                link.queue.discipline,
+            ]
+            for link in self.links
+        ]
+        flows = [
+            [
+                group.name,
+                f"{group.count} {group.law}",
+                format_time(group.rtt)
+                if isinstance(group.rtt, float)
+                else f"{format_time(group.rtt.low)} to {format_time(group.rtt.high)}",
+                f"{group.alpha:g}, {group.beta:g}" if group.law == "vegas" else "",
+                group.variant,
+            ]
+            for group in self.flows
+        ]
+        title = f"{self.name}, packets of {self.packet_size:g} B"
+        columns = ["group", "flows", "RTT", "alpha, beta", "variant"]
+        return html_table(title, ["link", "capacity", "buffer", "queue"], links) + html_table(
+            "", columns, flows
+        )
 
     @functools.cached_property
     def members(self) -> tuple[Member, ...]:

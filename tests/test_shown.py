@@ -1,0 +1,89 @@
+"""What a scenario, an answer and a comparison look like: on a line, in a notebook, as tables."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel import console
+
+S = vm.Scenario(
+    [vm.Link("4 Mbit/s", buffer="20 pkt")],
+    [vm.Flow("vegas", "80 ms", count=2), vm.Flow("reno", "80 ms", packet_size=1000.0, name="<b>")],
+    packet_size=500.0,
+    name="a & b",
+)
+P = vm.Prediction(
+    "rounds", S, np.array([100.0, 200.0, 300.0]), base_rtt=np.array([0.08, 0.09, np.nan]),
+    throughput_range=np.array([[90.0, 110.0]] * 3), queue_mean=np.array([7.0]),
+)  # fmt: skip
+C = vm.Comparison(S, dataclasses.replace(P, model="ns2", throughput=P.throughput * 1.1), (P,))
+
+
+def test_a_share_is_of_bits_and_of_a_whole_group() -> None:
+    """300 packets of 500 B of Vegas and 300 of 1000 B: a third and two thirds."""
+    assert P.group_bps == {"vegas": 300 * 4000.0, "<b>": 300 * 8000.0}
+    assert P.shares == pytest.approx({"vegas": 1 / 3, "<b>": 2 / 3})
+    assert dataclasses.replace(P, throughput=np.zeros(3)).shares == {"vegas": None, "<b>": None}
+    assert vm.Prediction.not_applicable("x", S, "no").shares == {}
+
+
+@pytest.mark.parametrize("thing", [S, P, C, vm.Prediction.not_applicable("red", S, "no RED")])
+def test_they_are_short_on_a_line_and_escaped_in_a_notebook(thing: object) -> None:
+    line, page = repr(thing), thing._repr_html_()  # type: ignore[attr-defined]
+    assert "\n" not in line
+    assert len(line) < 120
+    assert page.startswith("<table>")
+    assert "<b>" not in page
+    assert "a & b" not in page
+
+
+def test_what_they_say() -> None:
+    assert repr(S) == "<Scenario a & b: 1000 pkt/s (4 Mbit/s), buffer 20 pkt; 2 vegas, <b>>"
+    assert repr(P) == "<Prediction rounds: vegas 150 pkt/s, <b> 300 pkt/s>"
+    assert repr(C) == "<Comparison of a & b with ns2: rounds errs least, 9.8 %>"
+    assert "33.3 %" in P._repr_html_()
+    assert "66.7 %" in P._repr_html_()
+
+
+def test_a_frame_has_a_row_for_every_flow() -> None:
+    frame = P.to_dataframe()
+    assert list(frame["flow"]) == ["vegas[0]", "vegas[1]", "<b>"]
+    assert list(frame["throughput_pps"]) == [100.0, 200.0, 300.0]
+    assert frame["share"].sum() == pytest.approx(1.0)
+    assert np.isnan(frame["base_rtt_s"][2])
+    assert frame["throughput_low_pps"][0] == 90.0
+    both = C.to_dataframe()
+    assert list(both["model"]) == ["rounds"] * 3 + ["ns2"] * 3
+    nothing = vm.Prediction.not_applicable("red", S, "no RED").to_dataframe()
+    assert nothing["throughput_pps"].isna().all()
+
+
+def test_a_dataset_has_names_and_units() -> None:
+    data = P.to_xarray()
+    assert float(data["throughput_pps"].sel(flow="vegas[1]")) == 200.0
+    assert data["throughput_bps"].attrs["units"] == "bit/s"
+    assert float(data["queue_mean"].sel(link="bottleneck")) == 7.0
+    both = C.to_xarray()
+    assert both["throughput_pps"].dims == ("model", "flow")
+    assert float(both["throughput_pps"].sel(model="ns2", flow="<b>")) == pytest.approx(330.0)
+    error = float(both["error_throughput_nrmse"].sel(model="rounds"))
+    assert error == C.errors["rounds"]["throughput_nrmse"]
+    assert np.isnan(both["error_throughput_nrmse"].sel(model="ns2"))
+
+
+def test_a_comparison_gives_its_table_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    text = C.table()
+    assert capsys.readouterr().out == ""
+    assert "33.3 %" in text
+    assert "Errors against ns2" in text
+    C.print_table()
+    assert capsys.readouterr().out == text
+
+
+def test_one_flow_has_no_shares() -> None:
+    alone = vm.Scenario([vm.Link(100.0)], [vm.Flow("reno", 0.1)])
+    assert console.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None

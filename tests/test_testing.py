@@ -1,0 +1,72 @@
+"""The strategies give what their docstrings promise, and the invariants hold of our answers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vegasmodel as vm
+from vegasmodel.predictor import CLOSED_FORMS
+from vegasmodel.testing import invariants, strategies
+
+fast = settings(max_examples=60, derandomize=True, deadline=None)
+
+
+@fast
+@given(strategies.equilibria(), st.randoms(use_true_random=False), st.floats(0.01, 100.0))
+def test_invariants_of_the_steady_state(
+    case: strategies.Equilibrium, random: object, k: float
+) -> None:
+    alpha, x, c = case
+    rates = vm.equilibrium.rates(alpha, x, c)
+    invariants.check_rates(rates, c)
+    order = np.arange(alpha.size)
+    random.shuffle(order)  # type: ignore[attr-defined]
+    permuted = vm.equilibrium.rates(alpha[order], x[order], c)
+    np.testing.assert_allclose(permuted, rates[order], rtol=1e-12)
+    np.testing.assert_allclose(vm.equilibrium.rates(alpha, x / k, k * c), k * rates, rtol=1e-9)
+    raised = x.copy()
+    raised[0] += 0.1
+    assert vm.equilibrium.rates(alpha, raised, c)[0] >= rates[0] * (1 - 1e-12)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(strategies.scenarios(queue=strategies.queues(), max_links=2))
+def test_closed_forms_keep_the_invariants(s: vm.Scenario) -> None:
+    assert vm.Scenario.from_toml(s.to_toml()) == s
+    for answer in vm.predict_all(s, CLOSED_FORMS):
+        invariants.check(answer)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"throughput": np.array([700.0, 700.0])}, "at most its capacity"),
+        ({"throughput": np.array([-1.0, 5.0])}, "at least 0"),
+        ({"throughput": np.array([np.nan, 5.0])}, "finite"),
+        ({"throughput": np.array([5.0])}, "one throughput a flow"),
+        ({"loss_rate": np.array([1.5, 0.0])}, "probability"),
+        ({"base_rtt": np.array([0.0, 1.0])}, "baseRTT"),
+        ({"throughput": None, "applicable": False}, "says why"),
+    ],
+)
+def test_a_wrong_answer_is_refused(wrong: dict[str, object], said: str) -> None:
+    s = vm.Scenario([vm.Link(1000.0)], [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1)])
+    right = vm.Prediction("rounds", s, np.array([400.0, 600.0]))
+    invariants.check(right)
+    with pytest.raises(AssertionError, match=said):
+        invariants.check(dataclasses.replace(right, **wrong))
+
+
+def test_whole_packets_may_pass_the_capacity_by_one_a_flow() -> None:
+    s = vm.Scenario(
+        [vm.Link(100.0)], [vm.Flow("reno", 0.1, count=3)], run=vm.Run("20 s", warmup="10 s")
+    )
+    counted = np.array([334.0, 335.0, 335.0]) / 10  # 1004 packets in 10 s
+    invariants.check(vm.Prediction("ns2", s, counted))
+    with pytest.raises(AssertionError):
+        invariants.check(vm.Prediction("ns2", s, counted + 0.05))

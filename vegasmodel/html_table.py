@@ -1,0 +1,27 @@
+"""Small tables for notebooks; every cell is escaped, as names come from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+__all__ = ["html_table"]
+
+MOST = 30  # rows; a notebook's output is read, not searched
+
+
+def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table with a caption: first column to the left, figures to the right."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="text-align:{"right" if i else "left"}">{escape(cell)}</td>'
+            for i, cell in enumerate(row)
+        )
+        + "</tr>"
+        for row in rows[:MOST]
+    )
+    more = f"<p>... {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
+    caption = f'<caption style="text-align:left">{escape(title)}</caption>'
+    return f"<table>{caption}<tr>{head}</tr>{body}</table>{more}"

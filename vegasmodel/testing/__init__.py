@@ -1,0 +1,11 @@
+"""For property tests of code that uses this package: Hypothesis strategies, and what always holds.
+
+Needs the extra ``testing``.
+"""
+
+from vegasmodel import lazy
+from vegasmodel.extras import need
+
+need("testing", "vegasmodel.testing")
+
+__getattr__, __dir__, __all__ = lazy.attach(__name__, __file__)

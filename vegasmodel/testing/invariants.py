@@ -1,0 +1,65 @@
+"""What holds of every answer, with the tolerance that each statement needs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Prediction
+
+__all__ = ["check", "check_rates", "counting"]
+
+ROUNDING = 1e-9  # of sums of double-precision figures
+NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not add up
+
+
+def counting(prediction: Prediction) -> float:
+    """The part of a link by which whole-packet counting may exceed its capacity.
+
+    In a time T a link sends at most ``c T`` packets and the one in transmission, and each of n
+    flows' counts may begin and end within a packet: ``(n + 1) / (c T)``.  Packets of a flow's own
+    size count as so many of the scenario's.
+    """
+    scenario = prediction.scenario
+    run, slowest = scenario.run, min(link.capacity for link in scenario.links)
+    largest = max(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
+    flows = len(scenario.members)
+    return (flows + 1) * max(largest, 1.0) / (slowest * (run.duration - run.warmup))
+
+
+def check(prediction: Prediction) -> None:
+    """``AssertionError`` unless the answer is one that can be.
+
+    An answer has a throughput for every flow, finite and at least 0; a model without an answer
+    has a reason.  No link carries more than its capacity, but for whole-packet counting
+    (``counting``).  A baseRTT is a positive time; a loss rate lies between 0 and 1.
+    """
+    if not prediction.applicable:
+        assert prediction.throughput is None, "an answer that is not applicable has no throughput"
+        assert prediction.reason, "a model without an answer says why"
+        return
+    assert prediction.throughput is not None
+    rates = prediction.throughput
+    assert rates.shape == (len(prediction.scenario.members),), "one throughput a flow"
+    assert np.all(np.isfinite(rates)), "throughputs are finite"
+    assert np.all(rates >= 0.0), "throughputs are at least 0"
+    if prediction.model not in NOT_CONSERVED and prediction.utilization is not None:
+        most = 1.0 + ROUNDING + counting(prediction)
+        assert np.nanmax(prediction.utilization) <= most, "a link carries at most its capacity"
+    if prediction.base_rtt is not None:
+        assert np.all(np.isnan(prediction.base_rtt) | (prediction.base_rtt > 0)), "baseRTT > 0"
+    if prediction.loss_rate is not None:
+        known = prediction.loss_rate[np.isfinite(prediction.loss_rate)]
+        assert np.all((known >= 0) & (known <= 1)), "a loss rate is a probability"
+
+
+def check_rates(rates: Floats, capacity: float) -> None:
+    """``AssertionError`` unless steady rates of Vegas flows fill the link, each above 0.
+
+    Their sum is the capacity to 1e-12: what rounding leaves of a sum of up to 100 rates.
+    """
+    assert np.all(rates > 0), "each flow has a rate"
+    total = math.fsum(np.ravel(rates))
+    assert abs(total - capacity) <= 1e-12 * capacity, "the rates add up to the capacity"
