@@ -49,6 +49,8 @@ say "installing locked dependencies"
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --require-hashes -r requirements.lock
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --no-deps --no-build-isolation \
   -e . -e ./paper_checks
+# where Python may not keep what it compiles, each process would compile its libraries anew
+.venv/bin/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true  # some are no Python
 
 if ! command -v ns >/dev/null; then
   apt_install ns2 && command -v ns >/dev/null ||
