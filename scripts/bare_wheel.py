@@ -78,6 +78,8 @@ TRIES = (
     Try("predict two.toml --model network", 2, "vegasmodel[network]"),
     Try("design one.toml --solve link.buffer --for jain=0.9 --model minicycle --verify none"),
     Try("design one.toml --solve link.buffer --for jain=0.9 --model ns2", 2, "ns-2 is not inst"),
+    Try("sweep one.toml --over link.buffer=5,6 --out a.zarr", 2, "vegasmodel[sweep]"),
+    Try("sweep one.toml --over link.buffer=5,6 --out a --engine dask", 2, "vegasmodel[dask]"),
     Try("simulate one.toml --out a.parquet"),
     Try("simulate one.toml --model fluid"),
     Try("simulate one.toml --model delayed --json"),

@@ -45,6 +45,12 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         ("measure one.toml --plot p.png", "plot", "comparison.run_engine"),
         ("compare one.toml --plot p.png", "plot", "comparison.compare"),
         ("predict two.toml --model network", "network", "adapters.network.certificate"),
+        ("sweep one.toml --over link.buffer=5,6 --out a.zarr", "sweep", "study.points.answers"),
+        (
+            "sweep one.toml --over link.buffer=5,6 --out a --engine dask",
+            "dask",
+            "study.points.answers",
+        ),
         ("paper devendictis --html p.html", "report", "predictor.predict"),
     ],
 )

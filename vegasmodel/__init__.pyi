@@ -39,6 +39,7 @@ from vegasmodel.simulation import simulate as simulate
 from vegasmodel.study.design import Design as Design
 from vegasmodel.study.design import Solution as Solution
 from vegasmodel.study.design import design as design
+from vegasmodel.study.sweep import sweep as sweep
 from vegasmodel.units import FieldError as FieldError
 
 __version__: str

@@ -321,6 +321,7 @@ app.command()(cli_forms.equilibrium)
 app.command()(cli_forms.arrivals)
 app.command()(cli_forms.rd)
 app.command()(cli_study.design)
+app.command()(cli_study.sweep)
 
 
 def _seconds(timeout: str | None) -> float | None:

@@ -87,3 +87,83 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
         raise FieldError("--between", text, "LOW:HIGH, such as 5pkt:100pkt")
     field = fields.find(scenario, solve)
     return float(field.read(low, scenario)), float(field.read(high, scenario))
+
+
+def sweep(
+    scenario: File,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FIELD=VALUES", help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Zarr folder; if it is there, go on with it.")],
+    model: Model = "rounds",
+    draw: Annotated[
+        int | None, typer.Option(help="So many points at random, uniform in the ranges.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the random points.")] = 1,
+    engine: Annotated[str, typer.Option(help="local, or dask: a cluster computes.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(help="tcp://... of a Dask cluster. Default: a local one.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """A map: any model over a grid of fields, into a labelled Zarr folder (xarray.open_zarr).
+
+    After a kill the same command goes on where it stopped.  A point without an answer is flagged
+    in the variable status.
+
+    Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
+    --model minicycle --out map.zarr
+    """
+    import os
+    import time
+
+    from vegasmodel import console
+    from vegasmodel.scenario import load
+    from vegasmodel.study.meter import meter
+    from vegasmodel.study.points import STATUS
+    from vegasmodel.study.sweep import sweep as over_grid
+
+    began = time.monotonic()
+    case = load(scenario)
+    first: list[int] = []  # points that were there already
+
+    with meter() as said:
+
+        def progress(done: int, total: int) -> None:
+            first.append(done)
+            said(done, total)
+
+        data = over_grid(
+            case, over, model, out, draw=draw, seed=seed, engine=engine, scheduler=scheduler,
+            processes=os.cpu_count() or 1, progress=progress,
+        )  # fmt: skip
+    seconds = time.monotonic() - began
+    status = data["status"].values
+    counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
+    dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
+    if json:
+        console.print_json(
+            {
+                "scenario": case.name,
+                "model": model,
+                "out": str(out),
+                "dims": dims,
+                "points": int(status.size),
+                "computed": int(status.size) - first[0],
+                "status": counts,
+                "seconds": seconds,
+            }
+        )
+        return
+    sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
+    bad = ", ".join(f"{n} {word}" for word, n in counts.items() if n and word != STATUS[0])
+    there = f", {first[0]} of them there already" if first[0] else ""
+    console.paragraphs(
+        [
+            f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s."
+            + (f" {bad}." if bad else "")
+        ]
+    )

@@ -7,10 +7,12 @@ import importlib.util
 __all__ = ["MODULES", "ExtraMissing", "need", "need_papers"]
 
 MODULES = {  # of each extra, what the package imports of it
+    "dask": ("distributed", "zarr"),
     "jax": ("jax",),
     "network": ("clarabel",),
     "plot": ("matplotlib",),
     "report": ("jinja2", "matplotlib"),
+    "sweep": ("zarr",),
     "symbolic": ("sympy",),
     "testing": ("hypothesis",),
 }

@@ -177,9 +177,7 @@ class _Search:
         for reason in found.reasons:
             if reason:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
-        first = self.field.part == "link" and 0 in self.field.indices
-        capacity = x if first and self.field.key == "capacity" else self.scenario.links[0].capacity
-        return self.aim.of(found, self.scenario, capacity) - self.aim.value
+        return self.aim.of(found, self.scenario) - self.aim.value
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
         """All that are found in the range, and jumps of the answer past the target."""
@@ -344,8 +342,7 @@ def _verified(search: _Search, solution: Solution, others: Sequence[str]) -> Sol
         column = np.array([value])
         asked = points.Points(search.scenario, (search.field,), (column,))
         found = points.answers(asked, name)
-        capacity = solution.scenario.links[0].capacity
-        figure = float(search.aim.of(found, search.scenario, capacity)[0])
+        figure = float(search.aim.of(found, search.scenario)[0])
         figures[name] = figure if math.isfinite(figure) else None
         if figures[name] is None:
             notes.append(f"{name} has no answer: {found.reasons[0] or 'not this figure'}")

@@ -62,10 +62,13 @@ class Field:
                 value = text
             self.plain.check(value, self.name)
             return value
-        size = scenario.packet_size
-        if self.part == "flow" and self.key != "access":  # counted in the group's own packets
-            size = scenario.size_of(scenario.flows[self.indices[0]])
-        return self.plain.read(text, self.name, size)
+        return self.plain.read(text, self.name, self.size(scenario))
+
+    def size(self, scenario: Scenario) -> float:
+        """Bytes of the packets in which its values are counted."""
+        if self.part == "flow" and self.key != "access":
+            return scenario.size_of(scenario.flows[self.indices[0]])
+        return scenario.packet_size
 
     def of(self, scenario: Scenario) -> Any:
         """What the scenario holds there; of the first part where there are several."""

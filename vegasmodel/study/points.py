@@ -33,8 +33,17 @@ __all__ = ["FAILED", "NOT_ALLOWED", "NO_ANSWER", "OK", "STATUS", "Figures", "Poi
 
 OK, NO_ANSWER, NOT_ALLOWED, FAILED = range(4)
 STATUS = ("done", "no answer", "values not allowed together", "run failed")
-PER_FLOW = ("throughput", "throughput_se", "share", "rtt_mean", "base_rtt", "loss_rate")
-PER_LINK = ("queue_mean", "utilization")
+PER_FLOW = (
+    "throughput",
+    "throughput_bps",
+    "throughput_se",
+    "share",
+    "rtt_mean",
+    "base_rtt",
+    "loss_rate",
+)
+PER_LINK = ("queue_mean", "queueing_delay", "utilization")
+DERIVED = ("throughput_bps", "share", "queueing_delay")  # from the others and the scenario
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,7 @@ class Figures:
     """Figures at each point, NaN where there is none.  Rates in pkt/s, times in seconds."""
 
     throughput: Floats  # [point, flow], as ``Points.flows`` names them
+    throughput_bps: Floats  # the same in bits a second
     throughput_se: Floats
     share: Floats  # of all bytes delivered, one flow's
     rtt_mean: Floats
@@ -79,6 +89,7 @@ class Figures:
     group_share: Floats  # [point, group] of all bytes delivered, all its flows'
     jain: Floats  # [point]
     queue_mean: Floats  # [point, link] packets
+    queueing_delay: Floats  # [point, link] s: the mean queue over the capacity
     utilization: Floats  # [point, link]
     status: NDArray[np.int8]  # [point] an index of STATUS
     reasons: tuple[str, ...]  # why, where the status is not OK; else empty
@@ -169,37 +180,56 @@ def _collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) ->
             table["status"][i], reasons[i] = answer
             continue
         groups = np.array([member.group for member in answer.scenario.members])
-        share = shares(answer.scenario, np.asarray(answer.throughput))
-        count = np.bincount(groups)
-        values = {name: getattr(answer, name) for name in PER_FLOW if name != "share"}
-        for name, value in {**values, "share": share}.items():
+        scenario, count = answer.scenario, np.bincount(groups)
+        bits = np.asarray(answer.throughput) * _bits(scenario)
+        share = _parts(bits)
+        values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
+        for name, value in {**values, "share": share, "throughput_bps": bits}.items():
             if value is not None:
                 table[name][i] = np.bincount(groups, value) / count if points.by_group else value
         table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
         table["group_share"][i] = np.bincount(groups, share)
-        for name in PER_LINK:
+        for name in ("queue_mean", "utilization"):
             value = getattr(answer, name)
             if value is not None:
                 table[name][i] = value
+        capacity = np.array([link.capacity for link in scenario.links])
+        table["queueing_delay"][i] = table["queue_mean"][i] / capacity
         table["jain"][i] = math.nan if answer.jain is None else answer.jain
     return Figures(**table, reasons=tuple(reasons))
 
 
-def shares(scenario: Scenario, throughput: Floats) -> Floats:
-    """Each flow's part of all bytes that are delivered; throughput is [..., flow]."""
-    sizes = np.array([scenario.size_of(member.flow) for member in scenario.members])
-    carried = throughput * sizes
+def _bits(scenario: Scenario) -> Floats:
+    """Of one data packet of each flow."""
+    return np.array([8.0 * scenario.size_of(member.flow) for member in scenario.members])
+
+
+def _parts(bits: Floats) -> Floats:
+    """Each flow's part of all that is delivered, over the last axis."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        part: Floats = carried / carried.sum(axis=-1, keepdims=True)
+        part: Floats = bits / bits.sum(axis=-1, keepdims=True)
     return part
 
 
-def _of_arrays(points: Points, n: int, bad: NDArray[np.bool_], why: str, **known: Any) -> Figures:
-    """Figures from arrays [point, flow] of flows that do not vary in number or size."""
+def _of_arrays(
+    points: Points,
+    bad: NDArray[np.bool_],
+    why: str,
+    bits: Floats,
+    capacity: Floats,
+    **known: Any,
+) -> Figures:
+    """Figures from arrays [point, flow] of flows that do not vary in number, over one link.
+
+    ``bits`` of a packet, [point or 1, flow]; ``capacity`` [point].
+    """
+    n = len(points)
     scenario, table = points.scenario, _blank(points, n)
     table |= known
     rates = table["throughput"]
-    table["share"] = shares(scenario, rates)
+    table["throughput_bps"] = rates * bits
+    table["share"] = _parts(table["throughput_bps"])
+    table["queueing_delay"] = table["queue_mean"] / capacity[:, None]
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):
         table["group_mean"][:, g] = rates[:, groups == g].mean(axis=1)
@@ -213,8 +243,8 @@ def _of_arrays(points: Points, n: int, bad: NDArray[np.bool_], why: str, **known
     return Figures(**table, reasons=tuple(reasons))
 
 
-def _by_arrays(points: Points) -> Figures | None:
-    """The mini-cycle's closed form over arrays; None where a field is not one of its numbers."""
+def columns(points: Points) -> dict[str, NDArray[Any]] | None:
+    """The columns by the mini-cycle's names; None where a field is not one of its numbers."""
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
         groups = field.indices if field.part == "flow" else ()
@@ -228,8 +258,17 @@ def _by_arrays(points: Points) -> Figures | None:
             return None
         if tied == {True}:
             values["beta"] = values["alpha"]
+    first = values.get("initial_window")
+    return None if first is not None and np.any(first % 1.0) else values
+
+
+def _by_arrays(points: Points) -> Figures | None:
+    """The mini-cycle's closed form over arrays; None where it does not take them."""
+    scenario, values = points.scenario, columns(points)
+    if values is None:
+        return None
     first = next((i for i in range(len(points)) if not isinstance(_scenario(points, i), str)), None)
-    if first is None or not _whole_windows(values):
+    if first is None:
         return None
     start = points.at(first)
     if minicycle.reason(start) is not None:
@@ -253,7 +292,9 @@ def _by_arrays(points: Points) -> Figures | None:
     status[~allowed] = NOT_ALLOWED
     rates = per_flow("vegas", "reno")
     figures = _of_arrays(
-        points, n, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
+        points, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
+        _bits(scenario)[None],
+        np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
         throughput=rates,
         loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
         rtt_mean=np.repeat(full(found["rtt_mean"]), member.size, axis=1),
@@ -281,7 +322,8 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
     n = len(points)
     kept = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
-    found = batch.run([each for each in scenarios if not isinstance(each, str)], threads=threads)
+    known = [each for each in scenarios if not isinstance(each, str)]
+    found = batch.run(known, threads=threads)
     status = np.full(n, NOT_ALLOWED, np.int8)
     status[kept] = OK
 
@@ -293,11 +335,11 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
     rates, queue = full(found.throughput), full(found.queue_mean[:, None])
     ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0
     used = [each.flow.direction == "forward" for each in points.scenario.members]
-    capacity = full(
-        np.array([[each.links[0].capacity] for each in scenarios if not isinstance(each, str)])
-    )
+    capacity = full(np.array([[each.links[0].capacity] for each in known]))
     figures = _of_arrays(
-        points, n, ~ok, "the integration ended early: overflow that no window can yield to",
+        points, ~ok, "the integration ended early: overflow that no window can yield to",
+        full(np.array([_bits(each) for each in known])),
+        capacity[:, 0],
         throughput=rates,
         rtt_mean=full(found.rtt_mean),
         base_rtt=full(found.base_rtt),
@@ -309,11 +351,6 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
         e if isinstance(e, str) else r for e, r in zip(scenarios, figures.reasons, strict=True)
     ]
     return dataclasses.replace(figures, reasons=tuple(reasons))
-
-
-def _whole_windows(values: dict[str, Any]) -> bool:
-    first = values.get("initial_window")
-    return first is None or not np.any(first % 1.0)
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:

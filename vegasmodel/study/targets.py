@@ -45,8 +45,8 @@ class Target:
         """Seconds for a delay, else none."""
         return "s" if self.kind == "delay" else ""
 
-    def of(self, figures: Figures, scenario: Scenario, capacity: Floats | float) -> Floats:
-        """The figure at each point; NaN where there is none.  ``capacity`` is of the first link."""
+    def of(self, figures: Figures, scenario: Scenario) -> Floats:
+        """The figure at each point; NaN where there is none."""
         index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
         if self.kind == "ratio":
             a, b = (figures.group_mean[:, i] for i in index)
@@ -57,7 +57,7 @@ class Target:
         if self.kind == "jain":
             return figures.jain
         if self.kind == "delay":
-            return figures.queue_mean[:, 0] / capacity
+            return figures.queueing_delay[:, 0]
         return figures.utilization[:, 0]
 
 

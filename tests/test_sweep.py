@@ -1,0 +1,409 @@
+"""Maps: each point is what the model says there, whatever kills, full disks and clusters do."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import vegasmodel as vm
+from vegasmodel.cli import run
+from vegasmodel.study import fields, points
+from vegasmodel.study import sweep as sweeps
+from vegasmodel.units import FieldError
+
+MIXED = """
+name = "mixed"
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+variant = "VARIANT"
+rtt = "60 ms"
+alpha = 3
+beta = 3
+[[flow]]
+law = "reno"
+rtt = "60 ms"
+[run]
+duration = "20 s"
+warmup = "5 s"
+"""
+
+
+def mixed(variant: str = "ns2") -> vm.Scenario:
+    return vm.Scenario.from_toml(MIXED.replace("VARIANT", variant))
+
+
+def check_point(data: xr.Dataset, i: tuple[int, ...], made: vm.Scenario, model: str) -> None:
+    """All figures of a point against ``predict`` for the scenario made by hand."""
+    here = {name: data[name].values[i] for name in data.data_vars}
+    try:
+        answer = vm.predict(made, model)
+    except FieldError:
+        answer = None
+    if answer is None or not answer.applicable:
+        assert here["status"] != points.OK
+        assert all(np.isnan(value).all() for name, value in here.items() if name != "status")
+        return
+    assert here["status"] == points.OK
+    rates = np.asarray(answer.throughput)
+    assert here["throughput"] == pytest.approx(rates, rel=1e-12)
+    assert here["throughput_mbps"] == pytest.approx(rates * 500 * 8 / 1e6, rel=1e-12)
+    assert here["share"] == pytest.approx(rates / rates.sum(), rel=1e-12)
+    pairs = list(data["pair"].values)
+    assert here["ratio"][pairs.index("vegas/reno")] == pytest.approx(rates[0] / rates[1])
+    assert here["jain"] == pytest.approx(answer.jain)
+    for name in ("rtt_mean", "base_rtt", "loss_rate", "queue_mean"):
+        wanted = getattr(answer, name)
+        if wanted is not None:
+            assert here[name] == pytest.approx(np.asarray(wanted), rel=1e-12, nan_ok=True)
+    assert here["utilization"] == pytest.approx(np.asarray(answer.utilization), rel=1e-9)
+    if answer.queue_mean is not None:
+        delay = np.asarray(answer.queue_mean) / [link.capacity for link in made.links]
+        assert here["queueing_delay"] == pytest.approx(delay)
+
+
+def remade(base: vm.Scenario, **changes: Any) -> vm.Scenario | None:
+    """The scenario with another text; None where its values cannot stand together."""
+    text = MIXED.replace("VARIANT", base.flows[0].variant)
+    for old, new in changes.values():
+        text = text.replace(old, new)
+    try:
+        return vm.Scenario.from_toml(text)
+    except FieldError:
+        return None
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
+def test_the_minicycle_over_arrays_is_the_minicycle(variant: str) -> None:
+    base = mixed(variant)
+    rng = np.random.default_rng(7)
+    buffers, alphas = np.round(rng.uniform(2, 90, 4), 2), [0.8, 3.0, 6.5]
+    betas = [3.0, 7.0]
+    over = {"link.buffer": buffers, "flow.vegas.alpha": alphas, "flow.vegas.beta": betas}
+    data = vm.sweep(base, over, "minicycle")
+    assert data["status"].dims == ("link.buffer", "flow.vegas.alpha", "flow.vegas.beta")
+    for i, buffer in enumerate(buffers):
+        for j, alpha in enumerate(alphas):
+            for k, beta in enumerate(betas):
+                made = remade(
+                    base,
+                    a=('buffer = "20 pkt"', f'buffer = "{buffer} pkt"'),
+                    b=("alpha = 3", f"alpha = {alpha}"),
+                    c=("beta = 3", f"beta = {beta}"),
+                )
+                if made is None:
+                    assert data["status"].values[i, j, k] == points.NOT_ALLOWED
+                    assert np.isnan(data["throughput"].values[i, j, k]).all()
+                else:
+                    check_point(data, (i, j, k), made, "minicycle")
+
+
+def test_link_and_rtt_too() -> None:
+    over = {"link.capacity": [300.0, 2000.0], "flow.rtt": [0.0005, 0.02, 0.3]}
+    data = vm.sweep(mixed("paper"), over, "minicycle")
+    assert list(data["status"].values[:, 0]) == [points.NOT_ALLOWED] * 2, "shorter than its parts"
+    for i, capacity in enumerate(over["link.capacity"]):
+        for j, rtt in enumerate(over["flow.rtt"]):
+            made = remade(
+                mixed("paper"), a=("1080 pkt/s", f"{capacity} pkt/s"), b=("60 ms", f"{rtt} s")
+            )
+            assert (made is None) == (j == 0)
+            if made is not None:
+                check_point(data, (i, j), made, "minicycle")
+
+
+@pytest.mark.parametrize(("variant", "model"), [("paper", "fluid"), ("paper", "rate-delay")])
+def test_other_models_answer_point_by_point(variant: str, model: str) -> None:
+    data = vm.sweep(mixed(variant), ["link.buffer=5:25:10"], model)
+    for i, buffer in enumerate((5, 15, 25)):
+        made = remade(mixed(variant), a=('"20 pkt"', f'"{buffer} pkt"'))
+        assert made is not None
+        check_point(data, (i,), made, model)
+
+
+def test_rounds_and_words_and_counts() -> None:
+    base = mixed()
+    data = vm.sweep(base, {"flow.reno.law": ["reno", "sack"], "link.buffer": [9.0, 25.0]}, "rounds")
+    for i, law in enumerate(("reno", "sack")):
+        for j, buffer in enumerate((9, 25)):
+            made = remade(
+                base,
+                a=('law = "reno"', f'law = "{law}"\nname = "reno"'),
+                b=('"20 pkt"', f'"{buffer} pkt"'),
+            )
+            assert made is not None
+            check_point(data, (i, j), made, "rounds")
+    assert list(data["flow.reno.law"].values) == ["reno", "sack"]
+    crowd = vm.sweep(base, ["flow.vegas.count=1:3:1"], "minicycle")
+    assert list(crowd["flow"].values) == ["vegas", "reno"], "a mean flow of each group"
+    three = remade(base, a=('law = "vegas"', 'law = "vegas"\ncount = 3'))
+    assert three is not None
+    wanted = vm.predict(three, "minicycle").groups
+    assert list(crowd["throughput"].values[2]) == pytest.approx(list(wanted.values()))
+
+
+def test_values_and_units() -> None:
+    data = vm.sweep(mixed(), ["flow.rtt=20ms:200ms:20ms", "link.buffer=5,7.5,60"], "minicycle")
+    assert list(data["flow.rtt"].values) == [
+        0.02,
+        0.04,
+        0.06,
+        0.08,
+        0.1,
+        0.12,
+        0.14,
+        0.16,
+        0.18,
+        0.2,
+    ]
+    assert list(data["link.buffer"].values) == [5.0, 7.5, 60.0]
+    assert data["flow.rtt"].attrs["units"] == "s"
+    assert data["link.buffer"].attrs["units"] == "pkt"
+    assert data["throughput"].attrs["units"] == "packets/s"
+    assert data["throughput_mbps"].attrs["units"] == "Mbit/s"
+    assert data.attrs["fingerprint"] == mixed().fingerprint()
+    assert data.attrs["version"] == vm.__version__
+
+
+def test_a_random_design_is_the_same_again() -> None:
+    over = ["link.buffer=5..60", "flow.vegas.count=1..4"]
+    one, same, other = (
+        vm.sweep(mixed(), over, "minicycle", draw=20, seed=seed) for seed in (1, 1, 2)
+    )
+    xr.testing.assert_identical(one, same)
+    assert not np.array_equal(one["link.buffer"], other["link.buffer"])
+    assert one["status"].dims == ("point",)
+    assert ((one["link.buffer"] >= 5) & (one["link.buffer"] <= 60)).all()
+    assert set(one["flow.vegas.count"].values) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("over", "more", "says"),
+    [
+        ("link.bufer=5:60:5", {}, "did you mean 'link.buffer'"),
+        ("link.buffer", {}, "START:STOP:STEP"),
+        ("link.buffer=60:5:5", {}, "START at most STOP"),
+        ("link.buffer=5:60:0", {}, "more than 0"),
+        ("link.buffer=5:inf:1", {}, "START:STOP:STEP"),
+        ("link.buffer=5:60", {}, "START:STOP:STEP"),
+        ("link.buffer=5,5", {}, "each value once"),
+        ("link.buffer=-1,5", {}, "at least 0"),
+        ("flow.rtt=20:60:5", {}, "a unit is needed"),
+        ("flow.vegas.count=1:9:0", {}, "at least 1"),
+        ("flow.vegas.law=vegas,rino", {}, "did you mean 'reno'"),
+        ("link.buffer=5..60", {}, "--draw N"),
+        ("link.buffer=5:60:5", {"draw": 9}, "LOW..HIGH"),
+        ("link.buffer=1:9999999:0.0001", {}, "at most 10000000 values"),
+        ("link.buffer=5:60:5", {"model": "minicycel"}, "did you mean 'minicycle'"),
+        ("link.buffer=5:60:5", {"engine": "dusk"}, "did you mean 'dask'"),
+        ("link.buffer=5:60:5", {"scheduler": "tcp://x"}, "only with --engine dask"),
+    ],
+)
+def test_bad_questions(over: str, more: dict[str, Any], says: str) -> None:
+    with pytest.raises(FieldError, match=says):
+        vm.sweep(mixed(), [over], **{"model": "minicycle", **more})
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def same_files(a: Path, b: Path) -> bool:
+    _, different, missing = filecmp.cmpfiles(a, b, sorted(files(a)), shallow=False)
+    return files(a) == files(b) and not different and not missing
+
+
+OVER = ["link.buffer=1:60:0.5", "flow.rtt=20ms:80ms:2ms", "flow.vegas.alpha=2,4"]
+SLOW = """
+import sys
+from pathlib import Path
+import vegasmodel as vm
+from vegasmodel.study import sweep
+sweep.BLOCK["arrays"] = 128
+vm.sweep(vm.load(sys.argv[1]), sys.argv[3:], "minicycle", sys.argv[2])
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "s.toml").write_text(MIXED.replace("VARIANT", "ns2"))
+    return tmp_path
+
+
+def started(place: Path, out: str) -> subprocess.Popen[bytes]:
+    line = [sys.executable, "-c", SLOW, "s.toml", out, *OVER]
+    return subprocess.Popen(line, cwd=place)
+
+
+def test_killed_at_any_moment_and_run_again_it_is_the_same(place: Path) -> None:
+    """Bit for bit, and what was written is not written again."""
+    assert started(place, "whole.zarr").wait() == 0
+    rng = np.random.default_rng(5)
+    status = place / "again.zarr" / "status" / "c"
+    kills = 0
+    for _ in range(3):
+        begun = len(files(status)) if status.is_dir() else 0
+        child = started(place, "again.zarr")
+        while child.poll() is None and (len(files(status)) if status.is_dir() else 0) <= begun:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.3))
+        child.send_signal(signal.SIGKILL)
+        kills += child.wait() == -signal.SIGKILL
+        data = xr.open_zarr(place / "again.zarr", chunks=None)
+        done = data["status"].values != -1
+        assert done.any()
+        assert np.isfinite(data["throughput"].values[done]).all()
+    assert kills > 0
+    times = {name: (status / name).stat().st_mtime_ns for name in files(status)}
+    assert started(place, "again.zarr").wait() == 0
+    assert {name: (status / name).stat().st_mtime_ns for name in times} == times
+    assert same_files(place / "whole.zarr", place / "again.zarr")
+
+
+def test_a_full_disk(place: Path) -> None:
+    """One line, status 3; what was written stays readable, and the sweep goes on later."""
+    code = "from vegasmodel.cli import main; main()"
+    line = [sys.executable, "-c", code, "sweep", "s.toml", "--model", "minicycle"]
+    line += [part for over in OVER for part in ("--over", over)] + ["--out", "full.zarr"]
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    done = subprocess.run(line, cwd=place, preexec_fn=small, capture_output=True, text=True)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "too large" in done.stderr
+    data = xr.open_zarr(place / "full.zarr", chunks=None)
+    assert (data["status"] == -1).all()
+    assert subprocess.run(line, cwd=place, capture_output=True).returncode == 0
+    again = [*line[:-1], "whole.zarr"]
+    assert subprocess.run(again, cwd=place, capture_output=True).returncode == 0
+    assert same_files(place / "whole.zarr", place / "full.zarr")
+
+
+def test_what_is_in_a_folder_already(place: Path) -> None:
+    out = place / "a.zarr"
+    kept = vm.sweep(mixed(), OVER[:1], "minicycle", out)
+    xr.testing.assert_allclose(kept.load(), vm.sweep(mixed(), OVER[:1], "minicycle"))
+    with pytest.raises(FieldError, match="differs in its model"):
+        vm.sweep(mixed(), OVER[:1], "fluid", out)
+    with pytest.raises(FieldError, match="differs in its over"):
+        vm.sweep(mixed(), ["link.buffer=1:61:0.5"], "minicycle", out)
+    with pytest.raises(FieldError, match="differs in its fingerprint"):
+        vm.sweep(mixed("paper"), OVER[:1], "minicycle", out)
+    (place / "b").mkdir()
+    with pytest.raises(FieldError, match="a new name"):
+        vm.sweep(mixed(), OVER[:1], "minicycle", place / "b")
+    before = {name: (out / name).read_bytes() for name in files(out)}
+    vm.sweep(mixed(), OVER[:1], "minicycle", out)
+    assert before == {name: (out / name).read_bytes() for name in files(out)}
+
+
+def test_blocks_do_not_change_the_figures(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = vm.sweep(mixed(), OVER, "minicycle")
+    monkeypatch.setitem(sweeps.BLOCK, "arrays", 37)
+    xr.testing.assert_identical(whole, vm.sweep(mixed(), OVER, "minicycle"))
+
+
+def test_two_processes_give_the_same(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sweeps.BLOCK, "closed", 3)
+    over = ["flow.vegas.count=1:10:1"]
+    one = vm.sweep(mixed(), over, "minicycle")
+    xr.testing.assert_identical(one, vm.sweep(mixed(), over, "minicycle", processes=2))
+
+
+def test_a_cluster_gives_the_same_though_a_worker_dies(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setitem(sweeps.BLOCK, "closed", 2)
+    over = ["flow.vegas.count=1:24:1"]
+    one = vm.sweep(mixed(), over, "minicycle")
+    killed: list[int] = []
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+
+        def kill(done: int, total: int) -> None:
+            if done >= total // 4 and not killed:
+                worker = next(iter(cluster.workers.values()))
+                killed.append(worker.pid)
+                os.kill(worker.pid, signal.SIGKILL)
+
+        data = vm.sweep(
+            mixed(), over, "minicycle", place / "dask.zarr", engine="dask",
+            scheduler=cluster.scheduler_address, progress=kill,
+        )  # fmt: skip
+    assert killed
+    xr.testing.assert_equal(one, data.load())
+
+
+def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=5:60:5", "--model", "minicycle"]
+    line += ["--over", "flow.vegas.beta=2,3", "--out", str(place / "m.zarr")]
+    assert run([*line, "--json"]) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert err == ""
+    assert document["dims"] == {"link.buffer": 12, "flow.vegas.beta": 2}
+    assert (document["points"], document["computed"]) == (24, 24)
+    assert document["status"]["values not allowed together"] == 12, "beta below alpha"
+    assert run([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["computed"] == 0
+    assert run(line) == 0
+    assert "24 of them there already" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_fields_of_several_parts() -> None:
+    base = vm.Scenario.from_toml(
+        """
+        [[link]]
+        name = "a.b"
+        capacity = "250 pkt/s"
+        queue = { discipline = "rd", k = 2.0 }
+        [[link]]
+        name = "queue"
+        capacity = "300 pkt/s"
+        [[flow]]
+        name = "alpha"
+        law = "vegas"
+        rtt = "40 ms"
+        [[flow]]
+        law = "reno"
+        rtt = { uniform = ["20 ms", "30 ms"] }
+        """
+    )
+    names = fields.known(base)
+    assert len(set(names)) == len(names)
+    changed = fields.put(
+        base,
+        {
+            fields.find(base, "link.a.b.queue.k"): 3.0,
+            fields.find(base, "link.queue.buffer"): 9.0,
+            fields.find(base, "flow.alpha.alpha"): 2.0,
+            fields.find(base, "flow.rtt"): 0.05,
+            fields.find(base, "run.seed"): 5,
+        },
+    )
+    assert changed.links[0].queue.k == 3.0  # type: ignore[union-attr]
+    assert changed.links[1].buffer == 9.0
+    assert changed.flows[0].alpha == 2.0
+    assert [member.rtt for member in changed.members] == [0.05, 0.05]
+    assert changed.run.seed == 5
+    with pytest.raises(FieldError, match="field"):
+        fields.find(base, "link.queue.k")  # the two queues differ

@@ -1,0 +1,207 @@
+"""The points of a sweep: every combination of lists of values, or a random design in ranges.
+
+A grid is cut into blocks of limited size, each a box of it: what is computed and written at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vegasmodel.rules import Integer
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import fields
+from vegasmodel.study.fields import Field
+from vegasmodel.study.points import Points
+from vegasmodel.units import FieldError
+
+__all__ = ["Axis", "Block", "Grid", "make"]
+
+MOST = 100_000_000  # points
+MOST_ALONG = 10_000_000  # values of one field
+DIGITS = 12  # of a grid's values: 0.06, and not 0.060000000000000005
+FORMS = "START:STOP:STEP, a list a,b,c, or with --draw a range LOW..HIGH"
+
+Block = tuple[slice, ...]  # of each dimension
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A field and its values, or the ends of the range that they are drawn from."""
+
+    field: Field
+    values: NDArray[Any]
+    drawn: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A scenario and the axes along which its fields vary; ``draw`` points where it is random."""
+
+    scenario: Scenario
+    axes: tuple[Axis, ...]
+    draw: int | None
+    seed: int
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions."""
+        return ("point",) if self.draw else tuple(axis.field.name for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Points along each dimension."""
+        return (self.draw,) if self.draw else tuple(axis.values.size for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """Points in all."""
+        return math.prod(self.shape)
+
+    @functools.cached_property
+    def coordinates(self) -> dict[str, tuple[str, NDArray[Any]]]:
+        """Of each field: the dimension along which it varies, and its values."""
+        if not self.draw:
+            return {axis.field.name: (axis.field.name, axis.values) for axis in self.axes}
+        return {
+            axis.field.name: ("point", self._drawn(i, axis)) for i, axis in enumerate(self.axes)
+        }
+
+    def _drawn(self, i: int, axis: Axis) -> NDArray[Any]:
+        rng = np.random.default_rng([self.seed, i])
+        low, high = axis.values
+        if isinstance(axis.field.plain, Integer):
+            return rng.integers(low, high, self.draw, endpoint=True)
+        return rng.uniform(low, high, self.draw)
+
+    def chunks(self, most: int) -> tuple[int, ...]:
+        """The shape of a block of at most so many points: whole along the last dimensions."""
+        shape, room = list(self.shape), most
+        for i in reversed(range(len(shape))):
+            shape[i] = min(shape[i], max(room, 1))
+            room //= shape[i]
+        return tuple(shape)
+
+    def blocks(self, chunks: tuple[int, ...]) -> Iterator[Block]:
+        """All blocks of that shape; those at the edges may be smaller."""
+        starts = [range(0, n, step) for n, step in zip(self.shape, chunks, strict=True)]
+        for corner in itertools.product(*starts):
+            yield tuple(
+                slice(first, min(first + step, n))
+                for first, step, n in zip(corner, chunks, self.shape, strict=True)
+            )
+
+    def points(self, block: Block) -> Points:
+        """The points of a block, in the order of its flattened array."""
+        names = [axis.field for axis in self.axes]
+        coordinates = [values for _, values in self.coordinates.values()]
+        if self.draw:
+            columns = [values[block[0]] for values in coordinates]
+        else:
+            parts = [values[part] for values, part in zip(coordinates, block, strict=True)]
+            columns = [np.ravel(each) for each in np.meshgrid(*parts, indexing="ij")]
+        return Points(self.scenario, tuple(names), tuple(columns))
+
+
+def make(
+    scenario: Scenario,
+    over: Mapping[str, ArrayLike | str] | Sequence[str],
+    draw: int | None = None,
+    seed: int = 1,
+) -> Grid:
+    """The grid of ``over``: texts ``FIELD=VALUES``, or values by the field's name.
+
+    ``FieldError``: an unknown field, bad values, more points than ``MOST``.
+    """
+    pairs = list(over.items()) if isinstance(over, Mapping) else [_split(text) for text in over]
+    if not pairs:
+        raise FieldError("--over", "nothing", f"FIELD={FORMS}")
+    Integer(0, 2**31 - 1).check(seed, "--seed")
+    if draw is not None:
+        Integer(1, MOST).check(draw, "--draw")
+    axes = tuple(_axis(scenario, name, values) for name, values in pairs)
+    names = [axis.field.name for axis in axes]
+    for name in names:
+        if names.count(name) > 1:
+            raise FieldError("--over", name, "each field once")
+    for axis in axes:
+        if axis.drawn != bool(draw):
+            wanted = "a range LOW..HIGH with --draw" if draw else "--draw N with a range LOW..HIGH"
+            raise FieldError("--over", axis.field.name, wanted)
+    grid = Grid(scenario, axes, draw, seed)
+    if grid.size > MOST:
+        raise FieldError("--over", f"{grid.size} points", f"at most {MOST} points")
+    return grid
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, values = text.partition("=")
+    if not equals or not values.strip():
+        raise FieldError("--over", text, f"FIELD={FORMS}")
+    return name.strip(), values.strip()
+
+
+def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
+    field = fields.find(scenario, name)
+    if isinstance(values, str):
+        return _parsed(scenario, field, values)
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1 or not 0 < array.size <= MOST_ALONG:
+        raise FieldError(name, array.shape, f"1 to {MOST_ALONG} values in a row")
+    return Axis(field, _checked(field, [field.check(value) for value in array.tolist()]))
+
+
+def _parsed(scenario: Scenario, field: Field, text: str) -> Axis:
+    low, dots, high = text.partition("..")
+    if dots:
+        ends = [field.read(end, scenario) for end in (low, high)]
+        if not (field.number and ends[0] < ends[1] < math.inf):
+            raise FieldError(field.name, text, "a range of finite numbers, the lower end first")
+        return Axis(field, np.array(ends), drawn=True)
+    parts = text.split(":")
+    if field.number and len(parts) == 3:
+        return Axis(field, _stepped(scenario, field, parts, text))
+    if len(parts) > 1 and field.number:
+        raise FieldError(field.name, text, FORMS)
+    return Axis(field, _checked(field, [field.read(part, scenario) for part in text.split(",")]))
+
+
+def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> NDArray[Any]:
+    start, stop = (field.read(part, scenario) for part in parts[:2])
+    step = _step(scenario, field, parts[2])
+    n = math.floor((stop - start) / step * (1 + 1e-12)) + 1 if math.isfinite(stop) else 0
+    if not 0 < n <= MOST_ALONG:
+        allowed = f"START:STOP:STEP with START at most STOP, and at most {MOST_ALONG} values"
+        raise FieldError(field.name, text, allowed)
+    if isinstance(field.plain, Integer):
+        return np.arange(n) * int(step) + int(start)
+    values = (start + step * np.arange(n)).tolist()
+    return np.array([float(f"{value:.{DIGITS}g}") for value in values])
+
+
+def _step(scenario: Scenario, field: Field, text: str) -> float:
+    """A step may be smaller than the least value that the field may hold."""
+    from vegasmodel.units import parse
+
+    if isinstance(field.plain, Integer):
+        step = float(field.read(text, scenario))
+        if not step:
+            raise FieldError(field.name, text, "a step of at least 1")
+        return step
+    kind, size = field.plain.kind, field.size(scenario)
+    return parse(text, kind, field=field.name, packet_size=size, low_open=True)
+
+
+def _checked(field: Field, values: list[Any]) -> NDArray[Any]:
+    if len(set(values)) < len(values):
+        raise FieldError(field.name, f"{len(values)} values", "each value once")
+    if not field.number:
+        return np.array([str(value) for value in values])
+    return np.array(values)

@@ -1,0 +1,171 @@
+"""A sweep's results as a Zarr group: chunks that are there or not, whenever the process is killed.
+
+A block's status is written last: where it stands, the whole block does.  So a sweep that is run
+again goes on where it stopped, and its files end up the same.  Nothing in them tells the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.files import PART
+from vegasmodel.study.grid import Block
+from vegasmodel.units import FieldError
+
+if TYPE_CHECKING:
+    import xarray
+
+__all__ = ["NOT_YET", "Layout", "Store", "opened"]
+
+NOT_YET = -1  # the status of a point that is not computed
+LATER = ("status",)  # written when all the rest of a block is
+HALF = "*.partial"  # what Zarr writes to before it renames
+
+
+class Layout:
+    """Names, dimensions and units of all that a sweep has: coordinates and variables."""
+
+    def __init__(
+        self,
+        dims: tuple[str, ...],
+        shape: tuple[int, ...],
+        coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
+        variables: Mapping[str, tuple[tuple[str, ...], dict[str, Any]]],
+        attributes: Mapping[str, Any],
+    ) -> None:
+        self.dims, self.shape, self.coordinates = dims, shape, dict(coordinates)
+        self.variables, self.attributes = dict(variables), dict(attributes)
+
+    def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
+        """The shape of a variable that has these dimensions after those of the grid."""
+        return (*self.shape, *(self.coordinates[name][1].size for name in more))
+
+
+class Store:
+    """The group on disk."""
+
+    def __init__(self, group: Any) -> None:
+        self.group = group
+
+    def done(self, block: Block) -> bool:
+        """Whether the block stands there whole."""
+        return bool(np.all(self.group["status"][block] != NOT_YET))
+
+    def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:
+        """Write a block, its status last.  ``OSError``: what stood there stays readable."""
+        ordered = sorted(values, key=lambda name: name in LATER)
+        for name in ordered:
+            array = self.group[name]
+            array[(*block, *(slice(None),) * (array.ndim - len(block)))] = values[name]
+
+
+@contextlib.contextmanager
+def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Store]:
+    """The store at ``path``, made if nothing is there, for this process alone.
+
+    ``FieldError``: something else is there, another sweep, or one that is under way.
+    """
+    import zarr
+
+    _make(path, layout, chunks)
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FieldError(
+                "--out", str(path), "a place where no other sweep is at work"
+            ) from None
+        except OSError:  # some network file systems have no locks
+            pass
+        for half in path.rglob(HALF):
+            half.unlink(missing_ok=True)
+        with _quiet():
+            group = zarr.open_group(path, mode="r+")
+        _compare(path, dict(group.attrs), layout)
+        yield Store(group)
+    finally:
+        os.close(handle)
+
+
+def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
+    """Make an empty store beside ``path`` and put it there whole."""
+    import zarr
+
+    if path.exists():
+        if not (path / "zarr.json").is_file():
+            raise FieldError("--out", str(path), "a new name, or a sweep to go on with")
+        return
+    part = path.with_name(f"{PART}{path.name}")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        with _quiet():
+            group = zarr.open_group(part, mode="w", attributes=_plain(layout.attributes))
+            for name, (dim, values, attrs) in layout.coordinates.items():
+                made = group.create_array(
+                    name,
+                    shape=values.shape,
+                    dtype=str if values.dtype.kind == "U" else values.dtype,
+                    dimension_names=(dim,),
+                    attributes=attrs,
+                )
+                made[:] = values.astype(object) if values.dtype.kind == "U" else values
+            for name, (more, attrs) in layout.variables.items():
+                shape, whole = layout.lengths(more), len(layout.shape)
+                status = name in LATER
+                group.create_array(
+                    name,
+                    shape=shape,
+                    chunks=(*chunks, *shape[whole:]),
+                    dtype="int8" if status else "float64",
+                    fill_value=NOT_YET if status else np.nan,
+                    dimension_names=(*layout.dims, *more),
+                    attributes=attrs,
+                )
+            zarr.consolidate_metadata(part)  # one file to open; it does not change any more
+        part.replace(path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
+    for key, value in _plain(layout.attributes).items():
+        if there.get(key) != value:
+            what = there.get(key, "nothing of the kind")
+            allowed = f"a new name; the sweep there differs in its {key}: {str(what)[:60]}"
+            raise FieldError("--out", str(path), allowed)
+
+
+def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """As they come back from JSON."""
+    import json
+
+    plain: dict[str, Any] = json.loads(json.dumps(attributes))
+    return plain
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Zarr warns that its strings have no standard yet; ours are names, read back as names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def dataset(path: Path) -> xarray.Dataset:
+    """The store as a dataset whose values are read when they are used."""
+    import xarray
+
+    with _quiet():
+        data: xarray.Dataset = xarray.open_zarr(path, chunks=None)
+        return data

@@ -1,0 +1,254 @@
+"""Maps: any model over a grid of a scenario's fields, block by block."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vegasmodel import comparison, extras
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import grid, points, store, workers
+from vegasmodel.study.grid import Block, Grid
+from vegasmodel.study.points import Figures
+from vegasmodel.study.store import Layout
+
+if TYPE_CHECKING:
+    import xarray
+
+__all__ = ["Progress", "sweep"]
+
+BLOCK = {  # points: some seconds of work
+    "arrays": 1 << 16,
+    "closed": 1 << 8,
+    "fluid": 1 << 11,
+    "rounds": 1 << 5,
+    **dict.fromkeys(comparison.ENGINES, 1 << 4),
+}
+MEMORY = 1 << 26  # bytes of a block's results
+_RATE = {"units": "packets/s"}
+_TIME = {"units": "s"}
+FIGURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "throughput": (("flow",), {**_RATE, "long_name": "packets delivered per second"}),
+    "throughput_se": (("flow",), {**_RATE, "long_name": "its standard error over runs"}),
+    "throughput_mbps": (
+        ("flow",),
+        {"units": "Mbit/s", "long_name": "throughput, headers included"},
+    ),
+    "share": (("flow",), {"units": "1", "long_name": "part of all bytes delivered"}),
+    "rtt_mean": (("flow",), {**_TIME, "long_name": "mean round-trip time"}),
+    "base_rtt": (("flow",), {**_TIME, "long_name": "least round-trip time that Vegas has seen"}),
+    "loss_rate": (("flow",), {"units": "1", "long_name": "packets lost over packets sent"}),
+    "ratio": (("pair",), {"units": "1", "long_name": "mean throughput of group a over group b"}),
+    "jain": ((), {"units": "1", "long_name": "Jain's fairness index over the flows"}),
+    "queue_mean": (("link",), {"units": "packets", "long_name": "mean of the waiting packets"}),
+    "queueing_delay": (("link",), {**_TIME, "long_name": "mean queue over the capacity"}),
+    "utilization": (("link",), {"units": "1", "long_name": "bytes delivered over capacity"}),
+}
+Progress = Callable[[int, int], None]  # points done, points in all
+
+
+def sweep(
+    scenario: Scenario,
+    over: Mapping[str, ArrayLike | str] | Sequence[str],
+    model: str = "rounds",
+    out: str | Path | None = None,
+    *,
+    draw: int | None = None,
+    seed: int = 1,
+    engine: str = "local",
+    scheduler: str | None = None,
+    processes: int = 1,
+    progress: Progress | None = None,
+) -> xarray.Dataset:
+    """What ``model`` says at every point of a grid: ``throughput[.., flow]``, ``share``, ...
+
+    ``over``: values by field, ``{"link.buffer": [5, 10, 20], "flow.rtt": "20ms:200ms:20ms"}``, or
+    texts ``FIELD=START:STOP:STEP``, ``FIELD=a,b,c``; with ``draw`` points, ``FIELD=LOW..HIGH``: a
+    uniform random design, one dimension ``point``.  ``status`` is 0 where a point has an answer; a
+    bad point is flagged there, and NaN.
+
+    ``out``: a Zarr folder (extra ``sweep``).  It is written block by block: memory stays bounded,
+    and the same call goes on after a kill.  ``processes`` share the work of closed forms without
+    arrays; a script that asks for more than one needs the usual ``if __name__ == "__main__"``.
+    ``engine="dask"`` (extra ``dask``) hands blocks to the cluster at ``scheduler``, or to a local
+    one.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``, ``OSError``.
+    """
+    import xarray
+
+    points.check_model(model)
+    space = grid.make(scenario, over, draw, seed)
+    workers.check(engine, scheduler)
+    if out is not None:
+        extras.need("sweep", "a sweep's Zarr folder")
+    _installed(model)
+    layout = _layout(space, model)
+    if out is not None:
+        run(space, model, Path(out), engine, scheduler, processes, progress)
+        return store.dataset(Path(out))
+    whole = _empty(layout)
+    blocks = list(space.blocks(_chunks(space, model)))
+    for block, figures in _computed(space, model, blocks, engine, scheduler, processes, progress):
+        for name, values in _values(space, block, figures).items():
+            whole[name][block] = values
+    return xarray.Dataset(
+        {
+            name: ((*layout.dims, *more), whole[name], attrs)
+            for name, (more, attrs) in layout.variables.items()
+        },
+        coords={name: (dim, *rest) for name, (dim, *rest) in layout.coordinates.items()},
+        attrs=layout.attributes,
+    )
+
+
+def run(
+    space: Grid,
+    model: str,
+    out: Path,
+    engine: str,
+    scheduler: str | None,
+    processes: int,
+    progress: Progress | None,
+) -> int:
+    """Compute and write what is not there yet; how many points that was."""
+    layout, chunks = _layout(space, model), _chunks(space, model)
+    written = 0
+    with store.opened(out, layout, chunks) as kept:
+        blocks = [block for block in space.blocks(chunks) if not kept.done(block)]
+        made = _computed(space, model, blocks, engine, scheduler, processes, progress)
+        for block, figures in made:
+            kept.write(block, _values(space, block, figures))
+            written += figures.status.size
+    return written
+
+
+def _computed(
+    space: Grid,
+    model: str,
+    blocks: Sequence[Block],
+    engine: str,
+    scheduler: str | None,
+    processes: int,
+    progress: Progress | None,
+) -> Iterator[tuple[Block, Figures]]:
+    """Every block's figures, in the order in which they come."""
+    done = space.size - sum(_size(block) for block in blocks)
+    if progress is not None:
+        progress(done, space.size)
+    side_by_side = _kind(space, model) != "closed"  # then threads use all the cores
+    with workers.pool(engine, scheduler, 1 if side_by_side else processes) as submit:
+        for block, figures in workers.each(submit, space.points, model, blocks):
+            yield block, figures
+            done += _size(block)
+            if progress is not None:
+                progress(done, space.size)
+
+
+def _size(block: Block) -> int:
+    return math.prod(part.stop - part.start for part in block)
+
+
+def _installed(model: str) -> None:
+    if model == "ns2":
+        from vegasmodel.packets import ns2
+
+        ns2.version()
+
+
+def _kind(space: Grid, model: str) -> str:
+    """How the model answers many points: a key of ``BLOCK``."""
+    if model != "minicycle":
+        return model if model in BLOCK else "closed"
+    first = space.points(tuple(slice(0, 1) for _ in space.shape))
+    return "closed" if points.columns(first) is None else "arrays"
+
+
+def _chunks(space: Grid, model: str) -> tuple[int, ...]:
+    first = space.points(tuple(slice(0, 1) for _ in space.shape))
+    groups, links = len(space.scenario.flows), len(space.scenario.links)
+    each = 8 * (8 * len(first.flows) + groups * groups + 2 * groups + 3 * links + 1)
+    return space.chunks(max(1, min(BLOCK[_kind(space, model)], MEMORY // each)))
+
+
+def _layout(space: Grid, model: str) -> Layout:
+    import vegasmodel
+
+    scenario = space.scenario
+    first = space.points(tuple(slice(0, 1) for _ in space.shape))
+    groups = [group.name for group in scenario.flows]
+    by_name = {axis.field.name: axis.field for axis in space.axes}
+    coordinates: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {
+        name: (dim, values, {"units": by_name[name].unit or "1"})
+        for name, (dim, values) in space.coordinates.items()
+    }
+    names = {
+        "flow": first.flows,
+        "link": [link.name for link in scenario.links],
+        "pair": [f"{a}/{b}" for a in groups for b in groups if a != b],
+    }
+    coordinates |= {
+        dim: (dim, np.array(labels, dtype=np.str_), {}) for dim, labels in names.items()
+    }
+    meanings = [word.replace(" ", "_") for word in ("not computed", *points.STATUS)]
+    status = {
+        "flag_values": list(range(store.NOT_YET, len(points.STATUS))),
+        "flag_meanings": " ".join(meanings),
+    }
+    attributes = {
+        "model": model,
+        "version": vegasmodel.__version__,
+        "scenario": scenario.name,
+        "scenario_json": json.dumps(scenario.to_dict(), sort_keys=True),
+        "fingerprint": scenario.fingerprint(),
+        "over": {axis.field.name: _summary(axis.values) for axis in space.axes},
+        "draw": space.draw or 0,
+        "seed": space.seed if space.draw else 0,
+    }
+    return Layout(
+        space.dims, space.shape, coordinates, {**FIGURES, "status": ((), status)}, attributes
+    )
+
+
+def _summary(values: NDArray[Any]) -> list[Any]:
+    """Enough to tell one list of values from another: all of them, or ends, number and hash."""
+    import hashlib
+
+    if values.size <= 1000:
+        return [str(value) for value in values.tolist()]
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+    return [str(values[0]), "..", str(values[-1]), values.size, digest]
+
+
+def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
+    return {
+        name: np.full(layout.lengths(more), -1, np.int8)
+        if name == "status"
+        else np.full(layout.lengths(more), np.nan)
+        for name, (more, _) in layout.variables.items()
+    }
+
+
+def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[Any]]:
+    """The variables over a block, as arrays of its shape."""
+    shape = tuple(part.stop - part.start for part in block)
+    groups = range(len(space.scenario.flows))
+    mean = figures.group_mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = [
+            np.where(mean[:, b] > 0, mean[:, a] / mean[:, b], np.nan)
+            for a in groups
+            for b in groups
+            if a != b
+        ]
+    flat: dict[str, NDArray[Any]] = {
+        name: getattr(figures, name) for name in FIGURES if name not in ("ratio", "throughput_mbps")
+    }
+    flat["ratio"] = np.stack(ratio, axis=1) if ratio else np.empty((len(mean), 0))
+    flat["throughput_mbps"] = figures.throughput_bps / 1e6
+    flat["status"] = figures.status
+    return {name: values.reshape(*shape, *values.shape[1:]) for name, values in flat.items()}

@@ -1,0 +1,126 @@
+"""Who computes the blocks of a sweep: this process, a pool of processes, or a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+
+from vegasmodel import extras
+from vegasmodel.rules import Choice
+from vegasmodel.study.grid import Block
+from vegasmodel.study.points import Figures, Points, answers
+from vegasmodel.units import FieldError
+
+__all__ = ["ENGINES", "check", "each", "pool"]
+
+ENGINES = ("local", "dask")
+AHEAD = 2  # blocks a worker that wait or are under way
+Submit = Callable[[Points, str], "Future[Figures]"]
+
+
+def check(engine: str, scheduler: str | None) -> None:
+    """``FieldError``: no such engine, or a scheduler that nobody asks.  ``ExtraMissing``."""
+    Choice(ENGINES).check(engine, "--engine")
+    if engine == "dask":
+        extras.need("dask", "--engine dask")
+    elif scheduler is not None:
+        raise FieldError("--scheduler", scheduler, "only with --engine dask")
+
+
+class _Pool:
+    """Blocks in, futures out; ``width`` of them at a time."""
+
+    def __init__(self, submit: Submit, width: int) -> None:
+        self.submit, self.width = submit, width
+
+
+@contextlib.contextmanager
+def pool(engine: str, scheduler: str | None, processes: int) -> Iterator[_Pool]:
+    """Whoever takes the work while the body runs."""
+    if engine == "dask":
+        with _dask(scheduler) as made:
+            yield made
+    elif processes > 1:
+        context = multiprocessing.get_context("spawn")
+        ours = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
+        try:
+            yield _Pool(lambda points, model: ours.submit(answers, points, model), processes)
+        finally:
+            ours.shutdown(wait=False, cancel_futures=True)
+    else:
+        yield _Pool(_here, 1)
+
+
+def _here(points: Points, model: str) -> Future[Figures]:
+    done: Future[Figures] = Future()
+    done.set_result(answers(points, model))
+    return done
+
+
+def _end_with_parent() -> None:
+    """A worker ends when its parent does, however that ended; Ctrl-C is the parent's to hear."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextlib.contextmanager
+def _dask(scheduler: str | None) -> Iterator[_Pool]:
+    """The cluster at ``scheduler``, or a local one of a process a core."""
+    import distributed
+
+    with contextlib.ExitStack() as stack:
+        if scheduler is None:
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=os.cpu_count(),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=50,
+                )
+            )
+        else:
+            cluster = scheduler
+        try:
+            client = stack.enter_context(distributed.Client(cluster, timeout="20s"))
+        except (OSError, TimeoutError, ValueError) as error:
+            reason = " ".join(str(error).split())[:100] or type(error).__name__
+            raise FieldError(
+                "--scheduler", scheduler, f"a Dask scheduler's address ({reason})"
+            ) from None
+        threads = client.nthreads()
+        executor = client.get_executor(pure=False)
+        yield _Pool(
+            lambda points, model: executor.submit(answers, points, model, 1),
+            max(1, sum(threads.values())),
+        )
+
+
+def each(
+    where: _Pool, points: Callable[[Block], Points], model: str, blocks: Sequence[Block]
+) -> Iterator[tuple[Block, Figures]]:
+    """Every block with its figures as they come; few are in memory at a time."""
+    waiting = iter(blocks)
+    under_way: dict[Future[Figures], Block] = {}
+    while True:
+        while len(under_way) < (AHEAD * where.width if where.width > 1 else 1):
+            block = next(waiting, None)
+            if block is None:
+                break
+            under_way[where.submit(points(block), model)] = block
+        if not under_way:
+            return
+        done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield under_way.pop(future), future.result()
