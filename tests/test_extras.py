@@ -108,7 +108,9 @@ def test_every_extra_that_the_code_imports_is_declared() -> None:
     declared = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     optional = declared["project"]["optional-dependencies"]
     for extra, names in extras.MODULES.items():
-        brought = " ".join(optional[extra]).replace("vegasmodel[plot]", *optional["plot"])
+        brought = " ".join(optional[extra])
+        for other in ("plot", "sweep"):
+            brought = brought.replace(f"vegasmodel[{other}]", *optional[other])
         assert all(name in brought for name in names), extra
 
 

@@ -201,13 +201,13 @@ def _layout(space: Grid, model: str) -> Layout:
     }
     attributes = {
         "model": model,
-        "version": vegasmodel.__version__,
-        "scenario": scenario.name,
-        "scenario_json": json.dumps(scenario.to_dict(), sort_keys=True),
-        "fingerprint": scenario.fingerprint(),
         "over": {axis.field.name: _summary(axis.values) for axis in space.axes},
         "draw": space.draw or 0,
         "seed": space.seed if space.draw else 0,
+        "version": vegasmodel.__version__,
+        "fingerprint": scenario.fingerprint(),
+        "scenario": scenario.name,
+        "scenario_json": json.dumps(scenario.to_dict(), sort_keys=True),
     }
     return Layout(
         space.dims, space.shape, coordinates, {**FIGURES, "status": ((), status)}, attributes
