@@ -379,7 +379,7 @@ def test_fields_of_several_parts() -> None:
         capacity = "250 pkt/s"
         queue = { discipline = "rd", k = 2.0 }
         [[link]]
-        name = "queue"
+        name = "second"
         capacity = "300 pkt/s"
         [[flow]]
         name = "alpha"
@@ -396,7 +396,7 @@ def test_fields_of_several_parts() -> None:
         base,
         {
             fields.find(base, "link.a.b.queue.k"): 3.0,
-            fields.find(base, "link.queue.buffer"): 9.0,
+            fields.find(base, "link.second.buffer"): 9.0,
             fields.find(base, "flow.alpha.alpha"): 2.0,
             fields.find(base, "flow.rtt"): 0.05,
             fields.find(base, "run.seed"): 5,
@@ -409,3 +409,16 @@ def test_fields_of_several_parts() -> None:
     assert changed.run.seed == 5
     with pytest.raises(FieldError, match="field"):
         fields.find(base, "link.queue.k")  # the two queues differ
+
+
+def test_a_buffer_in_bandwidth_delay_products_follows_the_rtt() -> None:
+    """In the file, and along an axis."""
+    text = MIXED.replace("VARIANT", "paper").replace('"20 pkt"', '"0.5 BDP"')
+    base = vm.Scenario.from_toml(text)
+    data = vm.sweep(base, ["flow.rtt=40ms,60ms,80ms"], "minicycle")
+    for i, rtt in enumerate((40, 60, 80)):
+        made = vm.Scenario.from_toml(text.replace("60 ms", f"{rtt} ms"))
+        assert made.links[0].buffer == pytest.approx(1080 * rtt * 0.5e-3)
+        check_point(data, (i,), made, "minicycle")
+    along = vm.sweep(mixed(), ["link.buffer=0.25 BDP,50 ms"], "minicycle")
+    assert list(along["link.buffer"].values) == pytest.approx([0.25 * 1080 * 0.06, 54.0])

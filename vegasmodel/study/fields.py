@@ -4,8 +4,7 @@
 ``gamma`` of those whose law has such thresholds), ``link.NAME.KEY`` and
 ``flow.NAME.KEY`` of one, ``run.KEY`` of the run, ``packet_size`` and ``ack_size`` of the scenario.
 
-Two defaults follow what they depend on: ``alpha`` takes ``beta`` along where the scenario has one
-threshold (alpha = beta), and a link's ``delay`` that was filled in is filled in again.
+``alpha`` takes ``beta`` along where the scenario has one threshold (alpha = beta).
 """
 
 from __future__ import annotations
@@ -16,15 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from vegasmodel import laws, rules
-from vegasmodel.rules import Integer, OneOf, Quantity
+from vegasmodel.rules import Integer, Later, OneOf, Quantity
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.units import KINDS, FieldError
 
-__all__ = ["Field", "find", "known", "put", "unset"]
+__all__ = ["Field", "find", "known", "put"]
 
 _NOT_NUMBERS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
 _PARTS = {"link": Link, "flow": Flow}
-_FREE: dict[str, Any] = {"delay": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +35,11 @@ class Field:
     key: str  # the attribute of a part; of its queue where ``queue``
     queue: bool
     rule: Any
+
+    @property
+    def tail(self) -> str:
+        """The key, as it stands in a file."""
+        return self.name.rpartition(".")[2]
 
     @property
     def plain(self) -> Any:
@@ -62,7 +65,10 @@ class Field:
                 value = text
             self.plain.check(value, self.name)
             return value
-        return self.plain.read(text, self.name, self.size(scenario))
+        value = self.plain.read(text, self.name, self.size(scenario))
+        if isinstance(value, Later):  # a buffer as a time, or in bandwidth-delay products
+            return self.of(scenario.replace({self.name: text}))
+        return value
 
     def size(self, scenario: Scenario) -> float:
         """Bytes of the packets in which its values are counted."""
@@ -154,46 +160,21 @@ def _fields(
 
 
 def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
-    """The scenario with these values, checked as a whole.
+    """The scenario with these values, checked as a whole (``Scenario.replace``).
 
     ``FieldError``: the values cannot stand together, such as alpha above beta.
     """
-    changes: dict[tuple[str, int], dict[str, Any]] = {}
-    queues: dict[int, dict[str, Any]] = {}
+    changes: dict[str, Any] = {}
     for field, value in values.items():
-        for i in field.indices or (0,):
-            place = queues.setdefault(i, {}) if field.queue else changes.setdefault(
-                (field.part, i), {}
-            )  # fmt: skip
-            place[field.key] = value
-    links, flows = list(unset(scenario)), list(scenario.flows)
-    for (part, i), change in changes.items():
-        if part == "link":
-            links[i] = dataclasses.replace(links[i], **change)
-        elif part == "flow":
-            flows[i] = dataclasses.replace(flows[i], **_with_beta(flows[i], change))
-    for i, change in queues.items():
-        links[i] = dataclasses.replace(
-            links[i], queue=dataclasses.replace(links[i].queue, **change)
-        )
-    own = dict(changes.get(("", 0), {}))
-    if ("run", 0) in changes:
-        own["run"] = dataclasses.replace(scenario.run, **changes["run", 0])
-    return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows), **own)
-
-
-def _with_beta(flow: Flow, change: dict[str, Any]) -> dict[str, Any]:
-    """One threshold stays one: alpha takes beta along where they are equal."""
-    if "alpha" in change and "beta" not in change and flow.alpha == flow.beta:
-        return {**change, "beta": change["alpha"]}
-    return change
-
-
-def unset(scenario: Scenario) -> tuple[Link, ...]:
-    """The links, without those delays that are what the default would be."""
-    bare = tuple(dataclasses.replace(link, **_FREE) for link in scenario.links)
-    again = dataclasses.replace(scenario, links=bare).links
-    return tuple(
-        free if filled.delay == link.delay else link
-        for free, filled, link in zip(bare, again, scenario.links, strict=True)
-    )
+        if field.part == "flow":
+            for i in field.indices:
+                changes[f"flow.{scenario.flows[i].name}.{field.tail}"] = value
+        else:
+            changes[field.name] = value
+    for name, value in list(changes.items()):  # one threshold stays one
+        head, _, key = name.rpartition(".")
+        if key == "alpha" and f"{head}.beta" not in changes:
+            group = next(g for g in scenario.flows if head == f"flow.{g.name}")
+            if group.alpha == group.beta:
+                changes[f"{head}.beta"] = value
+    return scenario.replace(changes)

@@ -196,6 +196,11 @@ def _step(scenario: Scenario, field: Field, text: str) -> float:
             raise FieldError(field.name, text, "a step of at least 1")
         return step
     kind, size = field.plain.kind, field.size(scenario)
+    if kind == "buffer":
+        step = float(field.read(text, scenario))
+        if not 0 < step < math.inf:
+            raise FieldError(field.name, text, "a finite step, more than 0")
+        return step
     return parse(text, kind, field=field.name, packet_size=size, low_open=True)
 
 

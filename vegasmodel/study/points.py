@@ -25,7 +25,6 @@ from vegasmodel.packets.engine import EngineFailed
 from vegasmodel.prediction import Prediction
 from vegasmodel.rules import nearest
 from vegasmodel.scenario import Scenario
-from vegasmodel.study import fields
 from vegasmodel.study.fields import Field, put
 from vegasmodel.units import FieldError
 
@@ -276,6 +275,8 @@ def _by_arrays(points: Points) -> Figures | None:
     n = len(points)
     allowed = _allowed(points, values)
     kept = np.flatnonzero(allowed)
+    if not all(_stands(points, values, i) for i in (kept[0], kept[-1])):
+        return None
     found = minicycle_many.averages(scenario, {k: v[kept] for k, v in values.items()})
     member = np.array([m.flow.law == "vegas" for m in scenario.members])
 
@@ -353,6 +354,28 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
     return dataclasses.replace(figures, reasons=tuple(reasons))
 
 
+def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
+    """A point's scenario holds the columns' values, and else what all the others hold.
+
+    Not so where one value follows another, as a buffer of ``"1 BDP"`` follows the RTT.
+    """
+    try:
+        made, base = points.at(i), points.scenario
+    except FieldError:
+        return False
+    link, vegas = made.links[0], [group for group in made.flows if group.law == "vegas"]
+    held = {
+        "capacity": [link.capacity],
+        "buffer": [link.buffer],
+        "rtt": [member.rtt for member in made.members],
+        **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS[3:]},
+    }
+    usual = {"capacity": base.links[0].capacity, "buffer": base.links[0].buffer}
+    return all(x == values[key][i] for key in values for x in held[key]) and all(
+        held[key] == [x] for key, x in usual.items() if key not in values
+    )
+
+
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
     """Which points ``put`` takes: alpha is at most beta, and the RTT has room for its parts."""
     scenario, n = points.scenario, len(points)
@@ -360,7 +383,7 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
     for group in scenario.flows:
         if group.law == "vegas":
             good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
-    link = fields.unset(scenario)[0]
+    link = scenario._given[0][0]  # its delay, where one is given
     capacity = values.get("capacity", np.asarray(link.capacity))
     for member in scenario.members:  # as ``Scenario.transmission`` has it
         packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size

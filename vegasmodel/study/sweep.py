@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -207,7 +206,7 @@ def _layout(space: Grid, model: str) -> Layout:
         "version": vegasmodel.__version__,
         "fingerprint": scenario.fingerprint(),
         "scenario": scenario.name,
-        "scenario_json": json.dumps(scenario.to_dict(), sort_keys=True),
+        "scenario_toml": scenario.to_toml(),
     }
     return Layout(
         space.dims, space.shape, coordinates, {**FIGURES, "status": ((), status)}, attributes
