@@ -382,7 +382,7 @@ def test_fields_of_several_parts() -> None:
         name = "second"
         capacity = "300 pkt/s"
         [[flow]]
-        name = "alpha"
+        name = "v"
         law = "vegas"
         rtt = "40 ms"
         [[flow]]
@@ -397,7 +397,7 @@ def test_fields_of_several_parts() -> None:
         {
             fields.find(base, "link.a.b.queue.k"): 3.0,
             fields.find(base, "link.second.buffer"): 9.0,
-            fields.find(base, "flow.alpha.alpha"): 2.0,
+            fields.find(base, "flow.v.alpha"): 2.0,
             fields.find(base, "flow.rtt"): 0.05,
             fields.find(base, "run.seed"): 5,
         },
