@@ -63,8 +63,9 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     if name == "all":
         raise FieldError("model", model, "one model; vegasmodel.predict_all(scenario) asks all")
     reason = foreign(group.law for group in scenario.flows)
-    if reason is not None and name != "fluid":
-        return Prediction.not_applicable(name, scenario, f"{reason}; the model fluid does")
+    if reason is not None and name not in ("fluid", "rounds"):
+        said = f"{reason}; the models fluid and rounds do"
+        return Prediction.not_applicable(name, scenario, said)
     module, function = _MODELS[name]
     answer = cast(
         "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)

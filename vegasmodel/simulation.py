@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.laws import foreign
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.rules import Choice
 from vegasmodel.scenario import Scenario
@@ -90,7 +89,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.run import resolution, run
 
-    reason = foreign(g.law for g in scenario.flows) or answers.obstacle(scenario)
+    reason = answers.obstacle(scenario)
     if reason is not None:
         raise ValueError(f"the model rounds cannot simulate this scenario: {reason}")
     starts = answers.starts_of(scenario, 0)
@@ -196,12 +195,7 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     from vegasmodel.engines.rounds.cycle import steady
 
     brief = [g.name for g in scenario.flows if g.size != math.inf or g.arrivals != "once"]
-    unknown = foreign(g.law for g in scenario.flows)
-    reason = (
-        unknown
-        or answers.obstacle(scenario)
-        or (f"flows end: {', '.join(brief)}" if brief else None)
-    )
+    reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")
     found = steady(scenario, longest)

@@ -41,13 +41,13 @@ def find(name: str) -> Law:
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why only ``fluid`` can answer: the names of laws from outside the package; None if none."""
+    """Why only simulators can answer: the names of laws from outside the package; None if none."""
     other = sorted({name for name in laws if name in _outside})
     return f"it does not know the registered law {', '.join(other)}" if other else None
 
 
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
-    """Add a law of congestion control, for ``fluid``; as a decorator, or with its drift.
+    """Add a law of congestion control, for both simulators; as a decorator, or with its drift.
 
         @vm.register_law("my-law", delay_based=True)
         def drift(f):

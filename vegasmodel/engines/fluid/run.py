@@ -175,7 +175,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "measured": isinstance(group.over_estimate, str),
     }
     if group.law not in _BUILT_IN:
-        from vegasmodel.engines.fluid.outside import address
+        from vegasmodel.engines.outside import address
 
         row |= {f"{name}_at": address(rules, name) for name in ("drift", "cut", "remember")}
         row["lower"], row["upper"] = group.alpha, group.beta

@@ -27,8 +27,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.fluid.outside import call
 from vegasmodel.engines.fluid.tally import Tally
+from vegasmodel.engines.outside import call
 from vegasmodel.laws import BUILT_IN, Source
 from vegasmodel.machine_code import compiled
 from vegasmodel.metrics import Floats

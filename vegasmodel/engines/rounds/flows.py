@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import FLOW, LINUX, NS2, PAPER, START
 from vegasmodel.engines.rounds.timer import MODERN_TICK, TICK
+from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import HEADER, ahead, empty_rtt, implementation, modern, work
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
@@ -20,16 +21,35 @@ _VARIANTS = {"paper": PAPER, "ns2": NS2, "linux": LINUX}
 _FIRST_RTO, _MODERN_RTO = 6.0, 3.0  # seconds; rtxcur_init_ of 1999 and since 2006
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _MOST = 2.0**53  # packets; a Pareto tail has no end
+# whose sender repairs losses as a law says that its own does
+_RECOVERIES = {
+    "scoreboard": "sack", "hole by hole": "newreno", "one hole": "reno", "slow start": "tahoe",
+}  # fmt: skip
 _COUNTS = ("sent", "lost", "retransmits", "acks", "timeouts", "delivered", "acks_lost")
 _MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")
 _SUMS = (*_COUNTS, *_MARKS, "rtt_area", "rtt_samples")
+
+
+def _law(group: Flow, record: Any) -> None:
+    """The engine's own rules of a law, or the addresses of its compiled ones."""
+    if group.law in LAWS:
+        record["law"] = LAWS[group.law]
+        return
+    from vegasmodel.engines.outside import address
+
+    law = find(group.law)
+    record["law"] = LAWS[_RECOVERIES[law.recovery]]
+    for name in ("drift", "cut", "remember"):
+        record[f"{name}_at"] = address(law, name)
+    record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
 
 
 def _record(scenario: Scenario, member: Member, record: Any) -> None:
     group = member.flow
     variant = implementation(scenario, group)
     linux = variant == "linux"
-    record["law"], record["variant"] = LAWS[group.law], _VARIANTS[variant]
+    record["variant"] = _VARIANTS[variant]
+    _law(group, record)
     record["rtt"] = empty_rtt(scenario, member)
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
         record[key] = getattr(group, key)
@@ -59,13 +79,15 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
             # ns-2's clock of a Vegas source begins with its first packet, and a packet that was
             # sent at 0 counts as not sent: the first gives no RTT
             record["resent"] = 1.0
+    if group.law not in LAWS and find(group.law).slow_start == "none":
+        record["ssthresh"] = 0.0
     if group.initial_window is not None:
         record["first_window"] = group.initial_window
     # modern ns-2's has a window of 1 until its second packet is acknowledged (delay_growth_)
     late = record["modern"].any() and group.law == "vegas" and measured
     record["cwnd"] = 1.0 if late else record["first_window"]
     record["gap"] = work(scenario, group) / scenario.access_rate(group)
-    if group.law == "sack":
+    if np.any(record["law"] == LAWS["sack"]):
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["again"], record["timed_at"] = -1.0, -1.0, -1.0
     record["patience"] = 1.0
@@ -126,6 +148,7 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         _record(scenario, member, some)
         some["member"], some["brief"] = i, member.flow.arrivals != "once"
         some["start"] = times + ahead(scenario, member) if len(times) else math.inf
+        some["since"] = some["start"]
         some["size"] = _sizes(member.flow, len(some), rng)
         found.append(some)
     flows = np.concatenate(found)

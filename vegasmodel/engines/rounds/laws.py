@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.engines.outside import call
 from vegasmodel.engines.rounds.state import (
     LINUX,
     NEWRENO,
@@ -28,10 +29,12 @@ from vegasmodel.engines.rounds.state import (
     jit,
 )
 from vegasmodel.engines.rounds.timer import arm, back_off, forget, settling
+from vegasmodel.laws.law import Source
 
 NEVER = 1e300
 SLACK = 1e-9  # rounding of a window that stands on a whole packet
 MANY = 32.0  # additions one by one in a stretch, at most
+ASKED = 8.0  # times in a window's ACKs that a law called by address is asked, at least
 DIVISIONS = 8.0  # likewise; each waits for the one before it, and rounding is lost in the window
 
 
@@ -74,11 +77,40 @@ def doubling(f: Record) -> bool:
 
 
 @jit
+def _source(f: Record, rtt: float) -> Source:
+    """What a law called by address may look at, where a round trip takes ``rtt``."""
+    base = min(f.least, rtt) if math.isnan(f.known_base) else f.known_base
+    backlog = whole(f) * (rtt - base) / (base if f.variant == LINUX else rtt)
+    elapsed = max(f.time - f.since, 0.0)
+    return Source(f.cwnd, rtt, base, backlog, elapsed, f.memory, f.alpha, f.beta)
+
+
+@jit
+def _per_ack(f: Record) -> float:
+    """By how much an ACK moves the window of a law called by address."""
+    return f.growth if f.once else call(f.drift_at, _source(f, f.rtt_last)) / f.cwnd
+
+
+@jit
+def _decide(f: Record, rtt: float) -> None:
+    """A round trip is over for a law called by address; it took ``rtt`` on average."""
+    seen = _source(f, rtt)
+    if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
+        f.ssthresh = max(whole(f), 2.0)
+    f.growth = call(f.drift_at, seen) / f.cwnd
+
+
+@jit
 def acks_to_change(f: Record) -> float:
     """ACKs after which the window may have passed a whole packet or slow start ends, at least 1."""
     if doubling(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
     target = whole(f) + 1.0
+    if f.drift_at != 0:
+        step = _per_ack(f)
+        left = target - f.cwnd if step > 0.0 else f.cwnd - whole(f) + SLACK
+        acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
+        return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / ASKED)))
     if f.law == VEGAS:
         return max(1.0, np.ceil((target - f.cwnd) / f.growth - SLACK)) if f.growth > 0.0 else NEVER
     if f.variant == LINUX:
@@ -96,6 +128,8 @@ def grow(f: Record, acks: float) -> None:
     keeps_up = not fine(f) or f.cwnd - (f.next - f.acked) <= 2.0 + acks
     if doubling(f):
         f.cwnd += acks if keeps_up else 0.0
+    elif f.drift_at != 0:
+        f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
     elif f.law == VEGAS:
         if f.growth == 1.0 and f.ssthresh < 1e9:
             f.growth = 0.0  # slow start is over before the round is
@@ -195,7 +229,9 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
     """Vegas's decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
-    if f.variant == LINUX:
+    if f.drift_at != 0:
+        _decide(f, rtt)
+    elif f.variant == LINUX:
         if f.phase == OPEN:
             _decide_linux(f)
     elif rtt > 0.0:
@@ -221,6 +257,17 @@ def _less(f: Record, factor: float) -> float:
 
 
 @jit
+def _reduced(f: Record) -> float:
+    """The window after a loss, or a mark that counts as one, before any floor."""
+    if f.drift_at == 0:
+        return _less(f, f.decrease)
+    seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
+    f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
+    f.since = f.time
+    return call(f.cut_at, seen) if f.cut_at != 0 else np.floor(f.decrease * before + SLACK)
+
+
+@jit
 def threshold(f: Record, later: float) -> float:
     """Duplicate ACKs that mean a loss: 3, or the one that has come.
 
@@ -241,7 +288,7 @@ def cut(f: Record) -> bool:
         return False
     before = min(whole(f), np.floor(f.max_window))
     if not echoing(f):  # else the window has been cut already, and the packet is sent again
-        f.cwnd = max(_less(f, f.decrease), 2.0 if f.variant == LINUX else 1.0)
+        f.cwnd = max(_reduced(f), 2.0 if f.variant == LINUX else 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.credit = 0.0
         f.recover = f.high
@@ -320,7 +367,7 @@ def reduction(f: Record, acks: float, advanced: float) -> float:
 def echo(f: Record) -> None:
     """An ECN echo: cut without a loss, once a window of data."""
     if f.acked >= f.recover or f.timed_out:
-        f.cwnd = max(_less(f, 0.5), 1.0)
+        f.cwnd = max(_less(f, 0.5) if f.drift_at == 0 else _reduced(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover, f.timed_out, f.echoed = f.high, 0, 1
 
@@ -336,7 +383,8 @@ def expire(f: Record, now: float) -> None:
     """The retransmission timer: start again from the first hole, in slow start."""
     # Linux has cut already where it gives up within a recovery, or for the second time in a row
     if f.variant != LINUX or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
-        f.ssthresh = max(np.floor(min(whole(f), np.floor(f.max_window)) / 2.0), 2.0)
+        half = np.floor(min(whole(f), np.floor(f.max_window)) / 2.0)
+        f.ssthresh = max(half if f.drift_at == 0 else np.floor(_reduced(f)), 2.0)
     f.cwnd, f.credit = 2.0 if fine(f) else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN

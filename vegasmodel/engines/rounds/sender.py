@@ -62,7 +62,7 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     acks = min(portion(p, now, step), acks_to_change(f))
     if echoing(f):
         acks = max(min(acks, f.recover - f.acked), 1.0)
-    decides = f.law == VEGAS and f.acked >= f.round_end
+    decides = (f.law == VEGAS or f.drift_at != 0) and f.acked >= f.round_end
     if decides:
         acks = 1.0
         if f.variant != LINUX:  # the kernel counts the sample of the ACK on which it decides

@@ -35,12 +35,13 @@ def _words(text: str) -> tuple[str, ...]:
 
 SENDER = Kinds(
     _words("next high received first again recover resent probed"),
-    _words("received_at latest changed slept time left_at wake"),
+    _words("received_at latest changed since slept time left_at wake"),
     _words("rtt_last smooth deviation least base"),
     ("rate",),
     _words(
-        "cwnd credit ssthresh dups inflated pipe flight reported released phase partial timed_out "
-        "marked echoed growth grow_next worried deflated patience some since_queue spread burst "
+        "cwnd memory credit ssthresh dups inflated pipe flight reported released phase partial "
+        "timed_out marked echoed growth grow_next worried deflated patience some since_queue "
+        "spread burst "
         "event transit asleep here count holes owes"
     ),
 )
@@ -66,7 +67,8 @@ PARCEL = Kinds(
 # of each record what no future hangs on: what was given, is counted only, or says where things lie
 LEFT_OUT = {
     "flow": _words(
-        "law variant rtt gap block alpha beta gamma decrease max_window first_window syn "
+        "law variant drift_at cut_at remember_at once probes rtt gap block alpha beta gamma "
+        "decrease max_window first_window syn "
         "known_base jitter start stop size modern without tick boot hop hops longest member brief "
         "capable head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area "
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"

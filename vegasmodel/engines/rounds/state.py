@@ -54,6 +54,12 @@ FLOW = np.dtype(
         ("max_window", "f8"),
         ("first_window", "f8"),
         ("syn", "f8"),  # size of the packets of a handshake, in data packets; 0: none
+        # rules called by address (``engines/outside.py``): the window grows and is cut by these
+        ("drift_at", "i8"),  # 0: by the engine's own rules for ``law``, else that is the recovery
+        ("cut_at", "i8"),  # 0: by the factor ``decrease``
+        ("remember_at", "i8"),  # 0: the window at the loss
+        ("once", "i8"),  # decides once a round trip, not upon every ACK
+        ("probes", "i8"),  # slow start ends where more than gamma packets are thought to wait
         ("known_base", "f8"),  # baseRTT held fixed; NaN: the flow measures it
         ("jitter", "f8"),  # seconds that it waits, at most, before it uses an open window
         ("start", "f8"),
@@ -82,6 +88,8 @@ FLOW = np.dtype(
         ("capable", "i8"),  # its packets are marked where others are dropped (ECN)
         ("marked", "i8"),  # an ACK with ECN echo arrived
         ("echoed", "i8"),  # the last cut answered one
+        ("memory", "f8"),  # what ``remember_at`` returned at the last loss
+        ("since", "f8"),  # when that was
         # Vegas, once a round
         ("round_end", "f8"),
         ("round_start", "f8"),  # time
