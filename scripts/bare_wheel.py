@@ -151,9 +151,6 @@ def install(place: Path) -> Path:
         work([*pip, "--offline"])  # the set-up has fetched what is needed
     except subprocess.CalledProcessError:
         work(pip)
-    # the commands are many processes, and each would compile the libraries
-    compiled = [str(venv / "bin" / "python"), "-m", "compileall", "-qq", "-j", "0"]
-    subprocess.run([*compiled, "-x", "/tests?/", str(venv / "lib")], check=False)
     (package,) = venv.glob("lib/python*/site-packages/vegasmodel")
     for made in (ROOT / "vegasmodel").rglob("__pycache__/*.nb[ic]"):
         target = package / made.relative_to(ROOT / "vegasmodel")

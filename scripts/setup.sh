@@ -46,11 +46,11 @@ fi
 
 say "installing locked dependencies"
 .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r scripts/uv.lock
-VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --require-hashes -r requirements.lock
+# where Python may not keep bytecode, each process would compile the libraries anew
+VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --require-hashes \
+  ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} -r requirements.lock
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --no-deps --no-build-isolation \
   -e . -e ./paper_checks
-# where Python may not keep what it compiles, each process would compile its libraries anew
-.venv/bin/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true  # some are no Python
 
 if ! command -v ns >/dev/null; then
   apt_install ns2 && command -v ns >/dev/null ||
