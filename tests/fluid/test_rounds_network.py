@@ -202,3 +202,18 @@ def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:
         delays = run(found.scenario).flows
         least = delays["rtt_area"][n_rate:] / delays["rtt_samples"][n_rate:]
         assert np.all(least <= 0.05 + bound)
+
+
+def test_fast_links_are_resolved_to_who_loses() -> None:
+    """Ten sources of SACK at 100 Mbit/s: the default resolution answers as packet by packet does.
+
+    Stretches of several packets, 256 a round trip, were 45 % off.
+    """
+    rng = np.random.default_rng(3)
+    flows = tuple(
+        Flow("sack", float(rng.uniform(0.01, 0.1)), name=f"s{i}", variant="ns2") for i in range(10)
+    )
+    fast = Scenario((Link(12500.0, buffer=190.0),), flows, run=Run(30.0, 10.0))
+    exact = run(fast, parts=12500).flows["delivered"]
+    np.testing.assert_allclose(run(fast).flows["delivered"], exact, rtol=0.02)
+    assert np.abs(run(fast, parts=256).flows["delivered"] / exact - 1.0).max() > 0.1

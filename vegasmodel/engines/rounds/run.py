@@ -26,6 +26,7 @@ from vegasmodel.progress import running
 from vegasmodel.scenario import Red, Scenario
 
 FINE, COARSE = 256, 64  # events per flow and round trip, at most about
+FAST = 1024  # ... in a pipe that holds more packets than ``FINE``
 CALM = 20  # ... far from losses,
 SHARP, BLUNT = 192, 128  # ... and near them, in a pipe of few packets and of many
 PACKETS = 1000  # in the smaller of these pipes
@@ -78,10 +79,10 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     """Events per flow, queue and round trip that the scenario needs: near losses, and else.
 
     With several losers, RTTs or packet sizes at a finite buffer, whose packet arrives first after
-    each departure decides who loses (the phase effects of drop-tail): that takes packets.  Else,
-    and for one flow against one other like it, stretches will do; where these would hold several
-    packets they are long while no loss is near, and the shorter near one, where packets decide how
-    many are lost and whether a timeout follows.
+    each departure decides who loses (the phase effects of drop-tail): that takes packets, up to a
+    number that bounds the cost.  Else, and for one flow against one other like it, stretches will
+    do; where these would hold several packets they are long while no loss is near, and the shorter
+    near one, where packets decide how many are lost and whether a timeout follows.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -89,9 +90,10 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     overflows = any(math.isfinite(link.buffer) for link in crossed)
     early = any(isinstance(link.queue, Red) for link in crossed)
     few = same and len(members) <= 2 and not early
-    if overflows and not few:
-        return FINE, FINE
     pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
+    if overflows and not few:
+        held = pipe + max(link.buffer for link in crossed if math.isfinite(link.buffer))
+        return (FINE, FINE) if held <= FINE else (FAST, FAST)
     if not few or len(scenario.links) > 1 or pipe <= COARSE:
         return COARSE, COARSE
     return (SHARP if pipe <= PACKETS else BLUNT), CALM
