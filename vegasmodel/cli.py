@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from vegasmodel import cli_forms, cli_study, exits, extras, progress
+from vegasmodel import cli_files, cli_forms, cli_study, exits, extras, progress
 from vegasmodel.exits import Shortfall
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -90,7 +89,8 @@ def ratio(
 def predict(
     scenario: File,
     model: Annotated[
-        str | None, typer.Option(help="One model's name, or 'all'. Default: every closed form.")
+        str | None,
+        typer.Option(help="A model's name, or all. Default: every closed form, no simulator."),
     ] = None,
     json: Json = False,
     plot: Plot = None,
@@ -317,6 +317,9 @@ def paper(
         raise Shortfall(f"{short} of {len(rows)} items are discrepant")
 
 
+app.command()(cli_files.new)
+app.command()(cli_files.inspect)
+app.command()(cli_files.explain)
 app.command()(cli_forms.equilibrium)
 app.command()(cli_forms.arrivals)
 app.command()(cli_forms.rd)

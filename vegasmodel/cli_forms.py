@@ -16,6 +16,10 @@ from vegasmodel.units import FieldError, format_time, parse
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Capacity = Annotated[str, typer.Option(help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')]
 PacketSize = Annotated[str, typer.Option(help="Data packet, headers included.")]
+Alpha = Annotated[  # one number stands for the band, as in the models with one threshold
+    str,
+    typer.Option(help="Packets kept queued, one or a list; 2: the middle of a file's alpha, beta."),
+]
 Variant = Annotated[str, typer.Option(help="paper, ns2 or linux.")]
 
 FAILURES = {  # of ``equilibrium.secular``
@@ -31,7 +35,7 @@ class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
 
 def equilibrium(
     capacity: Capacity,
-    alpha: Annotated[str, typer.Option(help="Packets; a list, or one for all.")] = "3",
+    alpha: Alpha = "2",
     over_estimate: Annotated[
         str, typer.Option(help="baseRTT - rtt of each flow; its length is the number of flows.")
     ] = "0 s,0 s",
@@ -96,7 +100,7 @@ def equilibrium(
 def arrivals(
     n: Annotated[int, typer.Option(help="Number of Vegas flows.")] = 20,
     capacity: Capacity = "125pkt/s",
-    alpha: Annotated[str, typer.Option(help="Packets; a list, or one for all.")] = "3",
+    alpha: Alpha = "2",
     packet_size: PacketSize = "1000 B",
     json: Json = False,
 ) -> None:
@@ -153,28 +157,33 @@ def arrivals(
 
 
 def rd(
-    rate: Annotated[float, typer.Option(help="Flows of class R (loss-based).")],
-    delay: Annotated[float, typer.Option(help="Flows of class D (delay-based).")],
+    rate: Annotated[
+        float,
+        typer.Option("--rate-flows", "--rate", help="Number of flows of class R (loss-based)."),
+    ],
+    delay: Annotated[
+        float, typer.Option("--delay-flows", "--delay", help="Number of flows of class D (Vegas).")
+    ],
     capacity: Capacity,
     k: Annotated[float, typer.Option(help="Target ratio of a class R flow's rate to a D's.")] = 1.0,
     buffer: Annotated[str, typer.Option(help="Packets, both queues together.")] = "inf",
     delay_buffer: Annotated[str, typer.Option(help="The D queue's part of the buffer.")] = "10 %",
-    alpha: Annotated[str, typer.Option(help="Packets that a class D flow wants queued.")] = "1",
+    alpha: Alpha = "2",
     packet_size: PacketSize = "1000 B",
     json: Json = False,
 ) -> None:
     """Rate-Delay services: service rates, per-flow rates, the delay bound; podlesny (5) to (7).
 
-    Example: vegasmodel rd --rate 100 --delay 100 --capacity "100 Mbit/s" --buffer 3125pkt
+    Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """
     from vegasmodel import console
     from vegasmodel.equilibrium import rate_delay as forms
     from vegasmodel.scenario import Link, RateDelay
 
-    for name, value in (("--rate", rate), ("--delay", delay)):
+    for name, value in (("--rate-flows", rate), ("--delay-flows", delay)):
         rules.Quantity("fraction", high=1e9).check(value, name)
     if rate + delay == 0:
-        raise FieldError("--rate", rate, "more than 0 where --delay is 0")
+        raise FieldError("--rate-flows", rate, "more than 0 where --delay-flows is 0")
     rules.of(RateDelay, "k").check(k, "--k")
     c, size = parse_capacity(capacity, packet_size)
     whole = rules.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)

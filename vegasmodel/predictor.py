@@ -55,7 +55,9 @@ def choose(model: str | None) -> tuple[str, ...]:
 def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     """What one model predicts.
 
-    ``model`` is one of ``MODELS``.  A model that cannot be evaluated for the scenario answers
+    ``model`` is one of ``MODELS``; ``rounds``, which takes every scenario, is the default here and
+    in ``simulate`` and ``batch``.  The command ``predict`` has room for several answers and gives
+    every closed form by default.  A model that cannot be evaluated for the scenario answers
     with ``applicable=False`` and a reason; it does not raise.  ``FieldError``: no such model;
     ``ExtraMissing``: the model needs an extra that is not installed.
     """

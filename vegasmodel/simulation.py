@@ -172,6 +172,8 @@ def limit_cycle(
 ) -> LimitCycle:
     """The steady state itself: a fixed point, a periodic motion, or else averages.
 
+    The default is ``fluid`` here, as whole packets more often repeat nowhere.
+
     ``model``: ``fluid`` (one drop-tail link; with Floquet multipliers; ``losers`` and ``packets``
     as in ``engines.fluid.continuous.run``) or ``rounds`` (whole packets, which more often repeat
     nowhere; they move in steps and have no multipliers of their own, so those of ``fluid`` are

@@ -9,7 +9,7 @@ from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet
 from vegasmodel.units import FieldError
 
-__all__ = ["FORMATS", "read"]
+__all__ = ["FORMATS", "format_of", "read"]
 
 FORMATS = (
     "linux_csv",
@@ -37,6 +37,14 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     except OSError as error:  # in the middle of the file
         reason = error.strerror or "input or output"
         raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
+
+
+def format_of(path: str | Path) -> str:
+    """The format that ``read`` finds: ``parquet`` or one of ``FORMATS``.  Raises ``TraceError``."""
+    with Source(path) as source:
+        if not source.head:
+            raise TraceError(path, "", "an empty file", "a trace")
+        return "parquet" if source.head[:4] == b"PAR1" else _find(source)
 
 
 def _read(path: str | Path, format: str) -> Trace:  # noqa: A002 - as above

@@ -1,0 +1,145 @@
+"""The commands a user begins with: ``new``, ``inspect``, ``explain``; completion in a shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vegasmodel as vm
+from tests.test_predictor import HOME
+from vegasmodel import newfile
+from vegasmodel.cli import run
+from vegasmodel.explanations import EXPLANATIONS
+from vegasmodel.packets.trace import make
+
+EVENTS = Path(__file__).parent / "data" / "ns2_events.tr"
+FLOWMON = Path(__file__).parent / "data" / "flowmon.xml"
+
+
+def test_a_new_file_is_one_that_predict_takes_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["new", "first.toml"]) == 0
+    assert vm.load("first.toml").name == "first"
+    capsys.readouterr()
+    assert run(["predict", "first.toml", "--model", "minicycle", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["applicable"]
+    assert run(["new", "first.toml"]) == 2
+    assert "a new file, or --force" in capsys.readouterr().err
+    assert run(["new", "first.toml", "--force"]) == 0
+    assert run(["new", "first.txt"]) == 2
+
+
+def test_without_a_name_the_file_is_printed_with_a_comment_on_its_keys(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["new"]) == 0
+    text = capsys.readouterr().out
+    assert vm.Scenario.from_toml(text).links[0].buffer == 50.0  # 1 BDP: 1250 pkt/s, 40 ms
+    for key in ("packet_size", "capacity", "buffer", "law", "rtt", "variant", "count", "warmup"):
+        assert any(line.startswith(f"{key} = ") and "#" in line for line in text.splitlines()), key
+    assert run(["new", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["toml"], document["file"], document["schema"]) == (text, None, 1)
+
+
+def test_a_file_from_a_trace_holds_its_flows_and_its_network(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """And ``compare`` finds each of its flows again by the line ``match``."""
+    assert run(["new", "--from-trace", str(EVENTS), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    s = vm.Scenario.from_toml(document["toml"])
+    estimates = {e["key"]: e for e in document["estimates"]}
+    assert estimates["link[0].capacity"]["low"] <= s.links[0].capacity
+    assert s.links[0].capacity <= estimates["link[0].capacity"]["high"]
+    assert [flow.match for flow in s.flows] == vm.packets.read(EVENTS).flows
+    assert "a guess: the trace does not name its congestion control" in document["toml"]
+    path = tmp_path / "t.toml"
+    path.write_text(document["toml"], encoding="utf-8")
+    compared = vm.compare(vm.load(path), trace=EVENTS, models=[])
+    assert [pair["by"] for pair in compared.pairing] == ["match", "match"]
+
+
+def test_what_a_trace_cannot_tell_is_a_guess_that_says_so() -> None:
+    rates = {"throughput": [[10.0], [10.0]]}
+    trace = make("linux", [1.0, 2.0], ["one"], rates, controls={"one": "vegas"})
+    text, _ = newfile.from_trace(trace, "guessed")
+    s = vm.Scenario.from_toml(text)
+    assert (s.flows[0].law, s.flows[0].variant) == ("vegas", "linux")
+    assert s.flows[0].rtt == 0.2  # 0.05 would be less than a packet takes at 10 pkt/s
+    assert 'rtt = "200 ms"  # a guess: the trace cannot tell it' in text
+
+
+def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Drops and packet sizes are counted here from the text of the ns-2 trace itself."""
+    lines = [line.split() for line in EVENTS.read_text().splitlines()]
+    assert run(["inspect", str(EVENTS), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["format"], document["engine"]) == ("ns2_tr", "ns2")
+    for flow in document["flows"]:
+        mine = [row for row in lines if row[7] == flow["name"] and row[4] in ("tcp", "cbr")]
+        assert flow["lost"] == sum(row[0] == "d" for row in mine)
+        assert flow["packet_size_b"] == max(float(row[5]) for row in mine)
+        assert flow["match"] == flow["name"]
+    assert run(["inspect", str(EVENTS)]) == 0
+    text = capsys.readouterr().out
+    assert f'match = "{document["flows"][0]["name"]}"' in text
+    assert run(["inspect", str(FLOWMON)]) == 0
+    assert "flowmon" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["inspect", "new --from-trace"])
+def test_no_trace_is_one_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*command.split(), str(Path(__file__))]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "Parquet or one of" in err
+
+
+@pytest.mark.parametrize("model", vm.MODELS)
+def test_a_model_is_explained_by_the_hypotheses_that_its_answers_name(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", model, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["model"] == model
+    assert document["equations"]
+    assert document["source"]
+    assert document["accuracy"]
+    if model != "rounds":  # whose first call compiles; its own test has it
+        case = HOME["minicycle" if model == "fluid" else model]
+        named = {a.name for a in vm.predict(case, model).assumptions}
+        assert set(document["hypotheses"]) == named
+    assert run(["explain", model]) == 0
+    assert document["equations"][0] in capsys.readouterr().out
+
+
+def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(EXPLANATIONS) == set(vm.MODELS)
+    assert run(["explain"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"\n{model} " in f"\n{text}" for model in vm.MODELS)
+    assert run(["explain", "minicycel"]) == 2
+    assert "did you mean 'minicycle'" in capsys.readouterr().err
+
+
+def test_a_shell_completes_commands() -> None:
+    asked = {
+        "_VEGASMODEL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "vegasmodel ex",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        [Path(sys.executable).with_name("vegasmodel")], env=os.environ | asked,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["explain"]

@@ -1,0 +1,157 @@
+"""The commands a user begins with: ``new``, ``inspect``, ``explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vegasmodel.units import FieldError, format_time, printable
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+MOST = 50  # flows in a table
+
+
+def new(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[SCENARIO.toml]", help="Default: print it.")
+    ] = None,
+    from_trace: Annotated[
+        Path | None, typer.Option(help="Fill in what this trace tells: flows, RTTs, capacity.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a scenario file with comments, which every command takes as it is.
+
+    Example: vegasmodel new mixed.toml --from-trace capture.pcap
+    """
+    from vegasmodel import console, newfile
+    from vegasmodel.files import whole
+    from vegasmodel.packets.reading import read
+
+    if file is not None:
+        console.output_path(file, "SCENARIO.toml", (".toml",))
+        if file.exists() and not force:
+            raise FieldError("SCENARIO.toml", str(file), "a new file, or --force")
+    stem = "new" if file is None else file.stem
+    name = stem if stem.isprintable() and len(stem) <= 120 else "new"
+    if from_trace is None:
+        text, estimates = newfile.plain(name), []
+    else:
+        text, filled = newfile.from_trace(read(from_trace), name)
+        estimates = [entry.to_json() for entry in filled]
+    if file is not None:
+        with whole(file) as part:
+            part.write_text(text, encoding="utf-8")
+    if json:
+        path = None if file is None else str(file)
+        console.print_json({"file": path, "toml": text, "estimates": estimates})
+    elif file is None:
+        typer.echo(text, nl=False)
+    else:
+        console.paragraphs([f"{file} is written; try: vegasmodel predict {file}"])
+
+
+def inspect(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace of any known format.")],
+    format: Annotated[  # noqa: A002 - the option's name
+        str, typer.Option(help="Found by content unless it is named here.")
+    ] = "auto",
+    json: Json = False,
+) -> None:
+    """What a trace holds: its format, flows, packets, RTTs and losses, and a match line a flow.
+
+    Example: vegasmodel inspect capture.pcap
+    """
+    from vegasmodel import console
+    from vegasmodel.packets import inspection
+
+    found = inspection.inspect(trace, format)
+    if json:
+        console.print_json(found)
+        return
+    out = console.console()
+    span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']} bins"
+    out.print(console.plain(f"{trace}: {found['format']}, by {found['engine']}; {span}"))
+    if found["capacity_pps"] is not None:
+        out.print(console.plain(f"busiest link: {found['capacity_pps']:.6g} pkt/s, an estimate"))
+    out.print()
+    out.print(_flow_table(found["flows"]))
+    lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MOST]]
+    console.paragraphs(["In a scenario file, a flow is one of these by the line:"])
+    for line in lines:
+        out.print(console.plain(f"  {line}"), soft_wrap=True)
+    console.paragraphs([f"{name}: {said}." for name, said in found["doubts"].items()])
+
+
+def _quoted(name: str) -> str:
+    return '"' + printable(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _flow_table(flows: list[dict[str, Any]]) -> Any:
+    from vegasmodel import console
+
+    def time(value: float | None) -> str:
+        return "-" if value is None else format_time(value)
+
+    rows = [
+        [
+            flow["name"],
+            flow["control"] or "-",
+            console.number(flow["packets"], 7),
+            time(flow["first_s"]),
+            time(flow["last_s"]),
+            console.number(flow["packet_size_b"], 6),
+            time(flow["rtt_min_s"]),
+            console.number(flow["lost"], 6),
+            console.number(flow["retransmits"], 6),
+        ]
+        for flow in flows[:MOST]
+    ]
+    names = ["flow", "control", "packets", "first", "last", "bytes", "least RTT", "lost", "rexmit"]
+    keep = [i for i in range(len(names)) if i < 3 or any(row[i] != "-" for row in rows)]
+    table = [[row[i] for i in keep] for row in rows]
+    if len(flows) > MOST:
+        table.append([f"... {len(flows) - MOST} more", *[""] * (len(keep) - 1)])
+    return console.table([names[i] for i in keep], table)
+
+
+def explain(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model of predict. Default: list.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """A model's equations, hypotheses and source, and how near to packets it comes.
+
+    Example: vegasmodel explain minicycle
+    """
+    from vegasmodel import console
+    from vegasmodel.explanations import EXPLANATIONS
+    from vegasmodel.rules import Choice
+
+    if model is None:
+        if json:
+            console.print_json({"models": {k: v.to_json() for k, v in EXPLANATIONS.items()}})
+        else:
+            rows = [[name, known.title] for name, known in EXPLANATIONS.items()]
+            for name, title in rows:
+                console.console().print(console.plain(f"{name:16} {title}"))
+        return
+    Choice(tuple(EXPLANATIONS)).check(model, "MODEL")
+    known = EXPLANATIONS[model]
+    if json:
+        console.print_json({"model": model, **known.to_json()})
+        return
+    out = console.console()
+    out.print(console.plain(f"{model}: {known.title}"))
+    out.print()
+    for line in known.equations:
+        out.print(console.plain(f"  {line}"), soft_wrap=True)
+    console.paragraphs(
+        ["Hypotheses, by the names that an answer gives them:"]
+        + [f"  {name}: {said}." for name, said in known.hypotheses.items()]
+    )
+    console.paragraphs([f"Source: {known.source}.", f"Accuracy: {known.accuracy}."])

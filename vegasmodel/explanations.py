@@ -1,0 +1,229 @@
+"""What each model is: its equations, hypotheses and source, and how near to packets it comes.
+
+A hypothesis has the name under which an answer says that a scenario breaks it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["EXPLANATIONS", "Explanation"]
+
+_COMMON = {
+    "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
+    "long-lived-flows": "every flow has data for the whole time that counts",
+    "all-flows-present": "every flow starts before the warm-up ends and none stops early",
+    "no-delay-noise": "propagation delays are constant",
+    "window-not-limited": "the receiver's window never holds a flow back",
+    "one-ack-a-packet": "every packet is acknowledged by itself",
+    "bottleneck-is-the-link": "no access link is slower than the bottleneck",
+    "no-forced-drops": "no packet is dropped on purpose",
+    "no-random-loss": "packets are lost at a full buffer only",
+}
+_ALONE = {
+    "infinite-buffer": "the buffer holds what the flows keep queued",
+    "single-threshold": "alpha = beta; else the middle of the band is taken",
+}
+_SETTLES = {"settles-in-time": "windows reach the steady state within the warm-up"}
+_RECOVERY = {"recovery-as-taken": "a loss costs what the model says, whichever law recovers"}
+_CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
+
+
+def _without(*names: str) -> dict[str, str]:
+    return {name: said for name, said in _COMMON.items() if name not in names}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One model.  ``accuracy`` says what was measured, or the command that measures it."""
+
+    title: str
+    equations: tuple[str, ...]
+    hypotheses: dict[str, str]
+    source: str
+    accuracy: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return dataclasses.asdict(self)
+
+
+EXPLANATIONS = MappingProxyType(
+    {
+        "equilibrium": Explanation(
+            "Vegas flows alone on one link, in their steady state",
+            (
+                "baseRTT_i = rtt_i + x_i                          (2)",
+                "sum_i alpha_i / (Delta - x_i) = c                (6)",
+                "r_i = alpha_i / (Delta - x_i)                    (5)",
+                "Delta: queueing delay, x_i: over-estimate, c: capacity, r_i: rate",
+            ),
+            _ALONE | _COMMON | _SETTLES,
+            "boutremans 3.1, equations (2) to (6)",
+            _CLOSED,
+        ),
+        "bands": Explanation(
+            "all steady states of Vegas where alpha < beta: a set, each flow with a range",
+            (
+                "alpha_i / (Delta - x_i) <= r_i <= beta_i / (Delta - x_i)    (11)",
+                "sum_i r_i = c",
+            ),
+            {"infinite-buffer": _ALONE["infinite-buffer"]} | _COMMON | _SETTLES,
+            "boutremans 4.1, equations (10) and (11)",
+            _CLOSED,
+        ),
+        "arrivals": Explanation(
+            "Vegas flows that join one after the other and take the queue for propagation",
+            (
+                "x_i = Delta_{i-1}: the queueing delay that flow i finds",
+                "Delta_i solves sum_{k <= i} alpha_k / (Delta_i - x_k) = c   (6)",
+            ),
+            {
+                "one-arrival-at-a-time": "the queue has settled before the next flow comes",
+                "quasi-static": "a flow's own start does not disturb what it measures",
+            }
+            | {"infinite-buffer": _ALONE["infinite-buffer"]}
+            | _COMMON
+            | _SETTLES,
+            "boutremans 3.1.2, after Bonald 1998; solved exactly",
+            _CLOSED,
+        ),
+        "arrivals-bonald": Explanation(
+            "Bonald's closed form of the same, as it is printed",
+            (
+                "x_i = (alpha / c) (i - 1) S_{i-1},  S_i = 1 + 1/2 + ... + 1/i",
+                "r_i = c / (n S_n - (i - 1) S_{i-1}); they need not add up to c",
+            ),
+            {
+                "one-arrival-at-a-time": "the queue has settled before the next flow comes",
+                "base-rtt-measured": "baseRTT is what the flow measured, not given",
+                "paper-equation": "the papers' window rule, not ns-2's or Linux's",
+                "rates-fill-the-link": "the rates add up to the capacity; they seldom do",
+            }
+            | _ALONE
+            | _COMMON,
+            "boutremans 3.1.2, after Bonald 1998",
+            _CLOSED,
+        ),
+        "minicycle": Explanation(
+            "one Vegas beside one Reno flow at a drop-tail buffer",
+            (
+                "both go through one cycle from loss to loss, in mini-cycles of one window each",
+                "Reno: window halved at the loss, then one packet more each mini-cycle",
+                "Vegas: window times `decrease` at the loss, then one more each mini-cycle until",
+                "its backlog reaches its threshold, then it gives way",
+                "the loss comes when c T + buffer packets are in flight",
+            ),
+            {
+                "receiver-window": "no receiver's window is reached",
+                "large-bandwidth-delay": "the windows are large enough for the cycle to form",
+                "fast-retransmit": "losses are recovered without a timeout",
+                "empty-buffer-after-loss": "the buffer runs empty after a loss",
+                "synchronised-losses": "both flows lose when the buffer overflows (paper)",
+                "one-cycle": "every cycle is like the one before",
+                "single-threshold": "alpha = beta; else the middle of the band is taken",
+                "one-source-of-each-kind": "one Vegas and one loss-based flow",
+                "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
+            }
+            | _RECOVERY
+            | _SETTLES
+            | _COMMON,
+            "devendictis 2, derived anew (docs/errata.md)",
+            _CLOSED,
+        ),
+        "red": Explanation(
+            "Vegas and loss-based flows under RED: the fixed point of the mean queue",
+            (
+                "sum_i r_i(q / c, p(q)) = c",
+                "q: mean queue, p(q): RED's probability, r_i: each law's rate; at most one root",
+            ),
+            {
+                "steady-queue": "the queue swings little about its mean",
+                "single-threshold": "alpha = beta; else the middle of the band is taken",
+                "paper-equation": "the papers' window rule, not ns-2's or Linux's",
+            }
+            | _RECOVERY
+            | _without("fifo-queue", "window-not-limited", "one-ack-a-packet"),
+            "mean-field fixed point; uniqueness proved in vegasmodel/equilibrium/red.py",
+            "beside ns-2 the mean queue is within 11 % with drops and 32 % with marks, the rates "
+            "of the classes within 29 % and 41 % (vegasmodel/equilibrium/red.py)",
+        ),
+        "random-loss": Explanation(
+            "flows that share a link which loses packets at random",
+            (
+                "r_i = the law's rate at loss probability p and RTT_i + q / c (square root, PFTK)",
+                "q = 0 where the flows leave the link idle, else sum_i r_i = c",
+            ),
+            {
+                "losses-are-random-only": "the buffer never overflows",
+                "mean-field": "every flow sees the mean queue",
+            }
+            | _without("window-not-limited", "one-ack-a-packet", "no-random-loss"),
+            "Mathis 1997; Padhye, Firoiu, Towsley and Kurose 1998; rounds between losses",
+            _CLOSED,
+        ),
+        "rate-delay": Explanation(
+            "Rate-Delay services: two queues behind one link",
+            (
+                "S_R = c k n_R / (k n_R + n_D)                    (6)",
+                "S_D = c n_D / (k n_R + n_D)                      (7)",
+                "each flow gets an equal part of its class's rate",
+            ),
+            {
+                "proper-marking": "loss-based flows are in class R, Vegas in class D",
+                "delay-buffer-large-enough": "the D queue holds what its flows keep queued",
+            }
+            | _without("fifo-queue"),
+            "podlesny (5) to (7)",
+            _CLOSED,
+        ),
+        "network": Explanation(
+            "Vegas flows over several links, as the maximum of a sum of utilities",
+            (
+                "maximise sum_i alpha_i ln r_i + x_i r_i   subject to A r <= c",
+                "q_i = alpha_i / r_i + x_i: the queueing delays are the links' prices",
+            ),
+            {"no-queueing-of-acks": "ACKs meet no queue"} | _ALONE | _COMMON | _SETTLES,
+            "Low, Peterson and Wang 2002, with over-estimates; solved by clarabel",
+            "every answer carries a certificate of its optimality",
+        ),
+        "fluid": Explanation(
+            "differential equations of windows over one self-clocked link",
+            (
+                "dW_i/dt = drift of the law (vegasmodel/laws), once a round trip in ns2 and linux",
+                "sum_i W_i / (rtt_i + Delta) = c while packets queue; Delta = 0 before",
+            ),
+            {
+                "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
+                "defaults-of-the-papers": "ns-2's settings of the papers' years",
+            }
+            | _RECOVERY
+            | {k: _COMMON[k] for k in ("long-lived-flows", "no-delay-noise")}
+            | {k: _COMMON[k] for k in ("bottleneck-is-the-link", "no-forced-drops")},
+            "docs/architecture.md, Two simulators; the laws of vegasmodel/laws",
+            "python -m benchmarks.accuracy --model fluid compares it with ns-2",
+        ),
+        "rounds": Explanation(
+            "trains of packets through the queues on each flow's way, event by event",
+            (
+                "a window's decisions once a round trip, on whole packets; no closed equation",
+                "queues serve c packets a second and lose what finds them full",
+            ),
+            {
+                "no-delay-noise": _COMMON["no-delay-noise"],
+                "every-packet-acknowledged": "ACKs are not delayed",
+                "bottleneck-is-the-link": _COMMON["bottleneck-is-the-link"],
+                "no-forced-drops": _COMMON["no-forced-drops"],
+                "every-ack-arrives": "no ACK is lost",
+                "insensitive-to-starts": "the answer does not hang on how the starts fall",
+                "enough-runs": "more runs would not move the mean",
+            },
+            "docs/architecture.md, Two simulators; docs/ns2.md",
+            "README.md, How near the predictions come: python -m benchmarks.accuracy measures it",
+        ),
+    }
+)
+"""By the model's name, every model."""

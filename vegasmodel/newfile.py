@@ -1,0 +1,139 @@
+"""A first scenario file with a comment on each key, from what a trace tells where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vegasmodel import laws, toml_file
+from vegasmodel.completion import Filled, complete
+from vegasmodel.packets.trace import Trace
+from vegasmodel.units import FieldError, write
+
+__all__ = ["from_trace", "plain"]
+
+MAX_FLOWS = 300  # tables of a file
+CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses where a trace cannot tell; seconds
+
+PLAIN = """\
+# One bottleneck, one Vegas and one Reno flow.  docs/scenario.md lists every key with its default.
+name = "{name}"
+packet_size = "1000 B"     # a data packet on the wire, all headers included
+
+[[link]]
+capacity = "10 Mbit/s"     # or "1250 pkt/s"
+buffer = "1 BDP"           # or "50 pkt", "50 ms" at full rate, "inf"
+
+[[flow]]                   # as many tables as there are groups of like flows
+law = "vegas"              # {laws}
+rtt = "40 ms"              # of a packet and its ACK while every queue is empty
+alpha = 1                  # packets that Vegas keeps queued: at least alpha, at most beta
+beta = 3
+variant = "ns2"            # whose Vegas: "paper", "ns2" or "linux"
+count = 1                  # flows in the group
+
+[[flow]]
+law = "reno"
+rtt = "40 ms"
+
+[run]
+duration = "200 s"
+warmup = "50 s"            # averages begin here
+"""
+
+
+def plain(name: str) -> str:
+    """A file that every command takes as it is."""
+    return PLAIN.format(name=name, laws=", ".join(laws.names()))
+
+
+def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
+    """A file with a flow for each of the trace, and what of it was estimated.
+
+    What the trace cannot tell stands there as a guess, and its comment says so.  ``FieldError``:
+    the trace holds more flows than a file does, or no network could be built from it.
+    """
+    if not 0 < len(trace.flows) <= MAX_FLOWS:
+        allowed = f"a trace of 1 to {MAX_FLOWS} flows"
+        raise FieldError("--from-trace", f"{len(trace.flows)} flows", allowed)
+    table: dict[str, Any] = {"name": name, **_size(trace), "link": [{}], "flow": _flows(trace)}
+    notes: dict[tuple[str, int, str], str] = {}
+    rtt = RTT
+    while True:
+        try:
+            _, filled = complete(table, trace)
+            break
+        except FieldError as error:
+            place = _place(error.field)
+            if place is not None and place not in notes and "required" in error.allowed:
+                notes[place] = "a guess: the trace cannot tell it"
+            elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST:
+                raise
+            else:  # the guess is shorter than packets take on so slow a link
+                rtt *= 2.0
+        for kind, i, key in notes:
+            table[kind][i][key] = CAPACITY if key == "capacity" else write(rtt, "time")
+    run: dict[str, Any] = {}
+    for entry in filled:
+        known = f"estimate, {entry.low:.4g} to {entry.high:.4g} {entry.unit}: {entry.how}"
+        if entry.key.startswith("run."):
+            run[entry.key[4:]] = write(float(f"{entry.value:.6g}"), "time")
+            continue
+        place = _place(entry.key)
+        if place is not None:
+            kind, i, key = place
+            texts = {"s": "time", "pkt/s": "rate", "pkt": "packets"}
+            table[kind][i][key] = write(float(f"{entry.value:.6g}"), texts[entry.unit])
+            notes[place] = known
+    for i, flow in enumerate(table["flow"]):
+        if flow["match"] not in trace.controls:
+            notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
+    if run:
+        table["run"] = run
+    return _commented(toml_file.write(table), notes), filled
+
+
+def _size(trace: Trace) -> dict[str, str]:
+    """The size of most flows' packets; the default where the trace has none."""
+    sizes = trace.known("packet_size")
+    if sizes is None:
+        return {}
+    values, counts = np.unique(sizes[np.isfinite(sizes)], return_counts=True)
+    return {"packet_size": write(float(values[np.argmax(counts)]), "bytes")}
+
+
+def _flows(trace: Trace) -> list[dict[str, Any]]:
+    firsts, end = trace.known("first"), float(trace.edges[-1])
+    flows = []
+    for i, flow in enumerate(trace.flows):
+        law = trace.controls.get(flow, "reno")
+        law = law if law in laws.names() else "reno"
+        entry: dict[str, Any] = {"name": f"{law}-{i + 1}", "law": law}
+        if law == "vegas" and trace.engine in ("linux", "ns2"):
+            entry["variant"] = trace.engine
+        first = 0.0 if firsts is None else float(firsts[i])
+        if 0.0 < first < end:
+            entry["start"] = write(float(f"{first:.6g}"), "time")
+        flows.append(entry | {"match": flow})
+    return flows
+
+
+def _place(key: str) -> tuple[str, int, str] | None:
+    """``link[0].buffer`` as its parts."""
+    head, dot, attribute = key.partition("].")
+    kind, bracket, number = head.partition("[")
+    return (kind, int(number), attribute) if dot and bracket else None
+
+
+def _commented(text: str, notes: dict[tuple[str, int, str], str]) -> str:
+    lines, kind, count = [], "", {"link": -1, "flow": -1}
+    for line in text.splitlines():
+        if line.startswith("[["):
+            kind = line.strip("[]")
+            count[kind] += 1
+        elif line.startswith("["):
+            kind = ""
+        note = notes.get((kind, count.get(kind, 0), line.partition(" = ")[0]))
+        lines.append(f"{line}  # {note}" if note else line)
+    return "# From a trace; docs/scenario.md lists every key.\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,72 @@
+"""What a trace holds: its format, its times, and of each flow what was counted."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.reading import format_of, read
+from vegasmodel.packets.trace import Trace
+
+__all__ = ["inspect"]
+
+
+def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
+    """Plain data on a trace file; ``None`` for what it does not tell.  Raises as ``read`` does."""
+    found = format_of(path) if format == "auto" else format
+    trace = read(path, format)
+    capacity = estimate(trace).capacity
+    return {
+        "trace": str(path),
+        "format": found,
+        "engine": trace.engine,
+        "begin_s": trace.begin,
+        "end_s": float(trace.edges[-1]),
+        "bins": len(trace.edges) - 1,
+        "variables": [str(name) for name in trace.data.data_vars],
+        "links": trace.links,
+        "capacity_pps": None if capacity is None else _number(capacity.value),
+        "flows": [_flow(trace, i) for i in range(len(trace.flows))],
+        "provenance": dict(trace.provenance),
+        "doubts": dict(trace.doubts),
+    }
+
+
+def _flow(trace: Trace, i: int) -> dict[str, Any]:
+    name, steps = trace.flows[i], np.diff(trace.edges)
+
+    def total(variable: str, weights: Any = 1.0) -> float | None:
+        values = trace.known(variable)
+        return None if values is None else _number(np.nansum(values[:, i] * weights))
+
+    def of(variable: str, figure: Any) -> float | None:
+        values = trace.known(variable)
+        if values is None:
+            return None
+        values = values[i : i + 1] if values.ndim == 1 else values[:, i]
+        values = values[np.isfinite(values)]
+        return _number(figure(values)) if values.size else None
+
+    return {
+        "name": name,
+        "control": trace.controls.get(name),
+        "match": name,
+        "packets": total("throughput", steps),
+        "sent": total("sent"),
+        "lost": total("loss"),
+        "retransmits": total("retransmits"),
+        "first_s": of("first", np.min),
+        "last_s": of("last", np.max),
+        "packet_size_b": of("packet_size", np.min),
+        "rtt_min_s": of("rtt_min", np.min) or of("rtt", np.min),
+        "rtt_mean_s": of("rtt", np.mean),
+        "base_rtt_s": of("base_rtt", np.min),
+    }
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
