@@ -1,9 +1,12 @@
 """How a command ends: an exit status and at most one line, whatever went wrong.
 
-0 done; 1 a check fell short or a solver has no answer; 2 bad input, or something that is not
-installed; 3 the machine failed: disk full, out of memory, an unwritable folder, an output that
-nobody takes; 130 and 143 after Ctrl-C and SIGTERM.  With ``VEGASMODEL_TRACEBACK`` set, an error of
-ours shows where it came from.
+0 done; 1 ran and fell short; 2 bad input, or something that is not installed; 3 the machine failed:
+disk full, out of memory, an unwritable folder, an output that nobody takes; 130 and 143 after
+Ctrl-C and SIGTERM.  With ``VEGASMODEL_TRACEBACK`` set, an error of ours shows where it came from.
+
+What falls short is a paper check, ``--max-error``, a simulation that ends early, or a solver that
+has no answer: each value was allowed and the machine is well, so it is neither 2 nor 3, and a
+script must not take what was printed for an answer, so it is not 0.
 """
 
 from __future__ import annotations
