@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from vegasmodel.scenario import (
     Scenario,
     Staggered,
 )
+from vegasmodel.study import sweep, targets
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -106,3 +108,31 @@ def test_the_defaults_on_that_page_are_the_defaults() -> None:
     shown["run"]["runs"] = None
     shown["links"][0]["delay"] = bare.links[0].delay
     assert shown == dataclasses.asdict(bare)
+
+
+def test_the_examples_on_the_page_on_sweeps_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In their order, in one folder; each command ends with 0."""
+    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "mixed.toml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/sweep.md").read_text()
+    blocks = re.findall(r"```(python)?\n(.*?)```", page, re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["", "", "python", "python"]
+    for kind, block in blocks:
+        if kind == "python":
+            exec(block, {})  # noqa: S102 - our own page
+        else:
+            for line in block.splitlines():
+                assert run(shlex.split(line)[1:]) == 0, line
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "0 points have no answer" in out
+    assert "one 18.69" in out
+
+
+def test_the_page_on_sweeps_names_every_variable() -> None:
+    page = (ROOT / "docs/sweep.md").read_text()
+    assert all(f"`{name}`" in page for name in (*sweep.FIGURES, "status"))
+    assert all(kind in page for kind in targets.KINDS)

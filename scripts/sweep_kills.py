@@ -1,0 +1,115 @@
+"""Sweeps killed with SIGKILL at random moments and run again, until they are whole.
+
+python scripts/sweep_kills.py --times 50
+
+It passes if each sweep, killed however often, ends with the files of one that nobody disturbed,
+byte for byte, and if what a killed one left can be read.  Exit status 1 if one fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import vegasmodel as vm
+from vegasmodel.study import sweep as sweeps
+
+SCENARIO = """
+[[link]]
+capacity = "250 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+rtt = "60 ms"
+[[flow]]
+law = "reno"
+rtt = "60 ms"
+"""
+OVER = ["link.buffer=1:20:0.5", "flow.rtt=20ms:80ms:20ms", "flow.vegas.beta=2,3,4"]
+
+
+def sweep(out: Path) -> None:
+    """Many small blocks, some of whose points have no answer."""
+    sweeps.BLOCK["arrays"] = 12
+    vm.sweep(vm.Scenario.from_toml(SCENARIO), OVER, "minicycle", out)
+
+
+def killed(out: Path, moment: float) -> bool:
+    """Start the sweep in a child and kill it ``moment`` seconds later; False: it was done."""
+    child = os.fork()
+    if not child:
+        sweep(out)
+        os._exit(0)
+    time.sleep(moment)
+    done, _ = os.waitpid(child, os.WNOHANG)
+    if done:
+        return False
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def files(folder: Path) -> list[str]:
+    """All files below."""
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def same(a: Path, b: Path) -> bool:
+    """Whether two folders hold the same files."""
+    names = files(a)
+    return names == files(b) and filecmp.cmpfiles(a, b, names, shallow=False)[1:] == ([], [])
+
+
+def readable(out: Path) -> int:
+    """Blocks that stand in the folder; ``ValueError``: half a block does."""
+    if not out.exists():
+        return 0
+    from vegasmodel.study import store
+
+    data = store.dataset(out)
+    status, rates = data["status"].values, data["throughput"].values
+    if not np.isfinite(rates[status == 0]).all():
+        raise ValueError(f"{out}: a status without its figures")
+    return int((status >= 0).sum()) // 12
+
+
+def main() -> int:
+    """Kill, look, go on; compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    wrong = kills = sweeps_done = 0
+    with tempfile.TemporaryDirectory(prefix="sweep kills ") as name:
+        began = time.perf_counter()
+        if not os.fork():
+            sweep(Path(name) / "whole")
+            os._exit(0)
+        os.wait()
+        seconds = time.perf_counter() - began
+        out = Path(name) / "0"
+        while kills < options.times:
+            kills += killed(out, rng.uniform(0.0, 0.5 * seconds))
+            left = readable(out)
+            if left == len(files(Path(name) / "whole" / "status" / "c")):
+                sweeps_done += 1
+                wrong += not same(out, Path(name) / "whole")
+                out = Path(name) / str(sweeps_done)
+        if not os.fork():
+            sweep(out)
+            os._exit(0)
+        os.wait()
+        wrong += not same(out, Path(name) / "whole")
+    print(f"{kills} kills of {sweeps_done + 1} sweeps of {seconds:.1f} s: {wrong} differ")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
