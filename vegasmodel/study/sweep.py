@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,8 +140,10 @@ def _computed(
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:
         progress(done, space.size)
-    side_by_side = _kind(space, model) != "closed"  # then threads use all the cores
-    with workers.pool(engine, scheduler, 1 if side_by_side else processes) as submit:
+    kind = _kind(space, model)  # simulators have threads of their own
+    threads = os.cpu_count() or 1
+    side_by_side = (processes, 1) if kind == "closed" else (1, threads if kind == "arrays" else 1)
+    with workers.pool(engine, scheduler, *side_by_side) as submit:
         for block, figures in workers.each(submit, space.points, model, blocks):
             yield block, figures
             done += _size(block)

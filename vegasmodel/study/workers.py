@@ -8,7 +8,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 
 from vegasmodel import extras
 from vegasmodel.rules import Choice
@@ -40,8 +46,11 @@ class _Pool:
 
 
 @contextlib.contextmanager
-def pool(engine: str, scheduler: str | None, processes: int) -> Iterator[_Pool]:
-    """Whoever takes the work while the body runs."""
+def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> Iterator[_Pool]:
+    """Whoever takes the work while the body runs.
+
+    ``processes`` for what holds Python's lock, ``threads`` for arrays; one of either: this thread.
+    """
     if engine == "dask":
         with _dask(scheduler) as made:
             yield made
@@ -52,6 +61,12 @@ def pool(engine: str, scheduler: str | None, processes: int) -> Iterator[_Pool]:
             yield _Pool(lambda points, model: ours.submit(answers, points, model), processes)
         finally:
             ours.shutdown(wait=False, cancel_futures=True)
+    elif threads > 1:
+        beside = ThreadPoolExecutor(threads)
+        try:
+            yield _Pool(lambda points, model: beside.submit(answers, points, model), threads)
+        finally:
+            beside.shutdown(cancel_futures=True)
     else:
         yield _Pool(_here, 1)
 
