@@ -58,8 +58,8 @@ def _against(rng: Rng, vegas: int, others: int) -> Scenario:
     link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
     law = str(rng.choice(LOSS_BASED))
     groups = (
-        Flow("vegas", rtt, count=vegas, alpha=alpha, beta=alpha, variant="ns2"),
-        Flow(law, rtt, count=others, variant="ns2"),
+        Flow("vegas", rtt, count=vegas, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0),
+        Flow(law, rtt, count=others, variant="ns2", send_jitter=0.0),
     )
     return Scenario((link,), groups, run=_run())
 
@@ -81,7 +81,16 @@ def arrivals(rng: Rng) -> Scenario:
     count, every = int(rng.integers(4, 41)), float(np.round(rng.uniform(2, 20), 2))
     alpha, settled = float(rng.integers(2, 6)), count * every + 100.0
     rtt, start = _time(rng, 0.05, 0.25), Staggered(0.0, every)
-    group = Flow("vegas", rtt, count=count, start=start, alpha=alpha, beta=alpha, variant="ns2")
+    group = Flow(
+        "vegas",
+        rtt,
+        count=count,
+        start=start,
+        alpha=alpha,
+        beta=alpha,
+        variant="ns2",
+        send_jitter=0.0,
+    )
     link = Link(float(np.round(rng.uniform(100, 600))))
     return Scenario((link,), (group,), run=_run(settled + 200.0, settled))
 
@@ -92,7 +101,9 @@ def bands(rng: Rng) -> Scenario:
     for i in range(int(rng.integers(2, 6))):
         alpha = float(rng.integers(1, 5))
         beta, rtt = alpha + float(rng.integers(1, 4)), _time(rng, 0.03, 0.25)
-        groups.append(Flow("vegas", rtt, name=f"v{i}", alpha=alpha, beta=beta, variant="ns2"))
+        groups.append(
+            Flow("vegas", rtt, name=f"v{i}", alpha=alpha, beta=beta, variant="ns2", send_jitter=0.0)
+        )
     return Scenario((Link(_capacity(rng)),), tuple(groups), run=_run())
 
 
@@ -100,7 +111,7 @@ def losses(rng: Rng) -> Scenario:
     """2 to 4 loss-based sources with RTTs of their own at a drop-tail link."""
     law = str(rng.choice(LOSS_BASED))
     groups = tuple(
-        Flow(law, _time(rng, 0.03, 0.25), name=f"f{i}", variant="ns2")
+        Flow(law, _time(rng, 0.03, 0.25), name=f"f{i}", variant="ns2", send_jitter=0.0)
         for i in range(int(rng.integers(2, 5)))
     )
     link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
@@ -112,8 +123,8 @@ def red(rng: Rng) -> Scenario:
     low, alpha, rtt = float(rng.integers(5, 20)), float(rng.integers(2, 6)), _time(rng, 0.03, 0.2)
     link = Link(_capacity(rng), buffer=100.0, queue=Red(low, 3.0 * low))
     groups = (
-        Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2"),
-        Flow("newreno", rtt, variant="ns2"),
+        Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0),
+        Flow("newreno", rtt, variant="ns2", send_jitter=0.0),
     )
     return Scenario((link,), groups, run=_run())
 
@@ -125,7 +136,7 @@ def crowd(rng: Rng) -> Scenario:
         vegas = i == 0 or (i > 1 and rng.random() < 0.5)
         law = "vegas" if vegas else str(rng.choice(LOSS_BASED))
         alpha = float(rng.integers(1, 5))
-        flow = Flow(law, _time(rng, 0.03, 0.2), name=f"{law}{i}", variant="ns2")
+        flow = Flow(law, _time(rng, 0.03, 0.2), name=f"{law}{i}", variant="ns2", send_jitter=0.0)
         if vegas:
             beta = alpha + float(rng.integers(0, 4))
             flow = dataclasses.replace(flow, alpha=alpha, beta=beta)

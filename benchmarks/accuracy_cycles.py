@@ -49,7 +49,7 @@ def draw(seed: int, k: int) -> Scenario:
     for i, law in enumerate(laws):
         own = one if same else rtt()
         start = float(np.round(rng.uniform(0, 5), 2))
-        flow = Flow(law, own, name=f"{law}-{i}", start=start, variant=variant)
+        flow = Flow(law, own, name=f"{law}-{i}", start=start, variant=variant, send_jitter=0.0)
         flows.append(replace(flow, alpha=alpha, beta=beta) if law == "vegas" else flow)
     capacity = float(np.round(np.exp(rng.uniform(math.log(100.0), math.log(2000.0)))))
     link = Link(capacity, buffer=float(rng.integers(3, 60)))

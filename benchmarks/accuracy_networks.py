@@ -45,9 +45,19 @@ def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
         )
         for i in range(n)
     )
-    long = Flow(laws[0], _rtt(rng, 0.08, 0.2), name="long", count=count, variant="ns2")
+    long = Flow(
+        laws[0], _rtt(rng, 0.08, 0.2), name="long", count=count, variant="ns2", send_jitter=0.0
+    )
     cross = tuple(
-        Flow(laws[1], _rtt(rng), name=f"x{i}", count=count, variant="ns2", path=(link.name,))
+        Flow(
+            laws[1],
+            _rtt(rng),
+            name=f"x{i}",
+            count=count,
+            variant="ns2",
+            path=(link.name,),
+            send_jitter=0.0,
+        )
         for i, link in enumerate(links)
     )
     return Scenario(links, (long, *cross), run=RUN)
@@ -69,8 +79,8 @@ def rate_delay(rng: Rng) -> Scenario:
     capacity = 125.0 * n_delay
     link = Link(capacity, buffer=float(round(0.25 * capacity)), queue=RateDelay(delay_buffer=0.1))
     flows = (
-        Flow("newreno", 0.1, name="newreno", count=n_rate, variant="ns2"),
-        Flow("vegas", 0.1, name="vegas", count=n_delay, variant="ns2"),
+        Flow("newreno", 0.1, name="newreno", count=n_rate, variant="ns2", send_jitter=0.0),
+        Flow("vegas", 0.1, name="vegas", count=n_delay, variant="ns2", send_jitter=0.0),
     )
     return Scenario((link,), flows, run=RUN)
 
@@ -81,7 +91,14 @@ def both_ways(rng: Rng) -> Scenario:
     back = [("vegas",), ("reno",), ("vegas", "reno")][int(rng.integers(3))]
     rtt = _rtt(rng)
     flows = tuple(
-        Flow(law, _rtt(rng, rtt, 1.1 * rtt), name=f"{way}-{law}", direction=way, variant="ns2")
+        Flow(
+            law,
+            _rtt(rng, rtt, 1.1 * rtt),
+            name=f"{way}-{law}",
+            direction=way,
+            variant="ns2",
+            send_jitter=0.0,
+        )
         for way, laws in (("forward", ("vegas", "reno")), ("reverse", back))
         for law in laws
     )
@@ -94,7 +111,7 @@ def packet_sizes(rng: Rng) -> Scenario:
     link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50)))
     rtt = _rtt(rng)
     flows = tuple(
-        Flow(law, rtt, name=law, packet_size=size, variant="ns2")
+        Flow(law, rtt, name=law, packet_size=size, variant="ns2", send_jitter=0.0)
         for law, size in zip(("vegas", "reno"), sizes, strict=True)
     )
     return Scenario((link,), flows, run=RUN)

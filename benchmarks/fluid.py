@@ -30,10 +30,10 @@ def pair(
     duration: float = 600.0,
 ) -> Scenario:
     """One Vegas and one Reno source."""
-    vegas = Flow(law="vegas", rtt=rtt, alpha=alpha, beta=alpha, variant="ns2")
+    vegas = Flow(law="vegas", rtt=rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0)
     return Scenario(
         links=(Link(capacity=capacity, buffer=buffer),),
-        flows=(vegas, Flow(law="reno", rtt=rtt)),
+        flows=(vegas, Flow(law="reno", rtt=rtt, send_jitter=0.0)),
         packet_size=500.0,
         run=Run(duration=duration, warmup=duration / 3),
     )

@@ -39,6 +39,7 @@ name = "{name}"
 law = "vegas"
 variant = "linux"
 rtt = "{base_rtt_true_ms} ms"
+send_jitter = "0 s"
 start = "{start_s} s"
 alpha = {alpha}
 beta = {beta}

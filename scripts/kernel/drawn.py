@@ -31,9 +31,24 @@ def draw(seed: int, k: int) -> Scenario:
     starts = np.zeros(len(names))
     starts[rng.permutation(len(names))[1:]] = np.round(rng.uniform(0.0, 15.0, len(names) - 1), 3)
     flows = [
-        Flow(name.partition("-")[0], rtt, name=name, variant="linux", start=float(start))
+        Flow(
+            name.partition("-")[0],
+            rtt,
+            name=name,
+            variant="linux",
+            start=float(start),
+            send_jitter=0.0,
+        )
         if name != "vegas"
-        else Flow("vegas", rtt, variant="linux", start=float(start), alpha=alpha, beta=beta)
+        else Flow(
+            "vegas",
+            rtt,
+            variant="linux",
+            start=float(start),
+            alpha=alpha,
+            beta=beta,
+            send_jitter=0.0,
+        )
         for name, start in zip(names, starts, strict=True)
     ]
     link = Link(rate / 8.0 / size, buffer=buffer)
