@@ -89,3 +89,15 @@ def test_every_public_name_has_a_docstring(package: str) -> None:
                 value = getattr(thing, inner)
                 if inspect.isclass(value) or inspect.isroutine(value):
                     assert undocumented(f"{name}.{inner}", value) == []
+
+
+def test_a_closed_form_loads_no_library_that_it_does_not_use() -> None:
+    """The time of a first answer is that of its imports: ``benchmarks/first_answer.py``."""
+    code = (
+        "import sys; from vegasmodel.cli import run; "
+        "run('ratio --capacity 1.5Mbit/s --rtt 60ms --buffer 20pkt vegas reno --json'.split()); "
+        "print([n for n in ('pint', 'scipy', 'numba', 'pandas', 'xarray') if n in sys.modules], "
+        "file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"

@@ -7,7 +7,6 @@ import importlib
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import cast
 
@@ -104,6 +103,8 @@ def batch(
     stand.  Only the simulators gain by threads.  Raises as ``predict`` does, and ``FieldError``
     for ``threads`` below 1.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     Integer(1, 10_000).check(1 if threads is None else threads, "threads")
     cases = list(scenarios)
     if not cases:

@@ -1,0 +1,90 @@
+"""CPU seconds of a first answer on the command line, imports included, and what they load.
+
+    python -m benchmarks.first_answer [--runs 3] [--other PYTHON]
+
+Each figure is the least of some runs, user and system time of the whole process.  The second
+column is of another checkout, by the Python that has it installed.  The simulators' code is
+compiled before the first timed run.  A bar missed is marked; the bars are those of this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCENARIO = """
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+variant = "ns2"
+rtt = "60 ms"
+alpha = 3
+beta = 3
+[[flow]]
+law = "reno"
+rtt = "60 ms"
+"""
+RATIO = "ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3 reno"
+CASES = {  # what is timed, and its bar in CPU seconds
+    "python -c pass": (["-c", "pass"], None),
+    "import numpy": (["-c", "import numpy"], None),
+    "import numba": (["-c", "import numba"], None),
+    "import vegasmodel": (["-c", "import vegasmodel"], 0.05),
+    "ratio": (["-m", "vegasmodel", *RATIO.split()], 0.4),
+    "predict --model fluid": (["-m", "vegasmodel", "predict", "s.toml", "--model", "fluid"], 1.0),
+    "predict --model rounds": (["-m", "vegasmodel", "predict", "s.toml", "--model", "rounds"], 1.5),
+}
+HEAVY = ("numpy", "pint", "scipy", "numba", "pandas", "xarray", "pydantic", "rich")
+
+
+def cpu(python: str, arguments: list[str], runs: int, folder: str) -> float:
+    least = float("inf")
+    for _ in range(runs):
+        before = os.times()
+        subprocess.run([python, *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        used = after.children_user + after.children_system
+        least = min(least, used - before.children_user - before.children_system)
+    return least
+
+
+def loaded(python: str, arguments: list[str], folder: str) -> list[str]:
+    """Which of the heavy libraries a command imports."""
+    done = subprocess.run(
+        [python, "-X", "importtime", *arguments], cwd=folder, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    return [name for name in HEAVY if name in names]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--other", metavar="PYTHON", help="of another checkout's environment")
+    options = parser.parse_args()
+    pythons = [sys.executable] + ([options.other] if options.other else [])
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "s.toml").write_text(SCENARIO)
+        for python in pythons:
+            for name in ("predict --model fluid", "predict --model rounds"):
+                cpu(python, CASES[name][0], 1, folder)
+        print(f"{'CPU seconds':24} {'here':>7} {'other' if options.other else '':>7} {'bar':>6}")
+        for name, (arguments, bar) in CASES.items():
+            found = [cpu(python, arguments, options.runs, folder) for python in pythons]
+            figures = "".join(f" {value:7.2f}" for value in found) + " " * 8 * (2 - len(found))
+            said = "" if bar is None else f" {bar:6.2f}{' missed' if found[0] > bar else ''}"
+            print(
+                f"{name:24}{figures}{said}  {' '.join(loaded(sys.executable, arguments, folder))}"
+            )
+
+
+if __name__ == "__main__":
+    main()
