@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 
@@ -144,6 +147,82 @@ def test_an_aimd_law_takes_by_rounds_what_it_takes_in_the_fluid():
     share = by_rounds("aimd", "sack", "ns2")
     fluid = rates("aimd", "sack", "ns2")
     np.testing.assert_allclose(share / share.sum(), fluid / fluid.sum(), atol=0.08)
+
+
+@pytest.mark.parametrize(("before", "now"), [(80.0, 100.0), (120.0, 100.0)])
+def test_cubic_is_back_where_it_was_after_the_time_that_the_rfc_says(before, now):
+    """RFC 9438 (2): at W_max after K = cbrt((W_max - beta W)/C), where Reno would be below."""
+    from vegasmodel.laws import Source, cubic
+
+    rtt, lost = 0.5, Source(now, 0.5, 0.5, 0.0, 9.0, before, 1.0, 3.0)
+    memory = cubic.remember(lost)
+    highest = now if now >= before else 0.85 * now  # fast convergence
+    k, step = math.cbrt((highest - 0.7 * now) / 0.4), 1e-3
+    window, time = 0.7 * now, rtt  # recovery has taken a round trip
+    while time < k + rtt:
+        window += (
+            step / rtt * cubic.drift(lost._replace(window=window, elapsed=time, memory=memory))
+        )
+        time += step
+    assert window == pytest.approx(highest, rel=0.01)
+    later = lost._replace(window=highest, elapsed=k + 3.0, memory=memory)
+    assert highest + cubic.drift(later) == pytest.approx(highest + 0.4 * 3.0**3, rel=1e-9)
+
+
+def test_cubic_at_a_short_rtt_is_fair_to_reno_on_average():
+    """RFC 9438 4.3: AIMD(3 (1-b)/(1+b), b) takes the throughput of AIMD(1, 1/2)."""
+    from vegasmodel.laws import Source, cubic
+
+    rtt, begin = 1e-3, Source(20.0, 1e-3, 1e-3, 0.0, 0.0, 0.0, 1.0, 3.0)
+    memory = cubic.remember(begin)
+    after = begin._replace(window=14.0, memory=memory)
+    target = 14.0 + cubic.drift(after._replace(elapsed=5.0 * rtt))
+    assert target == pytest.approx(14.0 + 5.0 * 3.0 * 0.3 / 1.7, rel=1e-9)
+
+
+@pytest.mark.parametrize("model", ["rounds", "fluid"])
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_simulators_know_cubic_and_closed_forms_say_that_they_do_not(model, variant):
+    case = scenario("cubic", "reno", variant)
+    share = np.asarray(vm.predict(case, model).throughput)
+    assert share.sum() > 0.8 * 1080.0
+    for found in vm.predict_all(case):
+        assert found.applicable == (found.model in ("fluid", "rounds")), found.model
+        assert found.applicable or "cubic" in found.reason
+
+
+# ns-2's rates of the fifth case against each law: python -m benchmarks.accuracy_cubic
+@pytest.mark.parametrize(
+    ("law", "measured"),
+    [("cubic", (448, 497)), ("reno", (362, 109)), ("sack", (370, 100)), ("vegas", (900, 271))],
+)
+def test_cubic_takes_by_rounds_the_share_that_it_takes_in_ns2(law, measured):
+    from benchmarks.accuracy_cubic import BAR, case
+
+    rates = np.asarray(vm.predict(case(law, 4), "rounds").throughput)
+    assert abs(rates[0] / rates.sum() - measured[0] / sum(measured)) < BAR
+
+
+def test_what_cubic_lacks_in_a_stack_is_an_assumption_that_fails():
+    slow = scenario("cubic", "reno", "linux")
+    other = scenario("cubic", "reno", "ns2")
+    other = other.replace(flows=(dataclasses.replace(other.flows[0], decrease=0.8), other.flows[1]))
+    for case, word in ((slow, "HyStart"), (other, "0.7"), (scenario("cubic", "reno", "ns2"), "")):
+        for model in ("rounds", "fluid"):
+            failed = {a.name: a.detail for a in vm.predict(case, model).assumptions if not a.holds}
+            assert word in failed.get("whole-laws", "")
+            assert ("whole-laws" in failed) == bool(word)
+
+
+def test_ns2_has_cubic_with_the_factor_of_the_scenario_and_ns3_has_not():
+    from vegasmodel.packets import ns2_script, ns3_support
+
+    case = scenario("cubic", "vegas", "ns2")
+    text = ns2_script.script(case).text
+    assert "Agent/TCP/Linux Agent/TCPSink/Sack1" in text
+    assert "cubic_beta 717" in text
+    with pytest.raises(FieldError, match="cubic"):
+        ns3_support.check(case)
 
 
 def test_packet_drivers_refuse_the_law():

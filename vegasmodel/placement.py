@@ -6,6 +6,7 @@ evenly over four access legs.
 
 from __future__ import annotations
 
+from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Member, Scenario
 
 HEADER = 40.0  # bytes; ns-2's tcpip_base_hdr_size_
@@ -21,6 +22,17 @@ def implementation(scenario: Scenario, group: Flow) -> str:
         return group.variant
     stated = {other.variant for other in scenario.flows} - {"paper"}
     return "linux" if stated == {"linux"} else "ns2"
+
+
+def left_out_of_laws(scenario: Scenario) -> str:
+    """What the rules of the scenario's laws lack in the stacks where they run; empty: nothing."""
+    rules = ((group, find(group.law).left_out) for group in scenario.flows)
+    said = (
+        lacks(implementation(scenario, group), float(group.decrease))
+        for group, lacks in rules
+        if lacks is not None
+    )
+    return "; ".join(sorted(set(said) - {""}))
 
 
 def modern(scenario: Scenario, group: Flow) -> bool:

@@ -11,6 +11,7 @@ from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import left_out_of_laws
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Scenario
 
@@ -58,7 +59,9 @@ def _unknown(scenario: Scenario) -> list[Assumption]:
         group.max_window == math.inf and find(group.law).slow_start == "until loss"
         for group in scenario.flows
     )
+    lacking = left_out_of_laws(scenario)
     rows = (
+        *([("whole-laws", False, lacking)] if lacking else ()),
         (
             "losses-end-growth",
             not endless,

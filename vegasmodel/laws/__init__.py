@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from vegasmodel.laws import newreno, reno, sack, tahoe, vegas
+from vegasmodel.laws import cubic, newreno, reno, sack, tahoe, vegas
 from vegasmodel.laws.law import Law, Rule, Source
 from vegasmodel.units import FieldError
 
@@ -21,7 +21,9 @@ BUILT_IN: tuple[Law, ...] = (
     newreno.LAW,
     sack.LAW,
     tahoe.LAW,
+    cubic.LAW,
 )
+_OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
 """The package's own laws; the engines number them in this order."""
 
 _outside: dict[str, Law] = {}
@@ -41,9 +43,9 @@ def find(name: str) -> Law:
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why only simulators can answer: the names of laws from outside the package; None if none."""
-    other = sorted({name for name in laws if name in _outside})
-    return f"it does not know the registered law {', '.join(other)}" if other else None
+    """Why only simulators can answer: laws that the papers do not have; None if there are none."""
+    other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
+    return f"it does not know the law {', '.join(other)}" if other else None
 
 
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:

@@ -50,6 +50,8 @@ class Law:
     delay_based: bool = False  # reads the round-trip time, or what follows from it
     slow_start: SlowStart = "until loss"  # "gamma": a backlog of gamma ends it, too
     recovery: Recovery = "scoreboard"
+    # by a stack's name and the flow's ``decrease``: what the rules above do not have of the law
+    left_out: Callable[[str, float], str] | None = None
 
     def __post_init__(self) -> None:
         where = f"law {self.name}"

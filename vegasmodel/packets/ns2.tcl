@@ -169,6 +169,14 @@ proc stations {f route bandwidth delay} {
     }
 }
 
+# CUBIC of Linux 2.6 (its beta was 819/1024, and it had no HyStart), cut by the agent's ``cubic_beta``
+# in parts of 1024.  It can be chosen only once the simulation runs.
+proc cubic {agent} {
+    global ns
+    $ns at [$ns now] "$agent select_ca cubic"
+    $ns at [$ns now] "$agent set_ca_param cubic beta [$agent set cubic_beta]"
+}
+
 # settings: variables of the agent and their values.
 proc pair {f agent_class sink_class size ack_size settings} {
     global ns source sink
@@ -184,6 +192,7 @@ proc pair {f agent_class sink_class size ack_size settings} {
     $ns attach-agent $source($f) $a
     $ns attach-agent $sink($f) $k
     $ns connect $a $k
+    if {$agent_class eq "Agent/TCP/Linux"} { cubic $a }
     return "$a $k"
 }
 

@@ -34,6 +34,7 @@ _AGENTS = {
     "newreno": "Agent/TCP/Newreno",
     "sack": "Agent/TCP/Sack1",
     "tahoe": "Agent/TCP",
+    "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
 # Packets of one round of the weighted round robin.  ns-2 rounds each class's part of it up to whole
 # packets: with 1 a class that is due 1/13 of the link gets 23 % too much, with 16 it gets 0.3 %.
@@ -197,7 +198,7 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     rest = member.rtt - scenario.transmission(group) - 2 * sum(link.delay for link in path)
     rest = max(rest, 0.0)  # rounding may leave less than nothing
     leg = 0.0 if group.delay_noise else rest / 4
-    sink = "Agent/TCPSink" + ("/Sack1" if group.law == "sack" else "")
+    sink = "Agent/TCPSink" + ("/Sack1" if group.law in ("sack", "cubic") else "")
     agents = (
         f"{_AGENTS[group.law]} {sink}{'/DelAck' if group.delayed_ack else ''}"
         f" {round(scenario.size_of(group))} {round(scenario.ack_size)}"
@@ -220,6 +221,8 @@ def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int 
         settings |= {f"v_{key}_": int(getattr(group, key)) for key in ("alpha", "beta", "gamma")}
     if scenario.jitter(group):
         settings["overhead_"] = _number(scenario.jitter(group))
+    if group.law == "cubic":
+        settings["cubic_beta"] = round(1024 * group.decrease)
     if group.initial_window is not None:
         settings["windowInit_"] = int(group.initial_window)
     if any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group)):

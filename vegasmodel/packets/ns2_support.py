@@ -23,7 +23,7 @@ def check(scenario: Scenario) -> None:
     for i, link in enumerate(scenario.links):
         _link(scenario, link, f"link[{i}]")
     for i, flow in enumerate(scenario.flows):
-        if foreign((flow.law,)):
+        if foreign((flow.law,)) and flow.law != "cubic":
             raise FieldError(f"flow[{i}].law", flow.law, "in ns-2 a law of the package")
         _flow(flow, f"flow[{i}]")
 
@@ -77,7 +77,7 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
 def _flow(flow: Flow, where: str) -> None:
     if flow.law == "vegas":
         _vegas(flow, where)
-    elif flow.decrease != 0.5:
+    elif flow.law != "cubic" and flow.decrease != 0.5:
         raise FieldError(f"{where}.decrease", flow.decrease, "0.5: ns-2 halves the window")
     if flow.over_estimate not in ("measured", 0.0):
         allowed = '"measured" or "0 s": ns-2 measures its baseRTT itself'

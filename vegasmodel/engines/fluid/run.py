@@ -15,7 +15,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
-from vegasmodel.laws import BUILT_IN, find
+from vegasmodel.laws import BUILT_IN, find, foreign
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import implementation
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
@@ -48,7 +48,7 @@ def whole_closed(scenario: Scenario) -> bool:
     """The equations of ``continuous.py`` are all that the scenario asks for."""
     link = scenario.links[0]
     plain = isinstance(link.queue, DropTail) and link.loss == 0
-    known = all(group.law in _BUILT_IN for group in scenario.flows)
+    known = not foreign(group.law for group in scenario.flows)
     return papers_only(scenario) and plain and known
 
 
@@ -174,7 +174,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "first": _FIRST[stack] if group.initial_window is None else group.initial_window,
         "measured": isinstance(group.over_estimate, str),
     }
-    if group.law not in _BUILT_IN:
+    if foreign((group.law,)):
         from vegasmodel.engines.outside import address
 
         row |= {f"{name}_at": address(rules, name) for name in ("drift", "cut", "remember")}

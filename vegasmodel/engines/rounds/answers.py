@@ -17,7 +17,7 @@ from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
 from vegasmodel.engines.rounds.state import LINUX
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import work
+from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.progress import Series, series
 from vegasmodel.scenario import Red, Scenario
@@ -54,7 +54,9 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
         if scenario.access_rate(g) < 2.0 * min(link.capacity for link in scenario.path(g))
     ]
     forced = any(link.drops for link in crossed)
+    lacking = left_out_of_laws(scenario)
     return (
+        *([Assumption("whole-laws", False, lacking)] if lacking else ()),
         Assumption("no-delay-noise", not noisy, ", ".join(noisy)),
         Assumption("every-packet-acknowledged", not late, ", ".join(late)),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
