@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from paper_checks import web
+from paper_checks import topology, web
 from paper_checks.checks import Found, Record
 from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs
 from vegasmodel.metrics import jain
@@ -73,7 +73,8 @@ def answer(scenario: Scenario, model: str) -> Prediction:
     """``predict``, once for each scenario and model.
 
     ``rounds`` takes seconds for a run of many flows: it runs one seed of them, and where short
-    flows come and go its stored answers are read (``web``).
+    flows come and go its stored answers are read (``web``).  ``fluid`` has one link: it hears
+    nothing of links where nothing waits (``topology.shared``).
     """
     key = scenario.fingerprint(), model
     if key not in _known:
@@ -112,6 +113,8 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
     if model == "rounds" and len(scenario.members) > MANY:
         run = dataclasses.replace(scenario.run, runs=1)
         return predict(dataclasses.replace(scenario, run=run), model)
+    if model == "fluid":  # it has one link
+        return predict(topology.shared(scenario), model)
     return predict(scenario, model)
 
 

@@ -1,6 +1,7 @@
 """The report of ``vegasmodel paper --html``: print, models and packets side by side.
 
-One file that loads nothing from elsewhere.  Every text is escaped by the template engine.
+A chapter a paper: five headlines, the findings about it, its equations, its records by kind.  One
+file that loads nothing from elsewhere.  Every text is escaped, by ``mathematics`` or the template.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+import markdown_it
+import markupsafe
 
 from paper_checks import models, records
 from paper_checks.answers import Answers, best_closed_form, by_simulator, prime, value
 from paper_checks.checks import Check, Record, judge
+from paper_checks.findings import page
+from paper_checks.headlines import HEADLINES, Row, row
+from paper_checks.mathematics import Equation, equations, inline
 from paper_checks.pictures import Picture, pictures
 from paper_checks.runs import Runs
 from paper_checks.summary import VERDICTS, summary
@@ -26,9 +32,22 @@ from vegasmodel.files import whole
 from vegasmodel.predictor import SIMULATED
 
 if TYPE_CHECKING:
+    from markdown_it.token import Token
     from matplotlib.figure import Figure
 
-__all__ = ["TITLES", "Line", "Paper", "build", "lines", "render", "show", "write"]
+__all__ = [
+    "TITLES",
+    "Finding",
+    "Line",
+    "Paper",
+    "build",
+    "finding",
+    "lines",
+    "paragraphs",
+    "render",
+    "show",
+    "write",
+]
 
 TITLES = {
     "tsang": "Tsang, Chang: Throughput fairness of TCP Vegas",
@@ -39,6 +58,14 @@ TITLES = {
 }
 FOLDER = Path(__file__).parent
 SHOWN = 8  # entries of a list in a cell
+KINDS = (("equation", "Equations"), ("table", "Tables"), ("figure", "Figures"), ("claim", "Claims"))
+FINDINGS = {  # about each paper
+    "tsang": ("long_delays",),
+    "boutremans": ("arrival_order",),
+    "evaluation": ("least_alpha",),
+    "devendictis": ("who_loses",),
+    "podlesny": ("few_newreno",),
+}
 
 
 @dataclass(frozen=True)
@@ -56,15 +83,34 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """A finding's page, its text as markup and its picture as a data address."""
+
+    title: str
+    text: markupsafe.Markup
+    picture: str
+    caption: str
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper's chapter; ``pictures`` as data addresses with their captions."""
 
     key: str
     title: str
     counts: Mapping[str, int]
+    headlines: Sequence[Row]
+    findings: Sequence[Finding]
+    equations: Sequence[Equation]
     lines: Sequence[Line]
     models: Sequence[models.Row]
     pictures: Sequence[tuple[str, str]]
+
+    @property
+    def kinds(self) -> list[tuple[str, list[Line]]]:
+        """The records by kind, equations first, under the kind's title."""
+        named = [(title, [e for e in self.lines if e.check.kind == kind]) for kind, title in KINDS]
+        return [(title, found) for title, found in named if found]
 
 
 def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
@@ -76,12 +122,17 @@ def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
 def _paper(key: str, runs: Runs) -> Paper:
     prime(models.asked(key, runs))
     found = lines(key, records(key), runs)
+    forms, simulated = _models()
+    opening = [row(key, headline, runs, forms, simulated) for headline in HEADLINES[key]]
     rated = models.rows(runs, chosen=models.families([key], runs))
     drawn = [*pictures(key, runs), _errors(rated)]
     return Paper(
         key=key,
         title=TITLES[key],
         counts=summary([line.check for line in found])[key],
+        headlines=opening,
+        findings=[finding(name, runs) for name in FINDINGS[key]],
+        equations=equations(key),
         lines=found,
         models=rated,
         pictures=[(address(picture.figure), picture.caption) for picture in drawn],
@@ -90,9 +141,32 @@ def _paper(key: str, runs: Runs) -> Paper:
 
 def lines(paper: str, found: Sequence[Record], runs: Runs) -> list[Line]:
     """Every record with its verdict, and what models find in the place of ns-2."""
-    forms = Answers(best_closed_form)
-    simulated = {model: Answers(by_simulator(model)) for model in SIMULATED}
+    forms, simulated = _models()
     return [_line(paper, record, runs, forms, simulated) for record in found]
+
+
+def _models() -> tuple[Answers, dict[str, Answers]]:
+    """Closed forms, and each simulator, in the place of ns-2."""
+    simulated = {model: Answers(by_simulator(model)) for model in SIMULATED}
+    return Answers(best_closed_form), simulated
+
+
+def finding(name: str, runs: Runs) -> Finding:
+    """A finding's page."""
+    made = page(name, runs)
+    return Finding(made.title, paragraphs(made.text), address(made.figure), made.caption)
+
+
+def paragraphs(text: str) -> markupsafe.Markup:
+    """Markdown as markup, its mathematics set; HTML in it stays text."""
+    reader = markdown_it.MarkdownIt("commonmark", {"html": False}).enable("table")
+
+    def words(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
+        return str(inline(tokens[index].content))
+
+    reader.add_render_rule("text", words)
+    wide = reader.render(text).replace("<table>", '<div class="wide"><table>')
+    return markupsafe.Markup(wide.replace("</table>", "</table></div>"))  # noqa: S704 - escaped
 
 
 def _line(
@@ -150,8 +224,8 @@ def show(entry: Any) -> str:
 
 def _errors(rated: Sequence[models.Row]) -> Picture:
     errors: dict[str, list[float]] = {}
-    for row in rated:
-        errors.setdefault(row.model, []).extend(row.errors)
+    for one in rated:
+        errors.setdefault(one.model, []).extend(one.errors)
     return Picture(
         plots.model_errors(errors, title="models against ns-2"),
         "Error of each model's throughputs against ns-2 over the paper's scenarios, best first.",
@@ -176,6 +250,7 @@ def render(papers: Sequence[Paper]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"mathematics": inline, "show": show}
     template = environment.get_template("report.html")
     total = {v: sum(paper.counts[v] for paper in papers) for v in VERDICTS}
     return template.render(

@@ -6,7 +6,7 @@ import dataclasses
 
 from vegasmodel.scenario import Link, Scenario
 
-__all__ = ["SHORT", "link_by_link"]
+__all__ = ["SHORT", "link_by_link", "shared"]
 
 SHORT = 1e-3  # s, one way over any link but the varied one
 
@@ -37,3 +37,19 @@ def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
 
 
 INSTANT = 1e9  # pkt/s of the sources' own access, which stands for none
+
+
+def shared(scenario: Scenario) -> Scenario:
+    """The shared link alone, where every other link is one flow's own and faster; else unchanged.
+
+    What a model of one link can say of such a network: in the fluid limit nothing waits elsewhere.
+    """
+    first, *others = scenario.links
+    paths = [flow.path or () for flow in scenario.flows]
+    own = all(sum(link.name in path for path in paths) == 1 for link in others)
+    through = all(first.name in path for path in paths)
+    faster = all(link.capacity > first.capacity for link in others)
+    if not (others and own and through and faster):
+        return scenario
+    flows = tuple(dataclasses.replace(f, path=None, access=None) for f in scenario.flows)
+    return dataclasses.replace(scenario, links=(first,), flows=flows)

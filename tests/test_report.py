@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy
 
 import paper_checks
 from paper_checks import models, report
 from paper_checks.answers import Answers, best_closed_form, by_simulator, measurement, value
 from paper_checks.checks import Found, Record, judge
 from paper_checks.devendictis.validation import scene
+from paper_checks.headlines import HEADLINES, row
+from paper_checks.mathematics import Equation, equations, inline, mathml
 from paper_checks.pictures import Picture
 from paper_checks.runs import NoRun, Runs
 from tests.helpers import scenario
@@ -64,9 +67,25 @@ def chapter(paper: str, item: str | None = None) -> report.Paper:
     counts = dict.fromkeys(report.VERDICTS, 0)
     for line in lines:
         counts[line.check.verdict] += 1
-    row = models.Row(f"{paper}: {item}", "fluid", (0.1,), 1, item or "none")
+    rated = models.Row(f"{paper}: {item}", "fluid", (0.1,), 1, item or "none")
     drawn = [(report.address(Picture(fig, "").figure), item or "caption")]
-    return report.Paper(paper, item or report.TITLES[paper], counts, lines, [row], drawn)
+    said = item or "alpha <= 3"
+    forms, simulated = Answers(best_closed_form), {m: Answers(lambda s: None) for m in SIMULATED}
+    opening = [row(paper, h, runs, forms, simulated) for h in HEADLINES[paper][:1]]
+    opening = [dataclasses.replace(r, says=said, cause=said, by=said) for r in opening]
+    finding = report.Finding(said, report.paragraphs(said), *drawn[0])
+    formula = Equation("7", inline(said), mathml(sympy.Symbol("x") / 2), None, said)
+    return report.Paper(
+        paper,
+        item or report.TITLES[paper],
+        counts,
+        opening,
+        [finding],
+        [formula],
+        lines,
+        [rated],
+        drawn,
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -113,10 +132,12 @@ def test_every_record_is_there_with_its_verdict(page: str) -> None:
     text = " ".join("".join(found.text).split())
     for paper in ("tsang", "podlesny"):
         for record in paper_checks.records(paper)[:40]:
-            assert " ".join(record.item.split()) in text
+            assert " ".join("".join(Page(str(inline(record.item))).text).split()) in text
     bodies = [attrs.get("class") for tag, attrs in found.tags if tag == "tbody"]
     verdicts = [name for name in bodies if name in report.VERDICTS]
     assert len(verdicts) == 80
+    opening = [attrs["class"] for tag, attrs in found.tags if tag == "table"]
+    assert opening.index("records headlines") < opening.index("records")
 
 
 def test_hostile_strings_stay_text() -> None:
@@ -250,3 +271,67 @@ def test_the_models_answer_for_themselves() -> None:
         assert found is not None
         assert found.model == model
         np.testing.assert_array_equal(found.throughput, predict(s, model).throughput)
+
+
+# --- headlines, mathematics ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paper", paper_checks.PAPERS)
+def test_five_headlines_a_paper(paper: str) -> None:
+    runs, forms = Runs(), Answers(best_closed_form)
+    checks = {record.item: judge(paper, record, runs) for record in paper_checks.records(paper)}
+    assert len({headline.item for headline in HEADLINES[paper]}) == 5
+    for headline in HEADLINES[paper]:
+        found = row(paper, headline, runs, forms, {})
+        assert found.check == checks[headline.item]
+        assert found.packets is not None, headline.item
+        assert bool(found.cause) == (found.check.verdict in ("discrepant", "erratum"))
+
+
+def test_a_headline_is_one_figure_by_every_source() -> None:
+    """Vegas over Reno: what each source says of the same two rates."""
+    headline = HEADLINES["devendictis"][0]
+    simulated = {
+        model: Answers(lambda s, rate=rate: Prediction("m", s, np.array([rate, 2.0])))
+        for model, rate in (("fluid", 1.0), ("rounds", 4.0))
+    }
+    found = row("devendictis", headline, Runs(), Answers(best_closed_form), simulated)
+    assert found.simulated == {"fluid": 0.5, "rounds": 2.0}
+    rates = Runs()(scene(0.08, 5.0)).mean
+    assert found.packets == pytest.approx(rates[0] / rates[1])
+    assert found.closed_form == pytest.approx(11 / 6, rel=1e-3)  # the printed formulas, T 80 ms
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("alpha <= W_V(N)", "<i>α</i> ≤ <i>W</i><sub>V</sub>(N)"),
+        ("x_i = Delta_(i-1)", "<i>x</i><sub>i</sub> = <i>Δ</i><sub>i−1</sub>"),
+        ("y_k^2/y_j^2", "<i>y</i><sub>k</sub><sup>2</sup>/<i>y</i><sub>j</sub><sup>2</sup>"),
+        ("(3 + sqrt 5)/2 - B_th", "(3 + √5)/2 − <i>B</i><sub>th</sub>"),
+        ("1.2 +- 0.1, 2 lambda", "1.2 ± 0.1, 2 <i>λ</i>"),
+        ("a < b & <b>c</b>", "a &lt; b &amp; &lt;b&gt;c&lt;/b&gt;"),
+        ("windowInit_, Vegas1_3, paper_checks/x.py", "windowInit_, Vegas1_3, paper_checks/x.py"),
+        ("start_jitter, v_alpha_, gammas", "start_jitter, v_alpha_, gammas"),
+    ],
+)
+def test_mathematics_in_a_line(text: str, shown: str) -> None:
+    assert str(inline(text)) == shown
+
+
+def test_equations_show_what_is_printed_and_where_it_is_wrong() -> None:
+    found = equations("podlesny")
+    assert [e.number for e in found if e.derived] == ["section IV-A"]
+    assert {"5", "6", "7"} <= {e.number for e in found}
+    for equation in found:
+        Page(f"<p>{equation.symbol}{equation.printed}{equation.derived or ''}</p>")
+        assert "\\" not in equation.symbol
+    assert equations("tsang") == []
+
+
+def test_a_findings_markdown_is_escaped() -> None:
+    text = report.paragraphs("| a | b |\n| --- | --- |\n| <b>x</b> | alpha |\n\n**Bold** `<i>`")
+    Page(str(text))
+    assert "<b>" not in text
+    assert "<i>α</i>" in text
+    assert '<div class="wide"><table>' in text

@@ -11,7 +11,7 @@ MODULES = {  # of each extra, what the package imports of it
     "jax": ("jax",),
     "network": ("clarabel",),
     "plot": ("matplotlib",),
-    "report": ("jinja2", "matplotlib"),
+    "report": ("jinja2", "matplotlib", "markdown_it", "sympy"),
     "sweep": ("zarr",),
     "symbolic": ("sympy",),
     "testing": ("hypothesis",),

@@ -217,7 +217,7 @@ def rates(scenario: Scenario, setting: str, runs: Runs) -> Floats:
     return runs.exact(scenario if setting == SETTINGS[0] else one_way(scenario)).throughput
 
 
-def _gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str]:
+def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str]:
     """What a masked flow gets over what its kind gets marked right; and both as text."""
     masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)
     fair = float(rates(dumbbell(), setting, runs)[:, 0 if newreno else 1].mean())
@@ -228,14 +228,14 @@ def _gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, st
 
 def _masked(newreno: int, vegas: int, runs: Runs) -> Found:
     """By the paper's router with flows back, as in the paper; the others in the note."""
-    gains = [_gain(newreno, vegas, setting, runs) for setting in SETTINGS]
+    gains = [gain(newreno, vegas, setting, runs) for setting in SETTINGS]
     return Found(gains[0][0] <= 1, detail=f"{'; '.join(text for _, text in gains)}.")
 
 
 def _could_gain(runs: Runs) -> Found:
     """Whether a masked NewReno flow gains in any of the settings."""
     found = {
-        (number, setting): _gain(number, 0, setting, runs)[0]
+        (number, setting): gain(number, 0, setting, runs)[0]
         for number in (1, HALF)
         for setting in SETTINGS
     }

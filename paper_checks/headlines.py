@@ -1,0 +1,284 @@
+"""Five results of each paper with which its chapter opens: print, models, packets, verdict, cause.
+
+A headline is a record whose figure every source can give: the verdict is the record's, the columns
+are one figure asked of closed forms, of both simulators and of packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from paper_checks import records
+from paper_checks.answers import Answers, value
+from paper_checks.boutremans.scenes import CAPACITY, joining
+from paper_checks.boutremans.simulations import base_rtts
+from paper_checks.boutremans.theory import harmonic, printed_rates
+from paper_checks.causes import cause
+from paper_checks.checks import Check, Found, Record, Value, judge
+from paper_checks.devendictis import validation
+from paper_checks.podlesny.changes import SETTINGS, gain
+from paper_checks.runs import NoRun, Runs
+from paper_checks.tsang.scenes import DELAYS, two
+from vegasmodel.metrics import jain
+
+__all__ = ["HEADLINES", "Headline", "Row", "row"]
+
+Figure: TypeAlias = "Callable[[Runs], Found | Value]"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A record's figure, as every source can give it; by default what the record computes.
+
+    ``printed`` says in words what is printed where that is no number; ``closed`` is the paper's own
+    formula where no closed form answers for a scenario.
+    """
+
+    item: str
+    says: str
+    figure: Figure | None = None
+    printed: str | None = None
+    closed: Callable[[], Value] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One headline, answered."""
+
+    says: str
+    check: Check
+    printed: Value
+    closed_form: Value
+    simulated: Mapping[str, Value]
+    packets: Value
+    by: str  # whose packets
+    cause: str
+
+
+def row(
+    paper: str, headline: Headline, runs: Runs, forms: Answers, simulated: Mapping[str, Answers]
+) -> Row:
+    """Every column; ``None`` where a source gives no such figure."""
+    [record] = [record for record in records(paper) if record.item == headline.item]
+    check = judge(paper, record, runs)
+    compute = headline.figure or record.compute
+    assert compute is not None
+    asked = Record(headline.item, record.kind, record.printed, compute)
+    closed = value(asked, forms)[0] if headline.closed is None else headline.closed()
+    replayed = check.source == "replay"
+    return Row(
+        says=headline.says,
+        check=check,
+        printed=check.printed if headline.printed is None else headline.printed,
+        closed_form=closed,
+        simulated={name: value(asked, answers)[0] for name, answers in simulated.items()},
+        packets=check.computed if replayed else _packets(compute, runs),
+        by=f"the printed rule, packet by packet; ns-2 2.35: {_short(_packets(compute, runs))}"
+        if replayed
+        else "",
+        cause=_cause(check),
+    )
+
+
+def _packets(compute: Figure, runs: Runs) -> Value:
+    try:
+        found = compute(runs)
+    except NoRun:
+        return None
+    return found.value if isinstance(found, Found) else found
+
+
+def _short(entry: Value) -> str:
+    return f"{entry:.3g}" if isinstance(entry, (int, float)) else str(entry)
+
+
+def _cause(check: Check) -> str:
+    if check.verdict == "discrepant":
+        return cause(check)
+    if check.verdict == "erratum":
+        return f"{check.note.split('. ')[0]}."
+    return ""
+
+
+def _index(x2: int, alpha: float, beta: float, runs: Runs) -> float:
+    return jain(runs(two(x2, alpha, beta)).mean)
+
+
+def _longer_loses(runs: Runs) -> int:
+    """Cases with 10 ms and more in which the longer connection gets less by over 1 %."""
+    rates = [runs(two(x2)).mean for x2 in DELAYS if x2 >= 10]
+    return sum(bool(first > 1.01 * second) for first, second in rates)
+
+
+def _late_base_rtt(runs: Runs) -> float:
+    return float(base_rtts(runs(joining(20, 3.0, 3.0)))[-1])
+
+
+def _sum(runs: Runs) -> float:
+    return float(runs(joining(20, 1.0, 1.0)).mean.sum())
+
+
+def _early_over_late(runs: Runs) -> float:
+    rates = runs(joining(10, 1.0, 3.0, known=True)).mean
+    return float(rates[:5].mean() / rates[5:].mean())
+
+
+def _ratio(B: float, runs: Runs) -> float:
+    vegas, reno = runs(validation.scene(0.08, B)).mean
+    return float(vegas / reno)
+
+
+def _lost(runs: Runs) -> float:
+    return 100 * float(runs(validation.scene(0.08, 20.0)).loss_rate[0])
+
+
+WIDEST, NARROWEST = 4320.0, 1080.0  # pkt/s
+
+
+def _over_capacity(runs: Runs) -> float:
+    wide, narrow = (runs(validation.scene(0.08, 20.0, mu)).mean for mu in (WIDEST, NARROWEST))
+    return float(wide[0] / wide[1] / (narrow[0] / narrow[1]))
+
+
+def _printed_ratio(B: float, mu: float = validation.MU) -> float:
+    vegas, reno = validation.model(0.08, B, "printed", mu)
+    return vegas / reno
+
+
+def _masked(runs: Runs) -> float:
+    return gain(1, 0, SETTINGS[0], runs)[0]
+
+
+BONALD = 0.2 + 3.0 / CAPACITY * 19 * harmonic(19)  # s, the print's baseRTT of the 20th source
+
+HEADLINES: Mapping[str, tuple[Headline, ...]] = {
+    "tsang": (
+        Headline(
+            "table 3, x2 = 110 ms, index",
+            "Jain's index of two Vegas sources, 13 and 231 ms, alpha 1, beta 3",
+            partial(_index, 110, 1.0, 3.0),
+        ),
+        Headline(
+            "section 3.2, cases in which the longer connection loses, the longer's packet first",
+            "cases of 11 in which the longer connection loses, alpha 1, beta 3",
+            _longer_loses,
+        ),
+        Headline(
+            "table 4, x2 = 80 ms, Vegas-1",
+            "Jain's index at 171 ms, alpha = beta = 1",
+            partial(_index, 80, 1.0, 1.0),
+        ),
+        Headline(
+            "table 4, x2 = 80 ms, Vegas-3",
+            "Jain's index at 171 ms, alpha = beta = 3",
+            partial(_index, 80, 3.0, 3.0),
+        ),
+        Headline(
+            "table 6a, 10 % of 200 flows: index",
+            "Jain's index of 20 Vegas and 180 Reno flows at RED",
+        ),
+    ),
+    "boutremans": (
+        Headline(
+            "figure 2, last over first, by packets",
+            "rate of the last of 20 sources over the first's, alpha = beta = 1",
+        ),
+        Headline(
+            "figure 4, n = 20, alpha = 3: last over first",
+            "rate of the last of 20 sources over the first's, alpha = beta = 3",
+        ),
+        Headline(
+            "figure 3b, the theoretical baseRTT is pessimistic",
+            "baseRTT of the last of 20 sources, s, alpha = beta = 3",
+            _late_base_rtt,
+            printed=f"under the theory's {BONALD:.2f}",
+        ),
+        Headline(
+            "section 3.1.2, the printed rates add up to c, n = 20",
+            "sum of the rates of 20 sources, pkt/s; closed form: the printed rates",
+            _sum,
+            closed=lambda: float(printed_rates(20).sum()),
+        ),
+        Headline(
+            "figure 7, alpha 1, beta 3: early connections get more",
+            "first five over last five of 10 sources with true baseRTTs, alpha 1, beta 3",
+            _early_over_late,
+            printed="more than 1",
+        ),
+    ),
+    "evaluation": (
+        Headline(
+            "table 2, vegas/reno, reno, transmitted",
+            "packets that Reno sends beside Vegas in 106 s",
+        ),
+        Headline(
+            "table 3, X = 22 ms, reno", "Reno against Reno with 4 times the round trip: ACK ratio"
+        ),
+        Headline("table 4a, maxthresh 40, ACKs of vegas", "ACKs of Vegas beside Reno at RED 3/40"),
+        Headline(
+            "section 3.3.2.1, reno-Vegas cross at buffer",
+            "buffer at which Reno and Vegas get the same, packets",
+        ),
+        Headline(
+            "figure 7, alpha 3, beta 6: Reno over Vegas",
+            "Reno over Vegas at a buffer of 15, alpha 3, beta 6",
+        ),
+    ),
+    "devendictis": (
+        Headline(
+            "section 4, ratio Vegas/Reno at B = 5",
+            "Vegas over Reno at a buffer of 5, T 80 ms",
+            partial(_ratio, 5.0),
+            closed=partial(_printed_ratio, 5.0),
+        ),
+        Headline(
+            "section 4, ratio Vegas/Reno at B = 10",
+            "Vegas over Reno at a buffer of 10, T 80 ms",
+            partial(_ratio, 10.0),
+            closed=partial(_printed_ratio, 10.0),
+        ),
+        Headline(
+            "section 3, hypothesis 5 at B = 20: Vegas loses too",
+            "packets that Vegas loses at a buffer of 20, percent",
+            _lost,
+            printed="more than 0",
+            closed=lambda: None,
+        ),
+        Headline(
+            "figure 3, largest error of Vegas, printed form",
+            "largest error of the printed formulas for Vegas beside each source, percent",
+            closed=lambda: None,
+        ),
+        Headline(
+            "figure 4, the model's ratio falls lightly with the capacity",
+            "ratio Vegas/Reno at 4320 over that at 1080 pkt/s, buffer 20, T 80 ms",
+            _over_capacity,
+            printed="a little under 1",
+            closed=lambda: _printed_ratio(20.0, WIDEST) / _printed_ratio(20.0, NARROWEST),
+        ),
+    ),
+    "podlesny": (
+        Headline("figure 1, NewReno's share", "NewReno's part of a link beside Vegas, percent"),
+        Headline(
+            "figure 4a, index at NewReno ratio 3",
+            "relative fairness of 60 NewReno and 20 Vegas flows with RD",
+        ),
+        Headline(
+            "section IV-A, utilisations at ratio 3, by packets",
+            "use of the link by 60 NewReno and by 20 Vegas flows with RD, percent",
+        ),
+        Headline(
+            "section IV-D, index at 10 Mbit/s",
+            "relative fairness at 10 Mbit/s with 200 flows and Web traffic",
+        ),
+        Headline(
+            "section V, one NewReno flow marked as Vegas does not improve its performance",
+            "what one NewReno flow gets marked as Vegas, over marked right",
+            _masked,
+            printed="at most 1",
+        ),
+    ),
+}
