@@ -49,7 +49,7 @@ SPECIAL_FIRST = (
 )
 MANY = 20  # flows
 SWINGS = ("window", "rate")
-FEW = 8  # scenarios that are answered before a process has started
+FEW = 40  # scenarios that are answered before two processes have loaded the engine
 ROWS = 2  # equal runs, so that a spread over the runs is 0
 
 
