@@ -9,7 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 from paper_checks.runs import NoRun, Runs
 
-__all__ = ["Check", "Found", "Record", "by_print", "exactly", "judge", "rounding"]
+__all__ = ["AT_A_POINT", "Check", "Found", "Record", "by_print", "exactly", "judge", "rounding"]
+
+AT_A_POINT: tuple[str, ...] = ()
+OURS = "The point is ours: printed is the printed formula there."
 
 Kind = Literal["equation", "table", "figure", "claim"]
 Verdict = Literal["reproduced", "consistent", "erratum", "discrepant", "blocked"]
@@ -84,6 +87,9 @@ class Record:
     ``note`` says what computes the value and where ``tolerance`` comes from; ``erratum`` holds the
     corrected form and its derivation, ``statement`` the name of what is wrong where several records
     show it; ``blocked`` the reason why nothing can be computed.
+
+    ``prints``: the words or numbers that stand in the paper where ``printed`` itself does not
+    (10 ms for 0.01 s); ``AT_A_POINT`` where ``printed`` is a printed formula evaluated by us.
     """
 
     item: str
@@ -96,6 +102,7 @@ class Record:
     blocked: str = ""
     source: Source = "packets"
     statement: str = ""
+    prints: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if (self.compute is None) != bool(self.blocked):
@@ -133,7 +140,8 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
     found = answer if isinstance(answer, Found) else Found(answer)
     if found.tolerance is None:
         found = replace(found, tolerance=record.tolerance)
-    note = " ".join(part for part in (record.note, found.detail) if part)
+    ours = OURS if record.prints == AT_A_POINT else ""
+    note = " ".join(part for part in (record.note, found.detail, ours) if part)
     if _agrees(found, record.printed):
         verdict: Verdict = "consistent" if record.evidence == "print" else "reproduced"
         return _check(paper, record, found, verdict, note)

@@ -283,6 +283,14 @@ def paper(
         Path | None,
         typer.Option(help="Write a report: print, models and packets side by side; minutes."),
     ] = None,
+    texts: Annotated[
+        Path | None,
+        typer.Option(help="Only look up what the records call printed in the texts there (.txt)."),
+    ] = None,
+    draw: Annotated[
+        int | None, typer.Option(help="Print so many records whole, drawn by --seed, to be read.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of --draw.")] = 1,
     json: Json = False,
 ) -> None:
     """Print what the papers print beside what we compute, with a verdict each.
@@ -299,6 +307,16 @@ def paper(
     if key is not None:
         Choice(paper_checks.PAPERS).check(key, "paper")
     papers = paper_checks.PAPERS if key is None else (key,)
+    if texts is not None:
+        from paper_checks import texts as look_up
+
+        look_up.show(texts, papers, json)
+        return
+    if draw is not None:
+        from paper_checks import reading
+
+        reading.show(papers, draw, seed, json)
+        return
     if html is None:
         checks = paper_checks.run(papers, live=live)
     else:

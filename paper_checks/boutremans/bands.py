@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 from paper_checks.boutremans.scenes import CAPACITY
 from paper_checks.boutremans.theory import ALPHA, BETA, N, X, settled
-from paper_checks.checks import Found, Record, exactly
+from paper_checks.checks import AT_A_POINT, Found, Record, exactly
 from paper_checks.runs import Floats, Runs
 
 
@@ -58,6 +58,7 @@ def bands() -> list[Record]:
             "claim",
             BETA / ALPHA,
             exactly(float(most[0, 1])),
+            prints=AT_A_POINT,
             tolerance=1e-9,
             note="Largest ratio over the whole set of equilibria; attained.",
         ),

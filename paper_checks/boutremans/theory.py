@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from paper_checks.boutremans.scenes import CAPACITY, SOURCES, joining
-from paper_checks.checks import Found, Record, exactly
+from paper_checks.checks import AT_A_POINT, Found, Record, exactly
 from paper_checks.runs import Runs
 
 Floats = NDArray[np.float64]
@@ -95,6 +95,7 @@ def steady_state() -> list[Record]:
             "equation",
             [ALPHA] * N,
             exactly((windows * (1 - base / RTT)).tolist()),
+            prints=AT_A_POINT,
             tolerance=1e-9,
             note="cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i of the windows that solve it, at the "
             f"Delta of (6), 4 sources with unlike d and x. {EXACT}",
@@ -104,6 +105,7 @@ def steady_state() -> list[Record]:
             "equation",
             (ALPHA * (D + Delta) / (Delta - X)).tolist(),
             exactly(windows.tolist()),
+            prints=AT_A_POINT,
             tolerance=1e-6,
             note=f"Printed form against the root of (3) by Brent's method. {EXACT}",
         ),
@@ -112,6 +114,7 @@ def steady_state() -> list[Record]:
             "equation",
             (ALPHA / (Delta - X)).tolist(),
             exactly((windows / RTT).tolist()),
+            prints=AT_A_POINT,
             tolerance=1e-6,
             note=f"Printed form against window over RTT. {EXACT}",
         ),
@@ -120,6 +123,7 @@ def steady_state() -> list[Record]:
             "equation",
             CAPACITY,
             _package_sum,
+            prints=AT_A_POINT,
             tolerance=1e-9 * CAPACITY,
             note="Sum of alpha/(Delta - x_i) at the Delta of the package's solver, which shares "
             f"no code with the check's own. {EXACT}",
@@ -182,6 +186,7 @@ def particular_cases() -> list[Record]:
             "equation",
             CAPACITY / (n * ALPHA),
             exactly(fair),
+            prints=AT_A_POINT,
             tolerance=1e-9,
             erratum="Delta = n alpha/c: n sources with alpha packets each; (6) with x = 0 reads "
             "n alpha/Delta = c. The print, c/(n alpha), is its inverse.",
@@ -192,6 +197,7 @@ def particular_cases() -> list[Record]:
             "equation",
             CAPACITY / n,
             exactly(float(rates(np.zeros(n))[0])),
+            prints=AT_A_POINT,
             tolerance=1e-9,
             note=f"c/n, 20 sources. {EXACT}",
         ),
@@ -201,6 +207,7 @@ def particular_cases() -> list[Record]:
                 "equation",
                 unit * (i - 1) * harmonic(i - 1),
                 exactly(float(x[i - 1])),
+                prints=AT_A_POINT,
                 tolerance=1e-9,
                 note="x_i in s: printed (alpha/c) (i-1) S_(i-1) against the recursion.",
                 erratum=EXACT_ARRIVALS,
@@ -213,6 +220,7 @@ def particular_cases() -> list[Record]:
             "equation",
             unit * n * harmonic(n),
             exactly(delay(x)),
+            prints=AT_A_POINT,
             tolerance=1e-9,
             erratum="The print has (alpha/a) n S_n, a slip for (alpha/c) n S_n, and that does not "
             f"solve (6) either. {EXACT_ARRIVALS}",
@@ -225,6 +233,7 @@ def particular_cases() -> list[Record]:
                 "equation",
                 CAPACITY,
                 exactly(float(printed_rates(k).sum())),
+                prints=AT_A_POINT,
                 tolerance=1e-9,
                 erratum=f"They add up to {printed_rates(k).sum() / CAPACITY:.4f} c"
                 + (", 5/6 c at n = 2. " if k == 2 else ". ")
@@ -291,12 +300,21 @@ def derivatives() -> list[Record]:
     cross = np.array([[sensitivity(a, b, late) for b in (4, 9, 14, 19)] for a in (4, 9, 14, 19)])
     above, below = -np.triu(cross, 1).min(), -np.tril(cross, -1).min()
     return [
-        Record("equation 7", "equation", seven, exactly(sensitivity(i, i)), 1e-6 * seven, note),
+        Record(
+            "equation 7",
+            "equation",
+            seven,
+            exactly(sensitivity(i, i)),
+            prints=AT_A_POINT,
+            tolerance=1e-6 * seven,
+            note=note,
+        ),
         Record(
             "equation 8",
             "equation",
             eight,
             exactly(sensitivity(i, k)),
+            prints=AT_A_POINT,
             tolerance=1e-6 * abs(eight),
             note=f"{note} k = {k + 1}.",
             erratum="In the sum, (Delta - x_j) of the numerator must be (Delta - x_i): from (6), "
@@ -309,6 +327,7 @@ def derivatives() -> list[Record]:
             "equation",
             -1 / y[i],
             exactly(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
+            prints=AT_A_POINT,
             tolerance=1e-6 / y[i],
             note="4 sources, i = 2. Computed: differences of (5). Tolerance: theirs.",
         ),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import Found, Record, exactly
+from paper_checks.checks import AT_A_POINT, Found, Record, exactly
 
 MU, T, ALPHA, LAM, B = 1080.0, 0.08, 3.0, 0.75, 20.0  # figure 3 with a T of ours
 M = MU * T
@@ -29,6 +29,7 @@ def _equation(
         tolerance=tolerance,
         note=f"{note} {ARITHMETIC}",
         erratum=erratum,
+        prints=AT_A_POINT,
     )
 
 
@@ -56,6 +57,7 @@ def window_rules() -> list[Record]:
             "equation",
             1.0,
             exactly(grown - W),
+            prints=AT_A_POINT,
             tolerance=0.5 / W,
             note="A step of 1/W an ACK is one packet a round trip; computed: 12 ACKs from W = 12. "
             "Tolerance: the window's own growth meanwhile, 1/(2 W).",
@@ -65,6 +67,7 @@ def window_rules() -> list[Record]:
             "equation",
             M + ALPHA,
             exactly(_resting()),
+            prints=AT_A_POINT,
             tolerance=1 / (M + ALPHA),
             note="Window of a source alone at which rule (3), ACK by ACK, comes to rest, RTT = "
             "max(T, W/mu); printed: alpha packets beside the mu T of a full pipe. Tolerance: the "
@@ -318,6 +321,7 @@ def small_buffers() -> list[Record]:
             "equation",
             ALPHA * (3 - 2 * LAM),
             exactly(threshold),
+            prints=AT_A_POINT,
             tolerance=ALPHA * (3 - 2 * LAM) / M,
             note="Packets: the root of W_V(N) = (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B "
             "by Brent's method, against the printed approximation. Tolerance: its next order, "

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import Found, Record, exactly, rounding
+from paper_checks.checks import AT_A_POINT, Found, Record, exactly, rounding
 from paper_checks.runs import Runs
 from vegasmodel.scenario import Drop, Scenario, load
 
@@ -345,6 +345,7 @@ def structure() -> list[Record]:
             "equation",
             0.5,
             _cut,
+            prints=AT_A_POINT,
             tolerance=0.02,
             note="Least over largest window of Reno at T 80 ms, B 20; one run of ns-2 2.35, "
             "sampled every 2.5 s. Tolerance: one packet of about 45.",
@@ -354,6 +355,7 @@ def structure() -> list[Record]:
             "equation",
             LAM,
             after_loss,
+            prints=("3/4",),
             tolerance=0.02,
             note="Least window of one Vegas source alone after the loss of one packet, over its "
             "mean window without; ns-2 2.35. Tolerance: 1.5 packets of about 89, by which Vegas "
@@ -365,6 +367,7 @@ def structure() -> list[Record]:
                 "equation",
                 forms["printed"][i],
                 exactly(forms["derived"][i]),
+                prints=AT_A_POINT,
                 tolerance=1 / float(cycle.period),
                 note="pkt/s at mu 1080, T 80 ms, B 20. printed: the printed formulas; computed: "
                 "the same premises with the sums right. Tolerance: one packet a cycle, since how "
@@ -382,6 +385,7 @@ def structure() -> list[Record]:
             "figure",
             0.08,
             _emptied,
+            prints=AT_A_POINT,
             tolerance=1 / MU,
             note="s: Vegas's measured baseRTT at T 80 ms, B 20, where the queue must empty to show "
             f"it. Tolerance: a packet's time on the link. {RUN} The picture is missing from our "
@@ -428,6 +432,7 @@ def structure() -> list[Record]:
             "claim",
             [ALPHA * (3 - 2 * LAM), (ALPHA + 3) * (3 - 2 * LAM)],
             exactly([_threshold(ALPHA), _threshold(ALPHA + 3)]),
+            prints=AT_A_POINT,
             tolerance=(ALPHA + 3) * (3 - 2 * LAM) / (MU * 0.08),
             note="Packets at alpha 3, lambda 3/4, T 80 ms: the upper end is the threshold of a "
             "window that holds three packets more, as the paper's reason says. printed: the "

@@ -48,6 +48,7 @@ def section_2() -> list[Record]:
             "claim",
             0.5,
             _halved,
+            prints=("half",),
             tolerance=0.02,
             note="Least over largest window of Reno beside Vegas, on the link of 'devendictis' "
             "(1080 pkt/s, 80 ms, buffer 20), where a window has 45 packets; ns-2 2.35. Tolerance: "
@@ -161,6 +162,7 @@ def section_3() -> list[Record]:
             "claim",
             "7b, 7c",
             by_print(", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)),
+            prints=("figure 7b", "figure 7c"),
             note="computed: the figures of that section in which Vegas stands beside another.",
             erratum="A slip for 6b and 6c: figure 7 is section 3.3.3's and has no such parts.",
         ),
@@ -185,6 +187,7 @@ def section_3() -> list[Record]:
             "claim",
             "w + alpha to w + beta",
             by_print("alpha to beta"),
+            prints=("w+α", "w+β"),
             note="computed: what section 2.4 says, at least alpha and no more than beta packets.",
             erratum="In the buffer are alpha to beta packets: Diff = W (1 - BaseRTT/RTT) is the "
             "backlog by Little's law, and the rule holds it between alpha and beta.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from paper_checks.checks import Record, by_print, exactly, rounding
+from paper_checks.checks import AT_A_POINT, Record, by_print, exactly, rounding
 from paper_checks.devendictis.validation import after_loss
 from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windowed
 from paper_checks.runs import Runs
@@ -68,6 +68,7 @@ def windows() -> list[Record]:
             "equation",
             1.0,
             exactly(grown - W),
+            prints=AT_A_POINT,
             tolerance=0.5 / W,
             note="One segment a window; computed: the ACKs of a window of 12. Tolerance: the "
             "window's own growth meanwhile, 1/(2 W).",
@@ -77,6 +78,7 @@ def windows() -> list[Record]:
             "equation",
             (W / base - W / rtt) * base,
             exactly(backlog),
+            prints=AT_A_POINT,
             tolerance=1e-9,
             note="cwnd 12, BaseRTT 0.1 s, RTT 0.12 s; computed: window less what the empty path "
             f"holds at the actual rate. {arithmetic}",
@@ -86,6 +88,7 @@ def windows() -> list[Record]:
             "equation",
             W / base,
             lambda runs: float(runs(windowed(W)).throughput[0, 0]),
+            prints=AT_A_POINT,
             tolerance=1.0,
             note="pkt/s; a flow held at 12 packets on an empty path of 0.1 s, ns-2 2.35. "
             "Tolerance: one packet a second.",
@@ -95,6 +98,7 @@ def windows() -> list[Record]:
             "equation",
             250.0,
             _actual,
+            prints=AT_A_POINT,
             tolerance=5.0,
             note="pkt/s: the link's rate, which a flow held at 60 packets fills; computed: cwnd "
             "over the mean queue's RTT, ns-2 2.35. Tolerance 2 %: the packet in transmission is "
@@ -123,6 +127,7 @@ def windows() -> list[Record]:
             "equation",
             [1, 0, -1],
             exactly([_step(queue) for queue in (0.5, 2.0, 4.0)]),
+            prints=AT_A_POINT,
             note="Grow, hold, shrink at 0.5, 2 and 4 packets of the flow in the queue, alpha 1, "
             "beta 3, as the text reads the rule; computed: the printed rule on the diff of (2) to "
             "(4), with the RTT that so many packets make at 100 pkt/s.",
@@ -163,6 +168,7 @@ def senders() -> list[Record]:
             "claim",
             0.5,
             _halved,
+            prints=("half",),
             tolerance=0.02,
             note="Least over largest window of one NewReno source alone from 20 s on, 2 Mbit/s, "
             "100 ms, buffer 62; stock ns-2 2.35. Tolerance: a packet and a half of about 88.",
@@ -196,6 +202,7 @@ def scheduler() -> list[Record]:
             "equation",
             [N_D / (K * N_R), 100 / (2.0 * 100)],
             exactly([L_D / L_R, L_D2 / L_R2]),
+            prints=AT_A_POINT,
             tolerance=few,
             note=f"lambda at 300 : 100 with k 1, and 100 : 100 with k 2. {counted}Tolerance: one "
             "packet.",
@@ -205,6 +212,7 @@ def scheduler() -> list[Record]:
             "equation",
             K * N_R * C / (N_D + K * N_R),
             exactly(C * L_R / total),
+            prints=AT_A_POINT,
             tolerance=C / total,
             note=f"pkt/s at 300 : 100, 12500 pkt/s. {counted}Tolerance: one packet.",
         ),
@@ -213,6 +221,7 @@ def scheduler() -> list[Record]:
             "equation",
             N_D * C / (N_D + K * N_R),
             exactly(C * L_D / total),
+            prints=AT_A_POINT,
             tolerance=C / total,
             note=f"pkt/s at 300 : 100, 12500 pkt/s. {counted}Tolerance: one packet.",
         ),
@@ -221,6 +230,7 @@ def scheduler() -> list[Record]:
             "figure",
             list(dispatched(N_R, N_D, K, 1000)),
             exactly(_by_section_3(N_R, N_D, K, 1000)),
+            prints=AT_A_POINT,
             note="Packets from R and D of the first 1000: figure 2's test against the text's 'D if "
             "L_D does not exceed lambda L_R'.",
         ),

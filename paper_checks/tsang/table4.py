@@ -91,6 +91,7 @@ def begin() -> list[Record]:
             "claim",
             0.01,
             _begin,
+            prints=("10 ms",),
             note="s. Table 4 packet by packet, averages from 10 ms or 10 s after the start on.",
             source="replay",
             erratum="10 s are meant: only then table 4 comes out.",

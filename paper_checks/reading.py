@@ -1,0 +1,65 @@
+"""Records to be read by somebody who did not write them: ``vegasmodel paper --draw N --seed S``.
+
+Every record that was drawn is printed whole, so that a reader with the paper can recompute it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+import paper_checks
+from paper_checks.checks import Check, Record, judge
+from paper_checks.runs import Runs
+from vegasmodel import console
+from vegasmodel.units import FieldError
+
+__all__ = ["drawn", "show", "text"]
+
+
+def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
+    """``number`` records of the papers, none twice, as the seed has them; in the papers' order.
+
+    Raises ``FieldError`` where there are not so many.
+    """
+    known: list[tuple[str, Record]] = [(p, r) for p in papers for r in paper_checks.records(p)]
+    if not 1 <= number <= len(known):
+        raise FieldError("--draw", str(number), f"from 1 to {len(known)}, the number of records")
+    if seed < 0:
+        raise FieldError("--seed", str(seed), "a whole number, 0 or more")
+    chosen = np.random.default_rng(seed).choice(len(known), number, replace=False)
+    runs = Runs()
+    return [judge(*known[k], runs) for k in sorted(chosen)]
+
+
+def show(papers: Sequence[str], number: int, seed: int, json: bool) -> None:
+    """Draw and print."""
+    found = drawn(papers, number, seed)
+    if json:
+        console.print_json({"checks": [check.to_json() for check in found]})
+    else:
+        sys.stdout.write(text(found))
+
+
+def text(checks: Sequence[Check]) -> str:
+    """Each record in lines: what, where, both values, how near, the verdict and the note."""
+    return "\n".join(
+        f"{k}. {check.paper}, {check.item} ({check.kind}): {check.verdict}\n"
+        f"   printed    {check.printed}\n"
+        f"   computed   {check.computed}\n"
+        f"   tolerance  {check.tolerance}\n"
+        f"   evidence   {SOURCES[check.source]}"
+        f"{'' if check.share is None else f', {check.share:.0%} of the seeds agree'}\n"
+        f"   note       {check.note}\n"
+        for k, check in enumerate(checks, 1)
+    )
+
+
+SOURCES = {
+    "print": "arithmetic on the print",
+    "theory": "a derivation or a model",
+    "replay": "our own packets, by the rules as printed",
+    "packets": "ns-2 or ns-3",
+}

@@ -1,0 +1,151 @@
+"""Whether what a record calls printed stands in the paper: ``vegasmodel paper --texts FOLDER``.
+
+The papers' texts are not part of the project.  Where a folder holds them, each as a ``.txt`` file
+named by the paper's key or beginning with its title, every printed number and word is looked up.
+What is only said in words ("Vegas never loses") cannot be; such records are counted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paper_checks import PAPERS, records
+from paper_checks.checks import AT_A_POINT, Record, Value
+from vegasmodel import console
+from vegasmodel.exits import Shortfall
+from vegasmodel.units import FieldError
+
+__all__ = ["Looked", "absent", "look", "read", "show", "summary"]
+
+HEAD = 600  # characters that hold a title
+MARKS = {  # words by which a text is known
+    "tsang": r"simulation study on the throughput fairness of tcp vegas",
+    "boutremans": r"a note on the fairness of tcp vegas",
+    "evaluation": r"reno, sack and vegas",
+    "devendictis": r"modeling a mixed tcp vegas and tcp reno scenario",
+    "podlesny": r"providing fairness between tcp newreno and tcp vegas",
+}
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was looked up in one paper."""
+
+    paper: str
+    found: int  # records whose every printed value stands in the text
+    missing: Sequence[tuple[str, Sequence[str]]]  # item, and what does not stand there
+    derived: int  # records whose printed side is the printed formula at a point of ours
+    in_words: int  # records of what is said in words
+
+
+def read(folder: Path) -> dict[str, str]:
+    """The texts in a folder by the paper's key.  Raises ``FieldError`` where it is none."""
+    if not folder.is_dir():
+        raise FieldError("--texts", str(folder), "a folder with the papers' texts (.txt)")
+    texts = {}
+    for path in sorted(folder.glob("*.txt")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        head = re.sub(r"\s+", " ", text[:HEAD]).lower()
+        for paper in PAPERS:
+            if path.stem == paper or re.search(MARKS[paper], head):
+                texts[paper] = text
+    return texts
+
+
+def look(paper: str, text: str) -> Looked:
+    """Look every record of a paper up in its text."""
+    found, derived, in_words, missing = 0, 0, 0, []
+    for record in records(paper):
+        if record.prints == AT_A_POINT:
+            derived += 1
+        elif not _fragments(record):
+            in_words += 1
+        elif away := absent(record, text):
+            missing.append((record.item, away))
+        else:
+            found += 1
+    return Looked(paper, found, missing, derived, in_words)
+
+
+def summary(found: Sequence[Looked], skipped: Sequence[str]) -> str:
+    """What was looked up, in lines."""
+    lines = []
+    for one in found:
+        lines.append(
+            f"{one.paper}: {one.found} stand in the text, {len(one.missing)} do not; {one.derived} "
+            f"are printed formulas at a point of ours, {one.in_words} are said in words\n"
+        )
+        lines += [f"  {item}: {', '.join(away)}\n" for item, away in one.missing]
+    lines += [f"{paper}: skipped, the folder has no text of it\n" for paper in skipped]
+    return "".join(lines)
+
+
+def show(folder: Path, papers: Sequence[str], json: bool) -> None:
+    """Look the papers up and print it.  Raises ``Shortfall`` where a value does not stand."""
+    known = read(folder)
+    found = [look(paper, known[paper]) for paper in papers if paper in known]
+    skipped = [paper for paper in papers if paper not in known]
+    if json:
+        rows = [dataclasses.asdict(one) for one in found]
+        console.print_json({"texts": rows, "skipped": skipped})
+    else:
+        sys.stdout.write(summary(found, skipped))
+    away = sum(len(one.missing) for one in found)
+    if away:
+        raise Shortfall(f"{away} records' printed values do not stand in the papers' texts")
+
+
+def absent(record: Record, text: str) -> list[str]:
+    """What the record says is printed and does not stand in the text."""
+    plain = re.sub(r"[\s$\\*_]+", " ", text).lower()
+    return [
+        spellings[0]
+        for spellings in _fragments(record)
+        if not any(_stands(one, plain) for one in spellings)
+    ]
+
+
+def _stands(fragment: str, text: str) -> bool:
+    bounds = r"(?<![\d.])(?<!\d,)", r"(?!\d|\.\d|,\d{3})"
+    return re.search(bounds[0] + re.escape(fragment.lower()) + bounds[1], text) is not None
+
+
+def _fragments(record: Record) -> list[list[str]]:
+    """What to look for, each in all its spellings."""
+    if record.prints is not None:
+        return [[fragment] for fragment in record.prints]
+    return [_spellings(value) for value in _flat(record.printed)]
+
+
+def _flat(value: Value) -> list[str | int | float]:
+    if value is None or isinstance(value, bool):
+        return []
+    if isinstance(value, (str, int, float)):
+        return [value]
+    return [part for entry in value for part in _flat(entry)]
+
+
+def _spellings(value: str | int | float) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    found = [f"{value:g}", f"{value!r}", *(f"{value:.{k}f}" for k in (1, 2, 3))]
+    if value == int(value):
+        whole = int(value)
+        found += [str(whole), f"{whole:,}"]
+        if 0 <= whole < len(WORDS):
+            found.append(WORDS[whole])
+    return [text for text in dict.fromkeys(found) if float_of(text) in (value, None)]
+
+
+def float_of(text: str) -> float | None:
+    """The number that a spelling stands for; ``None`` for words."""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
