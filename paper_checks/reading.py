@@ -31,7 +31,7 @@ def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
         raise FieldError("--seed", str(seed), "a whole number, 0 or more")
     chosen = np.random.default_rng(seed).choice(len(known), number, replace=False)
     runs = Runs()
-    return [judge(*known[k], runs) for k in sorted(chosen)]
+    return [judge(paper, record, runs) for paper, record in (known[k] for k in sorted(chosen))]
 
 
 def show(papers: Sequence[str], number: int, seed: int, json: bool) -> None:
