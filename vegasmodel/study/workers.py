@@ -55,10 +55,21 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
         with _dask(scheduler) as made:
             yield made
     elif processes > 1:
+        others = multiprocessing.active_children()
         context = multiprocessing.get_context("spawn")
         ours = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
+
+        def submit(points: Points, model: str) -> Future[Figures]:
+            with _unheard():  # a worker starts when the first work comes
+                return ours.submit(answers, points, model)
+
         try:
-            yield _Pool(lambda points, model: ours.submit(answers, points, model), processes)
+            yield _Pool(submit, processes)
+        except BaseException:  # nobody waits for what they are at
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.kill()
+            raise
         finally:
             ours.shutdown(wait=False, cancel_futures=True)
     elif threads > 1:
@@ -66,7 +77,7 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
         try:
             yield _Pool(lambda points, model: beside.submit(answers, points, model), threads)
         finally:
-            beside.shutdown(cancel_futures=True)
+            beside.shutdown(wait=False, cancel_futures=True)
     else:
         yield _Pool(_here, 1)
 
@@ -77,9 +88,20 @@ def _here(points: Points, model: str) -> Future[Figures]:
     return done
 
 
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes that start here do not hear Ctrl-C and the like: it is their parent's to hear."""
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    )
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end_with_parent() -> None:
-    """A worker ends when its parent does, however that ended; Ctrl-C is the parent's to hear."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A worker ends when its parent does, however that ended."""
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
