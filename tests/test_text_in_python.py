@@ -31,6 +31,16 @@ def test_text_stands_for_the_numbers_it_says() -> None:
     assert MIXED.run == vm.Run(60.0, 10.0)
 
 
+def test_whole_numbers_and_text_give_one_fingerprint() -> None:
+    """Stored runs are found by it, and JSON writes 60 and 60.0 apart."""
+    flow = vm.Flow("vegas", "1 s", alpha=3, beta=3, start=2)
+    text = vm.Scenario([vm.Link("250 pkt/s", buffer="20 pkt")], [flow], run=vm.Run("60 s", "9 s"))
+    whole = vm.Flow("vegas", 1, alpha=3.0, beta=3.0, start="2 s")
+    numbers = vm.Scenario([vm.Link(250, buffer=20)], [whole], 1000, run=vm.Run(60, 9))
+    assert numbers == text
+    assert numbers.fingerprint() == text.fingerprint()
+
+
 def test_a_part_keeps_its_text_until_a_scenario_has_a_packet_size() -> None:
     link, flow = vm.Link("10 Mbit/s"), vm.Flow("reno", "40 ms", packet_size="1500 B", size="30 kB")
     assert link.capacity == "10 Mbit/s"

@@ -344,6 +344,8 @@ def check(instance: Any) -> None:
             object.__setattr__(instance, field.name, value)
         if not isinstance(value, Later):
             rule.check(value, name)
+        if type(value) is int and isinstance(getattr(rule, "plain", rule), Quantity):
+            object.__setattr__(instance, field.name, float(value))  # one fingerprint, 60 or 60.0
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
