@@ -189,6 +189,8 @@ def test_simulators_know_cubic_and_closed_forms_say_that_they_do_not(model, vari
     for found in vm.predict_all(case):
         assert found.applicable == (found.model in ("fluid", "rounds")), found.model
         assert found.applicable or "cubic" in found.reason
+    with pytest.raises(ValueError, match="thresholds of the law cubic"):
+        vm.limit_cycle(case, "fluid")
 
 
 # ns-2's rates of the fifth case against each law: python -m benchmarks.accuracy_cubic

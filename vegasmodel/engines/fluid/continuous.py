@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.laws import BUILT_IN, foreign
+from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail, Red
 from vegasmodel.stacks import STACKS, dead_zone
@@ -80,8 +80,8 @@ def unsupported(
             or scenario.size_of(flow) != scenario.packet_size,
         }
     if not any_law and foreign(group.law for group in scenario.flows):
-        names = sorted({group.law for group in scenario.flows} - {law.name for law in BUILT_IN})
-        reasons[f"thresholds of the registered law {', '.join(names)}"] = True
+        names = sorted({group.law for group in scenario.flows if foreign((group.law,))})
+        reasons[f"thresholds of the law {', '.join(names)}"] = True
     found = [reason for reason, present in reasons.items() if present]
     return f"the continuous fluid has no {', no '.join(found)}" if found else None
 
