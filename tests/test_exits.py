@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -153,7 +154,7 @@ def test_an_output_that_nobody_takes(arguments: list[str]) -> None:
 
 
 def test_standard_output_closed() -> None:
-    quoted = " ".join([*COMMAND, *RATIO])
+    quoted = shlex.join([*COMMAND, *RATIO])
     done = subprocess.run(
         ["sh", "-c", f"{quoted} >&-"], capture_output=True, text=True, check=False
     )
