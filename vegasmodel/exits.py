@@ -108,6 +108,8 @@ def status_of(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         return _complain("out of memory", MACHINE)
     if isinstance(error, OSError):
+        if error.filename is None:  # what is still to be written would fail again
+            _seal(sys.stdout)
         return _complain(_of_system(error), MACHINE)
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("vegasmodel"):
         return _complain(f"the package {error.name} is not installed", BAD_INPUT)
