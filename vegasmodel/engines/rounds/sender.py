@@ -129,12 +129,12 @@ def _armed(f: Record) -> bool:
 def _alone(f: Record, holes: Floats, now: float) -> None:
     """No ACK will come: open the window, or wait for the timer."""
     due = f.deadline if _armed(f) else NEVER
+    if f.wake < due and (f.transit == 0 or f.wake <= now):
+        depart(f, holes, now)
+        return
     if f.transit > 0:  # one will: parcels are on their way through other queues
         f.asleep, f.slept = 1, now
         f.event, f.time = (DATA, max(now, f.wake)) if f.wake < due else (TIMER, max(now, due))
-        return
-    if f.wake < due:
-        depart(f, holes, now)
         return
     free = np.floor(room(f, now) + 1e-9)
     if fresh(f, free) >= 1.0:
