@@ -130,7 +130,7 @@ def test_a_bad_scenario_stops_everything(tmp_path: Path) -> None:
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "scenario.toml"
-    file.write_text(TEXT.replace("10 pkt", "10 s"))
+    file.write_text(TEXT.replace("10 pkt", "10 m"))
     for main, before in ((campaign.main, [str(tmp_path / "out")]), (reference.main, ["make"])):
         for name in (str(file), str(tmp_path / "absent.toml")):
             assert main([*before, name]) == 2
