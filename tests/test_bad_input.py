@@ -116,7 +116,7 @@ ARGUMENTS = {
     "bad buffer": ([*GOOD, "--buffer", "20 Mbit/s"], "--buffer"),
     "bad packet size": ([*GOOD, "--packet-size", "0 B"], "--packet-size"),
     "bad loss": ([*GOOD, "--loss", "2"], "--loss"),
-    "bad law": ([*GOOD, "cubic"], "law"),
+    "bad law": ([*GOOD, "bbr"], "law"),
     "bad flow option": ([*GOOD, "vegas:alpha"], "alpha"),
     "bad flow key": ([*GOOD, "vegas:alfa=3"], "alfa"),
     "bad flow value": ([*GOOD, "vegas:alpha=many"], "alpha"),

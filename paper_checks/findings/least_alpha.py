@@ -137,8 +137,8 @@ def _lottery(runs: Runs) -> str:
     return f"""At {buffer} packets on the short link the queue never empties once Reno is there.  A
 Vegas that starts after it takes that queue for propagation and gets far more: {rates} pkt/s in
 the {RUNS} runs with alpha = {alpha}, and a baseRTT of {1e3 * measured.base_rtt[0]:.0f} ms in
-their mean instead of {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms.  The model by rounds draws
-other starts, so that the two differ there."""
+their mean instead of {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms.  A mean over {RUNS} runs
+is not firm there, neither by ns-2 nor by rounds."""
 
 
 def _text(tables: list[np.ndarray], runs: Runs) -> str:
@@ -150,9 +150,13 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     errors = [
         np.nanmean(np.abs(rows[:, 2:] - rows[:, 1:2]) / rows[:, 1:2], axis=0) for rows in tables
     ]
+    silent = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
     found = [
-        ", ".join(f"{name} {e:.1%}" for name, e in zip(NAMES[1:], error, strict=True))
-        for error in errors
+        ", ".join(
+            f"{name} {e:.1%}" + (f" (without {n} of {len(rows)}, where it finds none)" if n else "")
+            for name, e, n in zip(NAMES[1:], error, none, strict=True)
+        )
+        for rows, error, none in zip(tables, errors, silent, strict=True)
     ]
     slopes = [np.polyfit(rows[:, 0], rows[:, 1], 1) for rows in tables]
     lines = [

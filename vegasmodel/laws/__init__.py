@@ -23,6 +23,7 @@ BUILT_IN: tuple[Law, ...] = (
     tahoe.LAW,
     cubic.LAW,
 )
+"""The registry: the package's own laws, one line each."""
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
 """The package's own laws; the engines number them in this order."""
 
