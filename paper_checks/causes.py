@@ -39,7 +39,7 @@ CAUSES = (
     ("tsang", r"table 6|section 4", NETWORK),
     ("boutremans", r"figure 2, last over first|figure 4( with noise)?, up to 5", READING),
     ("boutremans", r"section 3\.1\.3", CLAIM),
-    ("boutremans", r"figure 5, the swing|section 3\.2\.2", STILL),
+    ("boutremans", r"figure 5( with noise)?, the swing|section 3\.2\.2", STILL),
     ("evaluation", r"table 1|section 3\.1\.1", TIMEOUT),
     ("evaluation", r"table [23]|figure 3a|figure 5", UNKNOWN),
     ("evaluation", r"table 4|section 3\.3\.2\.2", RED),

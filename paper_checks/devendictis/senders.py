@@ -46,6 +46,7 @@ RECORDS = (
         [1, 1],
         lambda runs: after_timeout(runs, BASE, ("reno", "vegas")),
         note="Packets, Reno's and Vegas's, after all 20 on their way were lost. ns-2's Vegas goes "
-        "on with 2 packets, its least window, as 'podlesny' II-B says; ns-2 2.35.",
+        "on with 2 packets, its least window, as 'podlesny' II-B says; ns-2 2.35. The paper's "
+        "footnote leaves the first window after it to the implementation.",
     ),
 )

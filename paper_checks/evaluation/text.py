@@ -10,7 +10,7 @@ from paper_checks.checks import Found, Record, by_print, rounding
 from paper_checks.devendictis.validation import scene
 from paper_checks.evaluation.figures import DROPPED, LOSSY, NO_PICTURE, RUN, alike
 from paper_checks.evaluation.scenes import pair, single
-from paper_checks.evaluation.tables import CAPACITY, TABLE_2, red
+from paper_checks.evaluation.tables import TABLE_2, red
 from paper_checks.runs import Floats, Runs
 from paper_checks.spread import MOST, by_seed, jittered, majority
 
@@ -69,15 +69,6 @@ def section_2() -> list[Record]:
             note=f"X = 1 ms. {two} {RUN}",
         ),
     ]
-
-
-def _sums() -> Found:
-    sums = [sum(packets) for packets, *_ in TABLE_2.values()]
-    most = CAPACITY * 106
-    return Found(
-        len(set(sums)) == 1 and sums[0] <= most,
-        detail=f"Of both sources {', '.join(map(str, sums))}; 106 s of the link carry {most:g}.",
-    )
 
 
 def _once(runs: Runs) -> Found:
@@ -140,13 +131,6 @@ def section_3() -> list[Record]:
             _once,
             note="Read as a least window of at least twice Reno's, which starts anew. "
             f"{RUN} {NO_PICTURE}",
-        ),
-        Record(
-            "table 2, counts fit the link",
-            "claim",
-            True,
-            by_print(_sums()),
-            note="Printed counts added up: all six columns have the same sum, that of a full link.",
         ),
         Record(
             "section 3.1.3, Reno and SACK share almost half and half",

@@ -265,7 +265,7 @@ def mismarking() -> list[Record]:
     """Who gains by marking its packets wrong."""
     note = (
         f"Of 20 and 20 flows; the router counts a flow as it is marked. {EXACT} With as many flows "
-        "back, as in the paper; one way (ns-3 3.44) and CBQ, which does not count, beside it."
+        "back, as in the paper; one way and CBQ, which does not count, beside it."
     )
     return [
         Record(
