@@ -52,7 +52,9 @@ def by_seed(
 def majority(values: Sequence[Value], printed: Value, tolerance: float, detail: str = "") -> Found:
     """The seeds' median (of truth values: what most of them say) and the part that agrees."""
     share = sum(distance(value, printed) <= tolerance for value in values) / len(values)
-    middle = sorted(values, key=lambda v: float("inf") if v is None else float(v))[len(values) // 2]  # type: ignore[arg-type]
+    # a seed's value is one number, a truth value or None, never a list
+    order = [float("inf") if value is None else float(np.asarray(value)) for value in values]
+    middle = values[int(np.argsort(order, kind="stable")[len(values) // 2])]
     count = f"{round(share * len(values))} of {len(values)} seeds agree."
     return Found(middle, tolerance, f"{count} {detail}".strip(), share=share)
 

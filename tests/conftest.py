@@ -31,8 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("--hide-engines"):
         return
+    # mypy knows neither a module that is None nor a function that is put in another's place
     sys.modules["ns3"] = None  # type: ignore[assignment]  # an import finds nothing
-    ns3_build.find = lambda: None  # type: ignore[assignment]
+    ns3_build.find = lambda: None  # type: ignore[assignment]  # ns-3 of the machine is not found
     if hasattr(config, "workerinput"):
         return  # the first process has hidden the programs already
     folder = tempfile.TemporaryDirectory(prefix="vegasmodel-bin-")
@@ -56,4 +57,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for engine, reason in missing.items():
             if reason and engine in item.keywords:
-                item.add_marker(pytest.mark.skip(reason=reason))
+                item.add_marker(pytest.mark.skip(reason=reason))  # that of ``missing``
