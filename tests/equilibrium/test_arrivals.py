@@ -40,20 +40,33 @@ def test_recursion_solves_its_equation_for_every_number_of_flows():
     ],
     ids=["one threshold", "similar", "over four decades", "leaps"],
 )
-def test_far_flows_taken_together_change_nothing(alpha):
-    np.testing.assert_allclose(
-        _arrivals_many.delays(alpha, 1e4), arrivals.arrive(alpha, 1e4).delays, rtol=1e-14
-    )
+def test_far_flows_taken_together_change_nothing(alpha, monkeypatch):
+    monkeypatch.setattr(arrivals, "MANY", math.inf)  # one by one
+    fast, residual = _arrivals_many.delays(alpha, 1e4)
+    np.testing.assert_allclose(fast, arrivals.arrive(alpha, 1e4).delays, rtol=1e-14)
+    assert abs(residual).max() < 1e-12
 
 
 def test_thousands_of_arrivals(monkeypatch):
     slow = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
     monkeypatch.setattr(arrivals, "MANY", 200)
     fast = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
-    for one, other in zip(fast, slow, strict=True):
+    for one, other in zip(fast[:-1], slow[:-1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert 0 < fast.residual < 1e-12
     # what the series must not be asked for goes the exact way, and is flagged there
     assert arrivals.arrive(np.r_[np.ones(300), math.nan], 500.0).status != 0
+
+
+def test_a_hundred_thousand_arrivals_solve_their_equation():
+    n, alpha, c = 100_000, 3.0, 1e4
+    state = arrivals.arrive(np.full(n, alpha), c)
+    assert state.status == 0
+    for i in np.random.default_rng(1).integers(1, n, 20):
+        # (6) of the first i flows, all poles one by one
+        assert abs(math.fsum(alpha / (state.delays[i] - state.x[: i + 1])) / c - 1) < 1e-11
+    known = arrivals.asymptotes(n, alpha, c)
+    assert state.delays[-1] == pytest.approx(known.delay, rel=1 / math.log(n) ** 2)
 
 
 def test_bonald_breaks_the_papers_own_equation():

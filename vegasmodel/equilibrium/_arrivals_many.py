@@ -1,75 +1,215 @@
-"""The recursion of ``arrivals.py`` for thousands of flows: far poles as one power series.
+"""The recursion of ``arrivals.py`` for a million flows: far poles as few poles, then as one series.
 
 Delta_i solves sum_{j <= i} alpha_j/(Delta_i - x_j) = c with x_i = Delta_{i-1}: a sum over all the
-earlier flows for each, so the time goes with the square.  But Delta creeps up, and the poles that
-it left behind act together.  About ``ref``, for poles at ref - x_j >= R,
+earlier flows for each, so the time would go with the square.  But Delta creeps up, and the poles
+that it left behind act together, the further the more of them (Greengard and Rokhlin 1987).
+
+A cluster of poles over an interval acts from afar as ``NODES`` poles at its Chebyshev points s_k,
+
+    sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
+
+with Lagrange's l_k: an error of about rho^-NODES, rho = a + sqrt(a^2 - 1), for D at a half-widths
+from the middle.  A cluster of two clusters is made of their nodes.  About ``ref``, for poles at
+ref - x_j >= R,
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 
-whose terms fall as 4^-m while d <= R/4.  So flows arrive in blocks: one series for what is far, the
-near poles one by one.
+whose terms fall as 4^-m while d <= R/4.  So flows arrive in blocks: one series, made of O(log n)
+clusters, for what is far; the near poles one by one.  Time O(n log n).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.machine_code import compiled
 
 Floats = NDArray[np.float64]
 
-BLOCK = 128  # arrivals for which a series should do
+BLOCK = 32  # arrivals for which a series should do; poles of the smallest clusters
+NODES = 20  # 5.8^-20 is below a rounding
+APART = 3.0  # half-widths from a cluster's middle at which its nodes stand for it
 TERMS = 28  # 4^-28 is below a rounding
 REACH = 4.0  # R over the way that Delta goes in a block
 STEPS = 60  # of Newton's method
-LAST, ROUGH = 4e-16, 1e-12  # relative step that ends it, and one that will do
-ORDERS = np.arange(TERMS)
+LAST, ROUGH = 1e-13, 1e-12  # relative step that ends it, and one that will do
+_POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)  # Chebyshev's, on -1 .. 1
+_WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arange(NODES)
 
 
-def delays(alpha: Floats, c: float) -> Floats:
-    """Delta after each arrival, s [n]; ``alpha`` packets [n], in order; NaN from a failure on."""
+def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
+    """(Delta after each arrival, s; (sum of the rates - c)/c then), both [n], in order of arrival.
+
+    ``alpha`` packets [n].  NaN from a failure on.
+    """
     n = alpha.size
-    x, found = np.zeros(n), np.full(n, np.nan)
-    series, ref, radius, near = np.zeros(TERMS), 0.0, 0.0, 0
-    gap = float(alpha[0]) / c
-    for i in range(n):
-        x[i] = found[i - 1] if i else 0.0
-        if i and (i % BLOCK == 0 or (near and REACH * (x[i] + gap - ref) > radius)):
-            ref = x[i]
-            radius = REACH * 1.5 * (ref - x[max(i - BLOCK, 0)])
-            near = int(np.searchsorted(x[:i], ref - radius))
-            series = _series(alpha[:near], ref - x[:near], radius)
+    found, residual = np.full(n, np.nan), np.full(n, np.nan)
+    clusters = np.empty((2 * (n // BLOCK) + 64, 2, NODES))
+    i, gap = 0, float(alpha[0]) / c
+    while i < n:
+        i, gap = _march(alpha, c, i, gap, found, residual, clusters)
+        if i < n:  # digits cancel: the exact solver keeps them
+            x = np.concatenate([np.zeros(1), found[:i]])
+            state = secular.solve(alpha[: i + 1], x, c)
+            if not state.gap > 0.0:
+                break
+            gap = float(state.gap)
+            found[i], residual[i] = x[i] + gap, state.residual
+            i += 1
+    return found, residual
+
+
+def _jit(function: Any) -> Any:
+    return compiled(function, whole_program=True, error_model="numpy", nogil=True)
+
+
+@_jit
+def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
+    """Weights at any places within low .. high as weights at that interval's nodes."""
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    part = np.empty(NODES)
+    for k in range(NODES):
+        nodes[0, k], nodes[1, k] = middle + half * _POINTS[k], 0.0
+    for j in range(where.size):
+        total, at = 0.0, -1
+        for k in range(NODES):
+            away = where[j] - nodes[0, k]
+            if away == 0.0:
+                at = k
+                break
+            part[k] = _WEIGHTS[k] / away
+            total += part[k]
+        if at >= 0:
+            nodes[1, at] += weight[j]
+        else:
+            for k in range(NODES):
+                nodes[1, k] += weight[j] * part[k] / total
+
+
+@_jit
+def _place(level: int, k: int, leaves: int) -> int:
+    """Row of the k-th cluster of 2^level leaves: level after level."""
+    row = k
+    for one in range(level):
+        row += leaves >> one
+    return row
+
+
+@_jit
+def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
+    """The clusters that end where flow i comes: a leaf, and those of two that it completes."""
+    k = i // BLOCK - 1
+    first = i - BLOCK
+    x = np.zeros(BLOCK)
+    for j in range(BLOCK):
+        x[j] = found[first + j - 1] if first + j else 0.0
+    _spread(x, alpha[first:i], clusters[_place(0, k, leaves)], x[0], x[-1])
+    level = 0
+    while k % 2 == 1:
+        one, two = clusters[_place(level, k - 1, leaves)], clusters[_place(level, k, leaves)]
+        level, k = level + 1, k // 2
+        first = i - (BLOCK << level)
+        where, weight = np.concatenate((one[0], two[0])), np.concatenate((one[1], two[1]))
+        low = found[first - 1] if first else 0.0
+        _spread(where, weight, clusters[_place(level, k, leaves)], low, x[-1])
+
+
+@_jit
+def _add(series: Floats, weight: float, away: float, radius: float) -> None:
+    part, ratio = weight / away, radius / away
+    for m in range(TERMS):
+        series[m] += part
+        part *= ratio
+
+
+@_jit
+def _series(
+    alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
+    clusters: Floats, series: Floats,
+) -> None:  # fmt: skip
+    """T_m of the first ``near`` poles: from the right, each time the largest cluster that may."""
+    series[:] = 0.0
+    end = near
+    while end > 0:
+        size, best = 1, -1
+        while end % (BLOCK * size) == 0 and end >= BLOCK * size:
+            first = end - BLOCK * size
+            low, high = found[first - 1] if first else 0.0, found[end - 2]
+            if ref - 0.5 * (low + high) < APART * 0.5 * (high - low):
+                break
+            best, size = best + 1, 2 * size
+        if best < 0:
+            end -= 1
+            _add(series, alpha[end], ref - (found[end - 1] if end else 0.0), radius)
+            continue
+        nodes = clusters[_place(best, end // (BLOCK << best) - 1, leaves)]
+        for k in range(NODES):
+            _add(series, nodes[1, k], ref - nodes[0, k], radius)
+        end -= BLOCK << best
+
+
+@_jit
+def _sums(
+    alpha: Floats, found: Floats, first: int, i: int, now: float, gap: float
+) -> tuple[float, float]:
+    """Sum of the rates of the flows first .. i and its slope, one by one."""
+    total = alpha[i] / gap
+    slope = total / gap
+    for j in range(first, i):
+        part = 1.0 / (now - (found[j - 1] if j else 0.0) + gap)
+        total += alpha[j] * part
+        slope += alpha[j] * part * part
+    return total, slope
+
+
+@_jit
+def _march(
+    alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
+) -> tuple[int, float]:
+    """Arrivals from i on, up to the end or to one whose digits cancel: (which, the last gap)."""
+    n = alpha.size
+    leaves = n // BLOCK
+    series, near, ref, radius = np.zeros(TERMS), 0, 0.0, 0.0
+    fresh = True
+    while i < n:
+        now = found[i - 1] if i else 0.0
+        if i and i % BLOCK == 0:
+            _gather(alpha, found, i, leaves, clusters)
+        stale = fresh or i % BLOCK == 0 or (near > 0 and REACH * (now + gap - ref) > radius)
+        if i and stale:
+            ref, fresh = now, False
+            back = max(i - BLOCK, 0)
+            radius = REACH * 1.5 * (ref - (found[back - 1] if back else 0.0))
+            # pole j stands at found[j - 1]: those at ref - R or below are far
+            near = 0
+            if ref > radius:
+                near = min(int(np.searchsorted(found[:i], ref - radius)) + 1, i)
+            _series(alpha, found, near, ref, radius, leaves, clusters, series)
         first, step = near, np.inf
-        away, weight = x[i] - x[first : i + 1], alpha[first : i + 1]
+        total = np.nan
         for _ in range(STEPS):
-            if first and REACH * (x[i] + gap - ref) > radius:  # a leap: all poles one by one
+            d = now + gap - ref
+            if first and REACH * d > radius:  # a leap: all poles one by one
                 first = 0
-                away, weight = x[i] - x[: i + 1], alpha[: i + 1]
-            parts = 1.0 / (away + gap)
-            rates = weight * parts
-            total, slope = float(rates.sum()), float(rates @ parts)
+            total, slope = _sums(alpha, found, first, i, now, gap)
             if first:
-                powers = (-(x[i] + gap - ref) / radius) ** ORDERS
-                total += float(series @ powers)
-                slope += float((series[1:] * ORDERS[1:]) @ powers[:-1]) / radius
+                power = 1.0
+                for m in range(TERMS):
+                    total += series[m] * power
+                    if m + 1 < TERMS:
+                        slope += series[m + 1] * (m + 1) * power / radius
+                    power *= -d / radius
             # 1/total is almost a straight line in the gap
             step = (total - c) * total / (c * slope)
             gap = max(gap + step, 0.5 * gap)
             if abs(step) <= LAST * gap:
                 break
-        if not abs(step) <= ROUGH * gap:  # digits cancel: the exact solver keeps them
-            gap = float(secular.solve(alpha[: i + 1], x[: i + 1], c).gap)
-            if not gap > 0.0:
-                break
-        found[i] = x[i] + gap
-    return found
-
-
-def _series(alpha: Floats, away: Floats, radius: float) -> Floats:
-    terms = np.empty(TERMS)
-    part, ratio = alpha / away, radius / away
-    for k in range(TERMS):
-        terms[k] = part.sum()
-        part *= ratio
-    return terms
+        if not abs(step) <= ROUGH * gap:
+            return i, gap
+        found[i], residual[i] = now + gap, total / c - 1.0
+        i += 1
+    return i, gap

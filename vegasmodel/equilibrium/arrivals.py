@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium import _arrivals_many, secular
+from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, count, numbers, ordered, positive, word
 from vegasmodel.stacks import dead_zone
 
 Floats = NDArray[np.float64]
-MANY = 4000  # flows from which on the far ones act together
+MANY = 1000  # flows from which on the far ones act together, which takes a compiler
 RANGE = 1e-12  # of thresholds for which they may
 
 
@@ -31,6 +31,7 @@ class Arrivals(NamedTuple):
     rates: Floats  # pkt/s [..., n]
     windows: Floats | None  # packets [..., n]; None where no rtt was given
     status: Any  # of the worst step [...], as in ``secular.Equilibrium``
+    residual: Any  # largest |sum of the rates - c|/c after an arrival [...]
 
 
 def arrive(
@@ -90,7 +91,7 @@ def arrive(
     if lower.size * n > 100_000:
         secular.compile_kernel()
     rates, windows = np.empty((*shape, 0)), np.empty((*shape, 0))
-    status, delay = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    status, delay, off = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
     for i in range(n):
         if x is None:
             x_all[..., i] = delay
@@ -101,18 +102,23 @@ def arrive(
         state = _join(edge, windows, x_all[..., now], d[..., now], c, variant, loose)
         rates, delay = state.rates, np.asarray(state.delay)
         status, delays[..., i] = np.maximum(status, state.status), delay
+        off = np.maximum(off, np.abs(state.residual))
         windows = rates * (d[..., now] + delay[..., None])
         if each is not None:
             each(x_all[..., now], windows, delay)
-    return Arrivals(x_all, delays, rates, None if rtt is None else windows, status[()])
+    at_end = None if rtt is None else windows
+    return Arrivals(x_all, delays, rates, at_end, status[()], off[()])
 
 
 def _arrive_many(alpha: Floats, c: float, rtt: Floats | None) -> Arrivals:
-    found = _arrivals_many.delays(alpha, c)
+    from vegasmodel.equilibrium import _arrivals_many  # loads a compiler
+
+    found, residual = _arrivals_many.delays(alpha, c)
     x = np.concatenate([np.zeros(1), found[:-1]])
     state = secular.solve(alpha, x, c)
     windows = None if rtt is None else state.rates * (rtt + state.delay)
-    return Arrivals(x, found, state.rates, windows, state.status)
+    off = max(float(np.abs(residual).max()), abs(float(state.residual)))
+    return Arrivals(x, found, state.rates, windows, state.status, off)
 
 
 def _join(
