@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vegasmodel import comparison, toml_file
+from vegasmodel import comparison
+from vegasmodel.fields import toml_file
 from vegasmodel.packets import ns2
 from vegasmodel.scenario import Scenario
 

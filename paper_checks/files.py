@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from vegasmodel.fields.units import parse
 from vegasmodel.scenario import (
     Flow,
     Link,
@@ -24,7 +25,6 @@ from vegasmodel.scenario import (
     Staggered,
     Uniform,
 )
-from vegasmodel.units import parse
 
 __all__ = ["to_toml"]
 

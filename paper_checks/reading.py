@@ -14,7 +14,7 @@ import paper_checks
 from paper_checks.checks import Check, Record, judge
 from paper_checks.runs import Runs
 from vegasmodel import console
-from vegasmodel.units import FieldError
+from vegasmodel.fields.units import FieldError
 
 __all__ = ["drawn", "show", "text"]
 

@@ -28,8 +28,8 @@ from paper_checks.pictures import Picture, pictures
 from paper_checks.runs import Runs
 from paper_checks.summary import VERDICTS, summary
 from vegasmodel import plots
-from vegasmodel.files import whole
 from vegasmodel.predictor import SIMULATED
+from vegasmodel.support.files import whole
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

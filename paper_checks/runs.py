@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.files import whole
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import jain
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Flow, Scenario
-from vegasmodel.units import FieldError
+from vegasmodel.support.files import whole
 
 __all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs"]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from paper_checks import PAPERS, records
 from paper_checks.checks import AT_A_POINT, Record, Value
 from vegasmodel import console
-from vegasmodel.exits import Shortfall
-from vegasmodel.units import FieldError
+from vegasmodel.fields.units import FieldError
+from vegasmodel.support.exits import Shortfall
 
 __all__ = ["Looked", "absent", "look", "read", "show", "summary"]
 

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.engines import rounds
-from vegasmodel.files import whole
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario
+from vegasmodel.support.files import whole
 
 __all__ = ["FILE", "current", "is_web", "store", "stored"]
 

@@ -36,7 +36,7 @@ SCENARIOS = {
 POOR = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # ASCII; HOME is not set
 NOWHERE = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}  # nobody can write there
 COMMANDS = """
-from vegasmodel.cli import app
+from vegasmodel.command_line.commands import app
 for command in app.registered_commands:
     print(command.name or command.callback.__name__)
 """

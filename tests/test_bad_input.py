@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 
 BASE = {
     "top": 'name = "base"\npacket_size = "500 B"\n',

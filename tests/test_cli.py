@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 
 RATIO = [
     "ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt",
@@ -251,7 +251,7 @@ def test_a_hostile_name_is_only_a_name(
 
 
 def test_a_command_without_an_example_is_not_documented() -> None:
-    from vegasmodel.cli import app
+    from vegasmodel.command_line.commands import app
 
     for command in app.registered_commands:
         assert command.callback is not None
@@ -261,7 +261,7 @@ def test_a_command_without_an_example_is_not_documented() -> None:
 def test_help_and_no_heavy_imports() -> None:
     code = (
         "import sys, io, contextlib\n"
-        "from vegasmodel.cli import run\n"
+        "from vegasmodel.command_line.commands import run\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
         f"    assert run({[*RATIO, '--json']!r}) == 0\n"
         "heavy = {'jax', 'numba', 'scipy.optimize', 'matplotlib', 'sympy', 'xarray', 'pandas'}\n"

@@ -10,12 +10,12 @@ import pytest
 
 import vegasmodel as vm
 from tests.packets import samples
-from vegasmodel import toml_file
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 from vegasmodel.completion import complete
+from vegasmodel.fields import toml_file
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import measured, read
 from vegasmodel.packets.trace import VARIABLES, make
-from vegasmodel.units import FieldError
 
 ROOT = Path(__file__).parent.parent
 NAME = "e1a_2M_40ms_a3b3"

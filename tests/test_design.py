@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vegasmodel as vm
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
+from vegasmodel.fields.units import FieldError
 from vegasmodel.study import design as designs
 from vegasmodel.study import fields, points
-from vegasmodel.units import FieldError
 
 MIXED = """
 name = "mixed"

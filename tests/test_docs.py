@@ -10,7 +10,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import comparison
-from vegasmodel.cli import app, run
+from vegasmodel.command_line.commands import app, run
 from vegasmodel.queues import RateDelay, Red
 from vegasmodel.scenario import (
     Drop,

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from scripts.kill_campaign import at_work
-from vegasmodel import comparison, exits
-from vegasmodel.cli import run
+from vegasmodel import comparison
+from vegasmodel.command_line.commands import run
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError
+from vegasmodel.support import exits
 
 COMMAND = [sys.executable, "-m", "vegasmodel"]
 RATIO = ["ratio", "--capacity", "1080pkt/s", "--buffer", "20pkt", "vegas", "reno"]
@@ -39,7 +40,7 @@ runs = 2
 """
 DEAF = """
 import hashlib
-from vegasmodel import exits
+from vegasmodel.support import exits
 print("begun", flush=True)
 exits.main(lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1) and 0)
 """

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import extras
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 from vegasmodel.engines.fluid import batch
 from vegasmodel.equilibrium import network
+from vegasmodel.support import extras
 
 HEAD = '[[link]]\nname = "a"\ncapacity = "250 pkt/s"\nbuffer = "9 pkt"\n'
 SECOND = '[[link]]\nname = "b"\ncapacity = "300 pkt/s"\n'
@@ -118,7 +118,7 @@ def test_every_extra_that_the_code_imports_is_declared() -> None:
 def test_a_letter_that_the_locale_lacks(bare: Path) -> None:
     poor = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run(
-        [sys.executable, "-c", "from vegasmodel.cli import main; main()", "predict", "one.toml"],
+        [sys.executable, "-m", "vegasmodel", "predict", "one.toml"],
         env={**poor, "PYTHONCOERCECLOCALE": "0"}, capture_output=True, check=False, cwd=bare,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vegasmodel.files import whole
+from vegasmodel.support.files import whole
 
 
 def _fail(part):

@@ -12,8 +12,8 @@ import pytest
 
 import vegasmodel as vm
 from tests.test_predictor import HOME
-from vegasmodel import newfile
-from vegasmodel.cli import run
+from vegasmodel.command_line import newfile
+from vegasmodel.command_line.commands import run
 from vegasmodel.explanations import EXPLANATIONS
 from vegasmodel.packets.trace import make
 

@@ -10,8 +10,8 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import laws
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import LAWS, Flow, Link, Red, Run, Scenario
-from vegasmodel.units import FieldError
 
 
 @pytest.fixture(autouse=True)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from vegasmodel import machine_code
+from vegasmodel.support import machine_code
 
 Answer = Callable[..., tuple[int, int]]
 
 CALLEE = """
-from pkg.machine_code import compiled
+from pkg.support.machine_code import compiled
 from pkg.deep.constants import FACTOR
 
 @compiled
@@ -28,7 +28,7 @@ def part(x):
 CALLER = """
 import sys
 from pkg.deep.callee import part
-from pkg.machine_code import compiled
+from pkg.support.machine_code import compiled
 
 @compiled
 def whole(x):
@@ -42,10 +42,10 @@ print(whole(10), sum(whole.stats.cache_hits.values()))
 def package(tmp_path: Path) -> Path:
     """A caller, its callee in another file and a constant in a third, with our machinery."""
     folder = tmp_path / "pkg"
-    (folder / "deep").mkdir(parents=True)
-    shutil.copy(machine_code.__file__, folder / "machine_code.py")
-    (folder / "__init__.py").touch()
-    (folder / "deep" / "__init__.py").touch()
+    for place in (folder, folder / "deep", folder / "support"):
+        place.mkdir()
+        (place / "__init__.py").touch()
+    shutil.copy(machine_code.__file__, folder / "support" / "machine_code.py")
     (folder / "deep" / "callee.py").write_text(CALLEE)
     (folder / "main.py").write_text(CALLER)
     constant(folder, 2)
@@ -196,7 +196,7 @@ def test_a_file_that_is_not_imported_does_not_matter(package: Path, answer: Answ
 def test_whatever_way_a_file_is_imported(package: Path, line: str) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import pkg.deep.callee, pkg.machine_code as m\n"
+        "import pkg.deep.callee, pkg.support.machine_code as m\n"
         "print(m.digest(pkg.deep.callee.__file__))\n"
     )
     callee = package / "deep" / "callee.py"
@@ -220,4 +220,4 @@ def test_no_kernel_depends_on_what_people_edit_daily() -> None:
         sources = machine_code.sources(Path(str(module.__file__)))
         assert Path(str(module.__file__)) in sources
         folders = {path.relative_to(machine_code.ROOT).parts[0] for path in sources}
-        assert not folders & {"cli.py", "console.py", "adapters", "equilibrium", "scenario.py"}
+        assert not folders & {"command_line", "console.py", "adapters", "equilibrium", "scenario"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from setuptools import find_packages
 
-from vegasmodel import extras
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
+from vegasmodel.support import extras
 
 ROOT = Path(__file__).parents[1]
 

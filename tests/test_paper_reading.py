@@ -9,8 +9,8 @@ import paper_checks
 from paper_checks import reading, texts
 from paper_checks.checks import AT_A_POINT, OURS, Record, exactly, judge
 from paper_checks.runs import Runs
-from vegasmodel.cli import run
-from vegasmodel.units import FieldError
+from vegasmodel.command_line.commands import run
+from vegasmodel.fields.units import FieldError
 
 
 def record(printed: object, prints: tuple[str, ...] | None = None) -> Record:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel import plots
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 from vegasmodel.equilibrium import phase_plane
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario

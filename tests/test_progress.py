@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from vegasmodel import progress
 from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.scenario import Scenario
+from vegasmodel.support import progress
 
 LONG = Scenario.from_toml("""
     [[link]]
@@ -89,7 +89,7 @@ def test_the_line_says_what_goes_on(compiling: bool, said: str) -> None:
 KEPT = """
 import sys
 import time
-from vegasmodel import machine_code
+from vegasmodel.support import machine_code
 def slow(x):
     return x + 1
 said = []

@@ -22,7 +22,7 @@ from paper_checks.pictures import Picture
 from paper_checks.runs import NoRun, Runs
 from tests.helpers import scenario
 from vegasmodel import plots
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import SIMULATED, predict
 from vegasmodel.scenario import Scenario

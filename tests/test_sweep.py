@@ -18,10 +18,10 @@ import pytest
 import xarray as xr
 
 import vegasmodel as vm
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
+from vegasmodel.fields.units import FieldError
 from vegasmodel.study import fields, points
 from vegasmodel.study import sweep as sweeps
-from vegasmodel.units import FieldError
 
 MIXED = """
 name = "mixed"
@@ -278,7 +278,7 @@ def test_killed_at_any_moment_and_run_again_it_is_the_same(place: Path) -> None:
 
 def test_a_full_disk(place: Path) -> None:
     """One line, status 3; what was written stays readable, and the sweep goes on later."""
-    code = "from vegasmodel.cli import main; main()"
+    code = "from vegasmodel.command_line.commands import main; main()"
     line = [sys.executable, "-c", code, "sweep", "s.toml", "--model", "minicycle"]
     line += ["--over", LARGE, "--out", "full.zarr"]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vegasmodel as vm
-from vegasmodel import toml_file
+from vegasmodel.fields import toml_file
 
 MIXED = vm.Scenario(
     links=[vm.Link("10 Mbit/s", buffer="1 BDP")],

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vegasmodel import units
-from vegasmodel.units import FieldError, format_rate, format_time, parse
+from vegasmodel.fields import units
+from vegasmodel.fields.units import FieldError, format_rate, format_time, parse
 
 
 @pytest.mark.parametrize(

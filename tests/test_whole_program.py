@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from vegasmodel.machine_code import compiled
-from vegasmodel.whole_program import Part, WholeProgram
+from vegasmodel.support.machine_code import compiled
+from vegasmodel.support.whole_program import Part, WholeProgram
 
 ROW = np.dtype([("calls", "i8"), ("length", "f8")], align=True)
 

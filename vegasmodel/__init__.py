@@ -3,7 +3,7 @@
 Import it as ``vm``.  Submodules load when they are used, so that ``import vegasmodel`` is fast.
 """
 
-from vegasmodel import lazy
+from vegasmodel.support import lazy
 
 __version__ = "0.1.0"
 

@@ -7,7 +7,7 @@ from vegasmodel import symbolic as symbolic
 from vegasmodel import testing as testing
 from vegasmodel.comparison import Comparison as Comparison
 from vegasmodel.comparison import compare as compare
-from vegasmodel.extras import ExtraMissing as ExtraMissing
+from vegasmodel.fields.units import FieldError as FieldError
 from vegasmodel.laws import register_law as register_law
 from vegasmodel.packets.engine import EngineFailed as EngineFailed
 from vegasmodel.packets.engine import EngineMissing as EngineMissing
@@ -40,7 +40,7 @@ from vegasmodel.study.design import Design as Design
 from vegasmodel.study.design import Solution as Solution
 from vegasmodel.study.design import design as design
 from vegasmodel.study.sweep import sweep as sweep
-from vegasmodel.units import FieldError as FieldError
+from vegasmodel.support.extras import ExtraMissing as ExtraMissing
 
 __version__: str
 __all__: list[str]

@@ -9,7 +9,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: os._exit(128 + number))
-    from vegasmodel.cli import main as command
+    from vegasmodel.command_line.commands import main as command
 
     command()
 

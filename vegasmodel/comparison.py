@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.html_table import html_table
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import log_ratio_error, nrmse
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import MODELS, predict_all
 from vegasmodel.scenario import VARIANTS, Scenario
-from vegasmodel.units import FieldError
+from vegasmodel.support.html_table import html_table
 
 if TYPE_CHECKING:
     import pandas as pd

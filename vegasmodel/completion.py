@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Run, Scenario
-from vegasmodel.units import FieldError
 
 __all__ = ["Filled", "complete"]
 

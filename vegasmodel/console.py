@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vegasmodel.fields.units import FieldError, format_time, printable
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError, format_time, printable
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.html_table import html_table
 from vegasmodel.metrics import Floats, group_means, group_ratios, jain
 from vegasmodel.scenario import Scenario
+from vegasmodel.support.html_table import html_table
 
 if TYPE_CHECKING:
     import pandas as pd

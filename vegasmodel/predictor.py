@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import cast
 
-from vegasmodel.extras import ExtraMissing
+from vegasmodel.fields.rules import Integer, nearest
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.prediction import Prediction
-from vegasmodel.rules import Integer, nearest
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError
+from vegasmodel.support.extras import ExtraMissing
 
 # model name -> module and function that answer a scenario; loaded when asked
 _MODELS = MappingProxyType(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.fields.rules import Choice
 from vegasmodel.prediction import LimitCycle
-from vegasmodel.rules import Choice
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:

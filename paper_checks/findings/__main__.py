@@ -10,8 +10,8 @@ from pathlib import Path
 from paper_checks.findings import NAMES, page
 from paper_checks.findings.page import Page, prose
 from paper_checks.runs import Runs
-from vegasmodel.files import whole
 from vegasmodel.plots.style import save
+from vegasmodel.support.files import whole
 
 OUT = Path(__file__).parents[2] / "docs" / "findings"
 

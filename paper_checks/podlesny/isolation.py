@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_checks.runs import Runs
-from vegasmodel.files import whole
 from vegasmodel.queues import Queue
 from vegasmodel.scenario import DropTail, Red, Scenario, load
+from vegasmodel.support.files import whole
 
 __all__ = ["RATIOS", "Stored", "dumbbell", "fairness", "pair", "stored"]
 

@@ -22,9 +22,9 @@ from typing import Any
 
 from job import controls, job
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError
 
 HERE = Path(__file__).resolve().parent
 RELEASE, PACKAGE, VERSION = "bookworm", "linux-image-6.1.0-56-amd64", "6.1.192-2"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import DropTail, Flow, Scenario
-from vegasmodel.units import FieldError
 
 MAX_FLOWS = 200
 INFINITE = 100_000  # packets

@@ -17,8 +17,8 @@ from pathlib import Path
 import rig
 from job import controls, job
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import load
-from vegasmodel.units import FieldError
 
 
 def main() -> int:

@@ -18,11 +18,11 @@ import debian
 import numpy as np
 
 from vegasmodel import packets
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import measured, reference
 from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError
 
 LINUX = reference.FOLDER / "linux"
 BAR = 0.05  # of a share

@@ -20,7 +20,7 @@ from vegasmodel.equilibrium import (
     secular,
     sensitivity,
 )
-from vegasmodel.units import FieldError
+from vegasmodel.fields.units import FieldError
 
 CURVE, FLOWS = red.Curve(5, 15), red.Flows(True, 0.1)
 RENO = random_loss.Flow("reno", 0.1)

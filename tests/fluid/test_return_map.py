@@ -11,8 +11,8 @@ from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
 from vegasmodel import simulation
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid import cycle as return_map
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Flow
-from vegasmodel.units import FieldError
 
 limit_cycle = return_map.limit_cycle
 

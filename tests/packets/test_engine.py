@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from vegasmodel import children
-from vegasmodel.children import Budget, workplace
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 from vegasmodel.packets.engine import EngineFailed, execute, patience
 from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.support import children
+from vegasmodel.support.children import Budget, workplace
 
 
 def test_what_a_child_says_is_read_to_its_end_and_kept_in_part() -> None:

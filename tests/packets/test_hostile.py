@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, read, reference
 from vegasmodel.packets.trace import KEY, MAX_ROWS, TraceError
 from vegasmodel.scenario import Flow, Link, ParetoArrivals, Scenario
-from vegasmodel.units import FieldError
 
 EVENT = b"r 0.1 0 1 tcp 1000 ------- 0 0.0 1.0 0 0\n"
 VARIABLE = b"0.1 0 0 1 0 cwnd_ 2\n"

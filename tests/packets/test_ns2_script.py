@@ -3,9 +3,9 @@
 import pytest
 
 import vegasmodel as vm
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2, ns2_script, ns2_support
 from vegasmodel.packets.ns2_defaults import SETS
-from vegasmodel.units import FieldError
 
 LINK = '[[link]]\nname = "l"\ncapacity = "1080 pkt/s"\n'
 FLOW = '[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\n'

@@ -8,10 +8,10 @@ import pytest
 
 import vegasmodel as vm
 from tests.packets import samples
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import read
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import make
-from vegasmodel.units import FieldError
 
 
 def scenario(*flows, run=""):

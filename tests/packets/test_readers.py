@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.packets import samples
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, read
-from vegasmodel.units import FieldError
 
 RUN = samples.course(packets=2000, window=20, rate=500.0, delay=0.005)
 FULL_RTT = 20 / 500.0  # window over rate, once the pipe is full

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from tests.packets import samples
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, measured, read
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.trace import KEY, VARIABLES, make
-from vegasmodel.units import FieldError
 
 ROOT = Path(__file__).parent.parent.parent
 LINUX = ROOT / "vegasmodel" / "packets" / "reference" / "linux"

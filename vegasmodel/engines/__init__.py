@@ -5,6 +5,6 @@ trains of packets through a network of queues; where windows are small it handle
 ``delayed``: the fluid's law under feedback delay.
 """
 
-from vegasmodel import lazy
+from vegasmodel.support import lazy
 
 __getattr__, __dir__, __all__ = lazy.attach(__name__, __file__)

@@ -13,9 +13,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import Law, Source
 from vegasmodel.laws.law import Rule
-from vegasmodel.units import FieldError
 
 
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
-from vegasmodel.machine_code import compiled
+from vegasmodel.support.machine_code import compiled
 
 Floats = NDArray[np.float64]
 

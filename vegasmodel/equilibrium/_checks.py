@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.rules import Choice
 from vegasmodel.stacks import STACKS
-from vegasmodel.units import FieldError
 
 VARIANTS = tuple(STACKS)
 

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium import _secular_lanes as lanes
-from vegasmodel.machine_code import compiled
+from vegasmodel.support.machine_code import compiled
 
 _SCALAR = (
     "two_sum", "quotient", "distance", "survey", "rough", "precise", "spread", "root", "first_gap",

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium._checks import count, numbers, positive
-from vegasmodel.extras import need
 from vegasmodel.metrics import Floats
+from vegasmodel.support.extras import need
 
 __all__ = ["Certificate", "Equilibrium", "certificate", "parking_lot", "solve"]
 

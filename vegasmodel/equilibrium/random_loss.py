@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from vegasmodel.equilibrium import loss_rounds
 from vegasmodel.equilibrium._checks import numbers, positive, word
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.units import FieldError
 
 __all__ = [
     "Flow",

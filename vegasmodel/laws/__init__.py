@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import cubic, newreno, reno, sack, tahoe, vegas
 from vegasmodel.laws.law import Law, Rule, Source
-from vegasmodel.units import FieldError
 
 __all__ = ["BUILT_IN", "Law", "Source", "find", "foreign", "names", "register_law"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from vegasmodel.units import FieldError
+from vegasmodel.fields.units import FieldError
 
 
 class Source(NamedTuple):

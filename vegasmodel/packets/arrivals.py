@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.engine import UNLIMITED
 from vegasmodel.scenario import Flow, Pareto, ParetoArrivals, Poisson
-from vegasmodel.units import FieldError
 
 __all__ = ["MAX_ARRIVALS", "sizes", "times"]
 

@@ -22,11 +22,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from vegasmodel import children
-from vegasmodel.files import PART
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError
+from vegasmodel.support import children
+from vegasmodel.support.files import PART
 
 __all__ = ["run"]
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel import children
-from vegasmodel.children import Budget, Workplace
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Link, RateDelay, Scenario
+from vegasmodel.support import children
+from vegasmodel.support.children import Budget, Workplace
 
 __all__ = [
     "UNLIMITED",

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError
 
 __all__ = ["to_prediction"]
 

@@ -10,7 +10,6 @@ import functools
 import shutil
 from pathlib import Path
 
-from vegasmodel.children import Workplace, workplace
 from vegasmodel.packets import engine, ns2_script, ns2_support
 from vegasmodel.packets.engine import (
     EngineFailed,
@@ -21,6 +20,7 @@ from vegasmodel.packets.engine import (
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.support.children import Workplace, workplace
 
 __all__ = [
     "EngineFailed",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.packets.engine import rate_delay_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
-from vegasmodel.units import FieldError
 
 __all__ = ["check", "remarks"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from vegasmodel.children import workplace
 from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.support.children import workplace
 
 __all__ = ["EngineFailed", "EngineMissing", "available", "run", "run_trace", "version"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from vegasmodel.children import Budget, workplace
-from vegasmodel.files import whole
 from vegasmodel.packets.engine import EngineFailed, EngineMissing, one_line
+from vegasmodel.support.children import Budget, workplace
+from vegasmodel.support.files import whole
 
 __all__ = ["Installation", "find", "program"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, ns3_support
 from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
 from vegasmodel.scenario import Link, RateDelay, Red, Scenario
-from vegasmodel.units import FieldError
 
 __all__ = ["script"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.engine import rate_delay_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Link, RateDelay, Red, Scenario
-from vegasmodel.units import FieldError
 
 __all__ = [
     "ACK",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.trace import Trace
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Member, Scenario
-from vegasmodel.units import FieldError
 
 __all__ = ["Pairing", "pair"]
 

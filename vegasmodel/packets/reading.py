@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet
-from vegasmodel.units import FieldError
 
 __all__ = ["FORMATS", "format_of", "read"]
 

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel import toml_file
-from vegasmodel.files import whole
+from vegasmodel.fields import toml_file
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet, scenario_of
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.units import FieldError
+from vegasmodel.support.files import whole
 
 __all__ = ["DamagedError", "check", "lookup", "make", "store", "stored", "tables", "variants"]
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.files import whole
-from vegasmodel.units import FieldError
+from vegasmodel.fields.units import FieldError
+from vegasmodel.support.files import whole
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -1,7 +1,7 @@
 """Results -> figures.  The only package that knows matplotlib; it loads when a name is used."""
 
-from vegasmodel import lazy
-from vegasmodel.extras import need
+from vegasmodel.support import lazy
+from vegasmodel.support.extras import need
 
 __getattr__, __dir__, __all__ = lazy.attach(
     __name__, __file__, before=lambda name: need("plot", name)

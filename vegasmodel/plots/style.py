@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike
 
-from vegasmodel.files import whole
+from vegasmodel.support.files import whole
 
 BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
     "#0072B2",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vegasmodel import rules
+from vegasmodel.fields import rules
+from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.units import FieldError
 from vegasmodel.queues.droptail import DropTail
 from vegasmodel.queues.rate_delay import RateDelay
 from vegasmodel.queues.red import Red
-from vegasmodel.rules import Choice
-from vegasmodel.units import FieldError
 
 __all__ = ["DropTail", "Queue", "QueueRule", "RateDelay", "Red"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from vegasmodel.rules import Checked, Choice
-from vegasmodel.rules import declare as field
+from vegasmodel.fields.rules import Checked, Choice
+from vegasmodel.fields.rules import declare as field
 
 
 @dataclass(frozen=True)

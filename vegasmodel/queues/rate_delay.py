@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.rules import Checked, Choice, OrText, Quantity
-from vegasmodel.rules import declare as field
+from vegasmodel.fields.rules import Checked, Choice, OrText, Quantity
+from vegasmodel.fields.rules import declare as field
 
 Floats = NDArray[np.float64]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from vegasmodel.rules import Boolean, Checked, Choice, OrText, Quantity, known
-from vegasmodel.rules import declare as field
-from vegasmodel.units import FieldError
+from vegasmodel.fields.rules import Boolean, Checked, Choice, OrText, Quantity, known
+from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields.units import FieldError
 
 
 @dataclass(frozen=True)

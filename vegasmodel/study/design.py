@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from vegasmodel import comparison
 from vegasmodel.engines.fluid.run import papers_only
+from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.rules import Integer
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import fields, points, targets
 from vegasmodel.study.fields import Field
 from vegasmodel.study.ranges import Range, of_field
 from vegasmodel.study.targets import Target
-from vegasmodel.units import FieldError
 
 __all__ = ["Design", "Solution", "design"]
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vegasmodel import laws, rules
-from vegasmodel.rules import Integer, Later, OneOf, Quantity
+from vegasmodel import laws
+from vegasmodel.fields import rules
+from vegasmodel.fields.rules import Integer, Later, OneOf, Quantity
+from vegasmodel.fields.units import KINDS, FieldError
 from vegasmodel.scenario import Flow, Link, Run, Scenario
-from vegasmodel.units import KINDS, FieldError
 
 __all__ = ["Field", "find", "known", "put"]
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.rules import Integer
+from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
 from vegasmodel.study.points import Points
-from vegasmodel.units import FieldError
 
 __all__ = ["Axis", "Block", "Grid", "make"]
 
@@ -188,7 +188,7 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 
 def _step(scenario: Scenario, field: Field, text: str) -> float:
     """A step may be smaller than the least value that the field may hold."""
-    from vegasmodel.units import parse
+    from vegasmodel.fields.units import parse
 
     if isinstance(field.plain, Integer):
         step = float(field.read(text, scenario))

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from vegasmodel import comparison, predictor
 from vegasmodel.adapters import minicycle, minicycle_many
 from vegasmodel.engines.fluid import run as fluid_run
+from vegasmodel.fields.rules import nearest
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, jains
 from vegasmodel.packets.engine import EngineFailed
 from vegasmodel.prediction import Prediction
-from vegasmodel.rules import nearest
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.fields import Field, put
-from vegasmodel.units import FieldError
 
 __all__ = ["FAILED", "NOT_ALLOWED", "NO_ANSWER", "OK", "STATUS", "Figures", "Points", "answers"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.rules import Integer
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.fields import Field
-from vegasmodel.units import FieldError
 
 __all__ = ["Range", "of_field"]
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.files import PART
+from vegasmodel.fields.units import FieldError
 from vegasmodel.study.grid import Block
-from vegasmodel.units import FieldError
+from vegasmodel.support.files import PART
 
 if TYPE_CHECKING:
     import xarray

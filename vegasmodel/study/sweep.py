@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel import comparison, extras
+from vegasmodel import comparison
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import grid, points, store, workers
 from vegasmodel.study.grid import Block, Grid
 from vegasmodel.study.points import Figures
 from vegasmodel.study.store import Layout
+from vegasmodel.support import extras
 
 if TYPE_CHECKING:
     import xarray

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vegasmodel import rules
+from vegasmodel.fields import rules
+from vegasmodel.fields.units import FieldError, parse
 from vegasmodel.metrics import Floats
-from vegasmodel.units import FieldError, parse
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario

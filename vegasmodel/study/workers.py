@@ -16,11 +16,11 @@ from concurrent.futures import (
     wait,
 )
 
-from vegasmodel import extras
-from vegasmodel.rules import Choice
+from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.units import FieldError
 from vegasmodel.study.grid import Block
 from vegasmodel.study.points import Figures, Points, answers
-from vegasmodel.units import FieldError
+from vegasmodel.support import extras
 
 __all__ = ["ENGINES", "check", "each", "pool"]
 

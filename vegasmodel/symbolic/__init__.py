@@ -1,7 +1,7 @@
 """SymPy derivations of the closed forms, each from its premises; imports no model of ours."""
 
-from vegasmodel import lazy
-from vegasmodel.extras import need
+from vegasmodel.support import lazy
+from vegasmodel.support.extras import need
 
 need("symbolic", "vegasmodel.symbolic")
 

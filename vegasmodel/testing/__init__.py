@@ -3,8 +3,8 @@
 Needs the extra ``testing``.
 """
 
-from vegasmodel import lazy
-from vegasmodel.extras import need
+from vegasmodel.support import lazy
+from vegasmodel.support.extras import need
 
 need("testing", "vegasmodel.testing")
 

@@ -1,5 +1,5 @@
 """The fluid's law under feedback delay, and a general integrator that checks it."""
 
-from vegasmodel import lazy
+from vegasmodel.support import lazy
 
 __getattr__, __dir__, __all__ = lazy.attach(__name__, __file__)

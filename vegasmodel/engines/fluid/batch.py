@@ -27,8 +27,8 @@ from vegasmodel.engines.fluid.continuous import (
     unsupported,
 )
 from vegasmodel.engines.fluid.windows import Flows
-from vegasmodel.extras import need
 from vegasmodel.metrics import Floats
+from vegasmodel.support.extras import need
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from vegasmodel.engines.fluid.tally import Tally
 from vegasmodel.engines.outside import call
 from vegasmodel.laws import BUILT_IN, Source
-from vegasmodel.machine_code import compiled
 from vegasmodel.metrics import Floats
+from vegasmodel.support.machine_code import compiled
 
 PAPER, NS2, LINUX = 0, 1, 2
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = 0, 1, 2, 3  # recovery

@@ -30,8 +30,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from vegasmodel.machine_code import compiled
 from vegasmodel.metrics import Floats
+from vegasmodel.support.machine_code import compiled
 
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
 TIGHT = 1e-14  # relative tolerance of the equations of a step

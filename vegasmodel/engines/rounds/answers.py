@@ -19,8 +19,8 @@ from vegasmodel.engines.rounds.state import LINUX
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.progress import Series, series
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.support.progress import Series, series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
 LEAST, MOST = 3, 20  # runs where chance has a part and the scenario does not say how many

@@ -22,8 +22,8 @@ from vegasmodel.engines.rounds.route import Routes, roundings, routes
 from vegasmodel.engines.rounds.state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
-from vegasmodel.progress import running
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.support.progress import running
 
 FINE, COARSE = 256, 64  # events per flow and round trip, at most about
 FAST = 1024  # ... in a pipe that holds more packets than ``FINE``
@@ -180,7 +180,7 @@ class Course:
 
     def shown(self) -> AbstractContextManager[None]:
         """While it goes on, a terminal may ask how far it is."""
-        from vegasmodel.machine_code import compiling  # the kernel has loaded it
+        from vegasmodel.support.machine_code import compiling  # the kernel has loaded it
 
         return running(self.now, self.duration, compiling)
 

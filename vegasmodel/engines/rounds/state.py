@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.machine_code import compiled
 from vegasmodel.metrics import Floats
+from vegasmodel.support.machine_code import compiled
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

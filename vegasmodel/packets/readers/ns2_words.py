@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from vegasmodel.machine_code import compiled
+from vegasmodel.support.machine_code import compiled
 
 MAX_LINE = 4096
 POWERS = 10.0 ** np.arange(23)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from vegasmodel import rules
+from vegasmodel.fields import rules
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Flow, Link, Scenario
-from vegasmodel.units import FieldError
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -26,8 +26,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from vegasmodel import children, files
-from vegasmodel.units import printable
+from vegasmodel.fields.units import printable
+from vegasmodel.support import children, files
 
 __all__ = ["Shortfall", "Stopped", "main", "status_of"]
 

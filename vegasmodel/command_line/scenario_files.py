@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vegasmodel.units import FieldError, format_time, printable
+from vegasmodel.fields.units import FieldError, format_time, printable
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 MOST = 50  # flows in a table
@@ -27,9 +27,10 @@ def new(
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """
-    from vegasmodel import console, newfile
-    from vegasmodel.files import whole
+    from vegasmodel import console
+    from vegasmodel.command_line import newfile
     from vegasmodel.packets.reading import read
+    from vegasmodel.support.files import whole
 
     if file is not None:
         console.output_path(file, "SCENARIO.toml", (".toml",))
@@ -130,7 +131,7 @@ def explain(
     """
     from vegasmodel import console
     from vegasmodel.explanations import EXPLANATIONS
-    from vegasmodel.rules import Choice
+    from vegasmodel.fields.rules import Choice
 
     if model is None:
         if json:

@@ -22,11 +22,11 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from vegasmodel.whole_program import WholeProgram
+from vegasmodel.support.whole_program import WholeProgram
 
 __all__ = ["compiled", "compiling"]
 
-ROOT = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
 MARK = ".of-"  # in a kept file's name: the digest follows
 _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then any digest

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from vegasmodel import rules
-from vegasmodel.units import FieldError, format_time, parse
+from vegasmodel.fields import rules
+from vegasmodel.fields.units import FieldError, format_time, parse
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Capacity = Annotated[str, typer.Option(help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')]
@@ -114,7 +114,7 @@ def arrivals(
 
     from vegasmodel import console
     from vegasmodel.equilibrium import arrivals as forms
-    from vegasmodel.rules import Integer
+    from vegasmodel.fields.rules import Integer
 
     Integer(1, 100_000).check(n, "--n")
     c, _ = parse_capacity(capacity, packet_size)

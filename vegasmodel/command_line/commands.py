@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from vegasmodel import cli_files, cli_forms, cli_study, exits, extras, progress
-from vegasmodel.exits import Shortfall
+from vegasmodel.command_line import closed_forms, scenario_files, study
+from vegasmodel.support import exits, extras, progress
+from vegasmodel.support.exits import Shortfall
 
 if TYPE_CHECKING:
     from vegasmodel.prediction import Prediction
@@ -72,7 +73,7 @@ def ratio(
     Example: vegasmodel ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3
     reno
     """
-    from vegasmodel.flowspec import scenario_from_options
+    from vegasmodel.command_line.flowspec import scenario_from_options
     from vegasmodel.predictor import CLOSED_FORMS, predict_all
 
     _check_picture(plot)
@@ -141,10 +142,10 @@ def simulate(
     Example: vegasmodel simulate mixed.toml --plot windows.png
     """
     from vegasmodel import console, simulation, trajectories
-    from vegasmodel.rules import Choice, Integer
+    from vegasmodel.fields.rules import Choice, Integer
+    from vegasmodel.fields.units import FieldError
     from vegasmodel.scenario import load
     from vegasmodel.simulation import SIMULATORS
-    from vegasmodel.units import FieldError
 
     _check_picture(plot)
     Choice(SIMULATORS).check(model, "--model")
@@ -222,8 +223,9 @@ def compare(
 
     Example: vegasmodel compare mixed.toml
     """
-    from vegasmodel import comparison, console, toml_file
-    from vegasmodel.units import FieldError
+    from vegasmodel import comparison, console
+    from vegasmodel.fields import toml_file
+    from vegasmodel.fields.units import FieldError
 
     if max_error is not None and not max_error >= 0:
         raise FieldError("--max-error", max_error, "a number, at least 0")
@@ -302,7 +304,7 @@ def paper(
     extras.need_papers("paper")
     import paper_checks
     from vegasmodel import console
-    from vegasmodel.rules import Choice
+    from vegasmodel.fields.rules import Choice
 
     if key is not None:
         Choice(paper_checks.PAPERS).check(key, "paper")
@@ -335,19 +337,19 @@ def paper(
         raise Shortfall(f"{short} of {len(rows)} items are discrepant")
 
 
-app.command()(cli_files.new)
-app.command()(cli_files.inspect)
-app.command()(cli_files.explain)
-app.command()(cli_forms.equilibrium)
-app.command()(cli_forms.arrivals)
-app.command()(cli_forms.rd)
-app.command()(cli_study.design)
-app.command()(cli_study.sweep)
+app.command()(scenario_files.new)
+app.command()(scenario_files.inspect)
+app.command()(scenario_files.explain)
+app.command()(closed_forms.equilibrium)
+app.command()(closed_forms.arrivals)
+app.command()(closed_forms.rd)
+app.command()(study.design)
+app.command()(study.sweep)
 
 
 def _seconds(timeout: str | None) -> float | None:
     """``--timeout``."""
-    from vegasmodel.units import parse
+    from vegasmodel.fields.units import parse
 
     return None if timeout is None else parse(timeout, "time", field="--timeout", low_open=True)
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from vegasmodel.rules import evolve, nearest
-from vegasmodel.units import FieldError
-
-if TYPE_CHECKING:
-    from vegasmodel.scenario import Scenario
+from vegasmodel.fields.rules import evolve, nearest
+from vegasmodel.fields.units import FieldError
 
 __all__ = ["replaced"]
 
 
-def replaced(scenario: Scenario, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> Scenario:
-    """``Scenario.replace``."""
+T = TypeVar("T")
+Parts = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
+    """``Scenario.replace``.  ``given``: its links and flows with their text and gaps."""
     tree: dict[Any, Any] = {}  # as the parts lie: ("link", 0) -> attribute -> value, or a tree
-    links, flows = scenario._given
+    links, flows = given
     for name, value in changes.items():
         head, _, rest = name.partition(".")
         if head in ("link", "flow") and rest:
@@ -34,7 +35,7 @@ def replaced(scenario: Scenario, changes: Mapping[str, Any], fields: Mapping[str
         "links": tuple(_grown(x, tree.pop(("link", i), {}), "link") for i, x in enumerate(links)),
         "flows": tuple(_grown(x, tree.pop(("flow", i), {}), "flow") for i, x in enumerate(flows)),
     }
-    whole: Scenario = _grown(scenario, own | tree | dict(fields), "")
+    whole: T = _grown(scenario, own | tree | dict(fields), "")
     return whole
 
 

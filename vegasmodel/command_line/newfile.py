@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel import laws, toml_file
+from vegasmodel import laws
 from vegasmodel.completion import Filled, complete
+from vegasmodel.fields import toml_file
+from vegasmodel.fields.units import FieldError, write
 from vegasmodel.packets.trace import Trace
-from vegasmodel.units import FieldError, write
 
 __all__ = ["from_trace", "plain"]
 

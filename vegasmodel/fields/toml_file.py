@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vegasmodel.units import FieldError
+from vegasmodel.fields.units import FieldError
 
 __all__ = ["parse", "read", "write"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vegasmodel import progress
-from vegasmodel.units import FieldError
+from vegasmodel.fields.units import FieldError
+from vegasmodel.support import progress
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
@@ -50,9 +50,9 @@ def design(
     Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
     """
     from vegasmodel import console
+    from vegasmodel.fields.units import parse
     from vegasmodel.scenario import load
     from vegasmodel.study.design import design as solve_for
-    from vegasmodel.units import parse
 
     near = parse(within, "fraction", field="--within", high=0.5)
     case = load(scenario)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from vegasmodel.units import FieldError, needs_packet_size, parse, write
+from vegasmodel.fields.units import FieldError, needs_packet_size, parse, write
 
 T = TypeVar("T")
 

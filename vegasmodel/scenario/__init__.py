@@ -1,0 +1,44 @@
+"""The scenario that every model answers: its parts, the whole, and how it is changed."""
+
+from vegasmodel.queues import DropTail, RateDelay, Red
+from vegasmodel.scenario.parts import (
+    LAWS,
+    VARIANTS,
+    Drop,
+    Flow,
+    Link,
+    Member,
+    Pareto,
+    ParetoArrivals,
+    Poisson,
+    Run,
+    Staggered,
+    Uniform,
+)
+from vegasmodel.scenario.special_rules import BufferRule
+from vegasmodel.scenario.whole import Scenario, load
+
+__all__ = [
+    "LAWS",
+    "VARIANTS",
+    "BufferRule",
+    "Drop",
+    "DropTail",
+    "Flow",
+    "Link",
+    "Member",
+    "Pareto",
+    "ParetoArrivals",
+    "Poisson",
+    "RateDelay",
+    "Red",
+    "Run",
+    "Scenario",
+    "Staggered",
+    "Uniform",
+    "load",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,269 @@
+"""The parts of a scenario: links, groups of flows, and how long to look at them.
+
+All numbers are SI seconds, packets and packets per second (of ``Scenario.packet_size`` bytes).
+A part is made in Python from numbers or from text with units.  Where text takes a packet size or an
+RTT, it stays text until a ``Scenario`` knows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from vegasmodel import laws
+from vegasmodel.fields import rules
+from vegasmodel.fields.rules import (
+    Boolean,
+    Checked,
+    Choice,
+    Integer,
+    OneOf,
+    OrText,
+    Quantity,
+    Table,
+    Tables,
+    Text,
+    Texts,
+)
+from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields.units import FieldError, write
+from vegasmodel.queues import DropTail, Queue, QueueRule
+from vegasmodel.scenario.special_rules import BufferRule, LawRule, PacketNumbers
+from vegasmodel.stacks import STACKS
+
+__all__ = [
+    "LAWS",
+    "MAX_FLOWS",
+    "VARIANTS",
+    "Drop",
+    "Flow",
+    "Link",
+    "Member",
+    "Pareto",
+    "ParetoArrivals",
+    "Poisson",
+    "Run",
+    "Staggered",
+    "Uniform",
+]
+
+LAWS = tuple(law.name for law in laws.BUILT_IN)
+"""The names of the package's own laws."""
+VARIANTS = tuple(STACKS)
+"""The names of the stacks."""
+MAX_FLOWS = 100_000
+
+LONGEST = 1e7  # seconds
+_TIME = Quantity("time", high=LONGEST)
+_POSITIVE_TIME = Quantity("time", low_open=True, high=LONGEST)
+_RATE = Quantity("rate", low=1e-6, high=1e12)  # beyond, products of the models' terms overflow
+_SHAPE = Quantity("fraction", low=1.0, low_open=True)
+
+
+@dataclass(frozen=True)
+class Drop(Checked):
+    """Forced drops (packet engines): the first transmission of these packets of one flow."""
+
+    flow: str = field(Text())
+    packets: tuple[int, ...] = field(PacketNumbers())
+
+
+@dataclass(frozen=True)
+class Link(Checked):
+    """One link.  ``buffer`` counts waiting packets, not the one in transmission."""
+
+    capacity: OrText[float] = field(_RATE)
+    name: str = field(Text(), "bottleneck")
+    buffer: OrText[float] = field(BufferRule("buffer", infinite=True), math.inf)
+    delay: OrText[float] = field(
+        _TIME, None
+    )  # one way; default 1 ms, or less where that is too much
+    queue: Queue = field(QueueRule(), DropTail())
+    loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
+    drops: tuple[Drop, ...] = field(Tables(Drop), ())
+
+
+@dataclass(frozen=True)
+class Uniform(Checked):
+    """RTTs drawn once, uniformly in ``[low, high]`` seconds."""
+
+    low: OrText[float] = field(_POSITIVE_TIME)
+    high: OrText[float] = field(_POSITIVE_TIME)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.high < self.low:
+            raise FieldError("rtt.uniform", [self.low, self.high], "the lower end first")
+
+
+class _UniformRule(Table):
+    """``{ uniform = ["20 ms", "300 ms"] }``."""
+
+    def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
+        if not isinstance(value, list) or len(value) != 2:
+            raise FieldError(where, value, "a list of two times")
+        low, high = (_POSITIVE_TIME.read(time, where, packet_size) for time in value)
+        if high < low:
+            raise FieldError(where, value, "the lower end first")
+        return Uniform(low, high)
+
+    def write(self, value: Any) -> list[str]:
+        return [write(value.low, "time"), write(value.high, "time")]
+
+
+@dataclass(frozen=True)
+class Staggered(Checked):
+    """Member i of a group starts at ``first + i every`` seconds."""
+
+    first: OrText[float] = field(_TIME, 0.0)
+    every: OrText[float] = field(_TIME, 0.0)
+
+
+@dataclass(frozen=True)
+class Pareto(Checked):
+    """Pareto sizes: mean in packets, shape > 1."""
+
+    mean: OrText[float] = field(Quantity("packets", low_open=True))
+    shape: OrText[float] = field(_SHAPE)
+
+
+@dataclass(frozen=True)
+class Poisson(Checked):
+    """Poisson arrivals, flows per second."""
+
+    rate: OrText[float] = field(Quantity("frequency", low_open=True))
+
+
+class _PoissonRule(Table):
+    """``{ poisson = "50 1/s" }``."""
+
+    def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
+        return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
+
+    def write(self, value: Any) -> str:
+        return write(value.rate, "frequency")
+
+
+@dataclass(frozen=True)
+class ParetoArrivals(Checked):
+    """Pareto times between arrivals: rate in flows per second, shape > 1."""
+
+    rate: OrText[float] = field(Quantity("frequency", low_open=True))
+    shape: OrText[float] = field(_SHAPE)
+
+
+_RTT = OneOf(plain=_POSITIVE_TIME, tagged={"uniform": _UniformRule(Uniform)})
+_START = OneOf(plain=_TIME, table=Table(Staggered))
+_SIZE = OneOf(
+    plain=Quantity("packets", low_open=True, infinite=True), tagged={"pareto": Table(Pareto)}
+)
+_ARRIVALS = OneOf(
+    word="once", tagged={"poisson": _PoissonRule(Poisson), "pareto": Table(ParetoArrivals)}
+)
+_THRESHOLD = Quantity("packets", low_open=True, high=1e6)
+
+
+@dataclass(frozen=True)
+class Flow(Checked):
+    """A group of ``count`` like flows.
+
+    Where the default is ``None``, ``__post_init__`` fills in that of the law and variant; but
+    ``initial_window`` is then each model's own: that of the protocol which it stands for, and
+    ``send_jitter`` that of ``Scenario.jitter``.
+    ``match`` says which flow of a trace this is: its name, an address, a port or both.
+    """
+
+    law: str = field(LawRule())
+    rtt: OrText[float | Uniform] = field(_RTT)
+    name: str = field(Text(), None)
+    count: int = field(Integer(1, MAX_FLOWS), 1)
+    start: OrText[float | Staggered] = field(_START, 0.0)
+    stop: OrText[float | None] = field(_POSITIVE_TIME, None)
+    size: OrText[float | Pareto] = field(_SIZE, math.inf)
+    arrivals: OrText[Literal["once"] | Poisson | ParetoArrivals] = field(_ARRIVALS, "once")
+    alpha: OrText[float] = field(_THRESHOLD, None)
+    beta: OrText[float] = field(_THRESHOLD, None)
+    gamma: OrText[float] = field(_THRESHOLD, None)
+    decrease: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), None)
+    variant: Literal["paper", "ns2", "linux"] = field(Choice(VARIANTS), "paper")
+    over_estimate: OrText[float | Literal["measured"]] = field(
+        OneOf(plain=_TIME, word="measured"), "measured"
+    )
+    max_window: OrText[float] = field(Quantity("packets", low=1.0, infinite=True), math.inf)
+    initial_window: OrText[float | None] = field(Quantity("packets", low=1.0, high=1e6), None)
+    delayed_ack: bool = field(Boolean(), False)
+    packet_size: OrText[float | None] = field(Quantity("bytes", low=1.0, high=65535.0), None)
+    direction: Literal["forward", "reverse"] = field(Choice(("forward", "reverse")), "forward")
+    service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
+    path: tuple[str, ...] | None = field(Texts(), None)
+    access: OrText[float | None] = field(_RATE, None)
+    send_jitter: OrText[float | None] = field(_TIME, None)
+    delay_noise: OrText[float] = field(_TIME, 0.0)
+    match: str | None = field(Text(), None)
+    _filled: ClassVar[Sequence[str]] = ()  # of an instance: what it was not given
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        stack, law = STACKS[self.variant], laws.find(self.law)
+        defaults = {
+            "name": self.law,
+            "alpha": stack.alpha,
+            "beta": stack.beta,
+            "gamma": stack.gamma,
+            "decrease": stack.decrease if self.law == "vegas" else law.decrease,
+            "service": "delay" if law.delay_based else "rate",
+        }
+        object.__setattr__(self, "_filled", [k for k in defaults if getattr(self, k) is None])
+        for key in self._filled:
+            object.__setattr__(self, key, defaults[key])
+        if rules.known(self.alpha, self.beta) and self.beta < self.alpha:
+            raise FieldError("beta", self.beta, f"at least alpha, {self.alpha:g} pkt")
+        first = self.initial_window
+        if first is not None and rules.known(first) and first % 1.0:
+            raise FieldError("initial_window", self.initial_window, "a whole number of packets")
+        if self.arrivals != "once" and (self.size == math.inf or self.count != 1):
+            raise FieldError(
+                "arrivals", "poisson or pareto", "a group with count 1 and a finite size"
+            )
+
+
+@dataclass(frozen=True)
+class Run(Checked):
+    """How long, from when on it counts, and how often.
+
+    ``runs`` None: packet engines run once, models until their standard error is small enough.
+    """
+
+    duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
+    warmup: OrText[float] = field(_TIME, 200.0)
+    seed: int = field(Integer(0, 2**31 - 1), 1)
+    runs: int | None = field(Integer(1, 10_000), None)
+    start_jitter: OrText[float] = field(_TIME, 0.0)
+    ns2_defaults: Literal["papers", "2.35"] = field(Choice(("papers", "2.35")), "papers")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.warmup >= self.duration:
+            raise FieldError("warmup", self.warmup, f"less than duration, {self.duration:g} s")
+        if self.start_jitter > self.duration:
+            allowed = f"at most duration, {self.duration:g} s"
+            raise FieldError("start_jitter", self.start_jitter, allowed)
+
+    @property
+    def times(self) -> int:
+        """Runs of a packet engine."""
+        return self.runs or 1
+
+
+@dataclass(frozen=True)
+class Member:
+    """One flow of a group, with what differs between members: its name, RTT and start."""
+
+    name: str
+    group: int
+    flow: Flow
+    rtt: float
+    start: float
+    stop: float

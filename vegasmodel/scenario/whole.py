@@ -1,0 +1,349 @@
+"""One scenario: links, groups of flows and how long to look at them.  Every model answers it.
+
+All numbers are SI seconds, packets and packets per second (of ``Scenario.packet_size`` bytes).
+``Scenario.from_toml`` reads text with units; a scenario can also be made in Python, from its parts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vegasmodel.fields import rules, toml_file
+from vegasmodel.fields.rules import Checked, OrText, Quantity, Table, Tables, Text
+from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields.units import FieldError, format_rate, format_time, write
+from vegasmodel.scenario.changes import replaced
+from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run, Staggered, Uniform
+from vegasmodel.support.html_table import html_table
+
+__all__ = ["Scenario", "load"]
+
+MAX_GROUPS = 300  # an answer has a ratio for every pair of them
+DEFAULT_DELAY = 1e-3  # one way, seconds
+
+
+@dataclass(frozen=True, repr=False)
+class Scenario(Checked):
+    """Links and groups of flows; checked as a whole when it is made."""
+
+    links: tuple[Link, ...] = field(Tables(Link), key="link")
+    flows: tuple[Flow, ...] = field(Tables(Flow), key="flow")
+    packet_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 1000.0)
+    name: str = field(Text(), "scenario")
+    ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
+    run: Run = field(Table(Run), Run())
+
+    # of an instance: its links and flows as they were given, text and gaps included
+    _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "_given", (self.links, self.flows))
+        _settle(self)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Scenario:
+        """Read a scenario file's text.  Raises ``FieldError``: field, value, what is allowed."""
+        return cls.from_dict(toml_file.parse(text, "scenario file", text[:40]))
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
+        """Read the same keys from a dictionary, quantities as text with units."""
+        return rules.read(cls, table, "", None)
+
+    def __repr__(self) -> str:
+        """One line: links and groups; ``to_toml`` has it all."""
+        links = [
+            f"{format_rate(link.capacity, self.packet_size)}, buffer {link.buffer:.4g} pkt"
+            for link in self.links[:3]
+        ]
+        flows = [f"{g.count} {g.name}" if g.count > 1 else g.name for g in self.flows[:6]]
+        for shown, parts in ((links, self.links), (flows, self.flows)):
+            shown += [f"{len(parts) - len(shown)} more"] if len(parts) > len(shown) else []
+        return f"<Scenario {self.name}: {'; '.join(links)}; {', '.join(flows)}>"
+
+    def _repr_html_(self) -> str:
+        links = [
+            [
+                link.name,
+                format_rate(link.capacity, self.packet_size),
+                f"{link.buffer:.4g} pkt",
+                link.queue.discipline,
+            ]
+            for link in self.links
+        ]
+        flows = [
+            [
+                group.name,
+                f"{group.count} {group.law}",
+                format_time(group.rtt)
+                if isinstance(group.rtt, float)
+                else f"{format_time(group.rtt.low)} to {format_time(group.rtt.high)}",
+                f"{group.alpha:g}, {group.beta:g}" if group.law == "vegas" else "",
+                group.variant,
+            ]
+            for group in self.flows
+        ]
+        title = f"{self.name}, packets of {self.packet_size:g} B"
+        columns = ["group", "flows", "RTT", "alpha, beta", "variant"]
+        return html_table(title, ["link", "capacity", "buffer", "queue"], links) + html_table(
+            "", columns, flows
+        )
+
+    @functools.cached_property
+    def members(self) -> tuple[Member, ...]:
+        """Groups expanded: one entry per flow, RTTs drawn, starts staggered."""
+        return tuple(m for i, group in enumerate(self.flows) for m in self._expand(i, group))
+
+    def _expand(self, index: int, group: Flow) -> list[Member]:
+        if isinstance(group.rtt, Uniform):
+            rng = np.random.default_rng([self.run.seed, index])
+            rtts = rng.uniform(group.rtt.low, group.rtt.high, group.count)
+        else:
+            rtts = np.full(group.count, group.rtt)
+        start = group.start if isinstance(group.start, Staggered) else Staggered(group.start)
+        stop = self.run.duration if group.stop is None else group.stop
+        return [
+            Member(
+                name=f"{group.name}[{i}]" if group.count > 1 else group.name,
+                group=index,
+                flow=group,
+                rtt=float(rtts[i]),
+                start=start.first + i * start.every,
+                stop=stop,
+            )
+            for i in range(group.count)
+        ]
+
+    def path(self, group: Flow) -> tuple[Link, ...]:
+        """The links that a group crosses, in the order in which its data meets them."""
+        by_name = {link.name: link for link in self.links}
+        links = self.links if group.path is None else tuple(by_name[name] for name in group.path)
+        return links if group.direction == "forward" else links[::-1]
+
+    def size_of(self, group: Flow) -> float:
+        """Bytes of one data packet of this group."""
+        return self.packet_size if group.packet_size is None else group.packet_size
+
+    def access_rate(self, group: Flow) -> float:
+        """Rate of the group's own access links, pkt/s; default 200 times its slowest link."""
+        if group.access is not None:
+            return group.access
+        return 200.0 * min(link.capacity for link in self.path(group))
+
+    def usual_jitter(self, group: Flow) -> float:
+        """Seconds that a data packet of the group takes on the slowest link of its path.
+
+        Floyd and Jacobson (1992) recommend a random wait of up to that.
+        """
+        slowest = min(link.capacity for link in self.path(group))
+        return self.size_of(group) / self.packet_size / slowest
+
+    def jitter(self, group: Flow) -> float:
+        """Seconds that the group's senders wait, at most, before they use an open window."""
+        return 0.0 if group.send_jitter is None else group.send_jitter
+
+    def transmission(self, group: Flow) -> float:
+        """Seconds that a data packet and its ACK spend in transmission on a round trip.
+
+        Two access links and every link of the path, there and back.
+        """
+        packets = (self.size_of(group) + self.ack_size) / self.packet_size
+        rates = [link.capacity for link in self.path(group)] + [self.access_rate(group)] * 2
+        return packets * sum(1.0 / rate for rate in rates)
+
+    def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
+        """The scenario that its file would give with some keys changed.
+
+        ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.  A key is
+        that of the file behind its table: ``link.KEY`` and ``flow.KEY`` are of every link and
+        every group, ``link.NAME.KEY`` and ``flow.NAME.KEY`` of one, ``link.queue.KEY`` of its
+        queue, ``run.KEY`` of the run.  ``fields`` are fields of ``Scenario`` itself.  A value is a
+        number in the package's units, or text.  What was given as text that takes a packet size
+        or an RTT (``"10 Mbit/s"``, ``"1 BDP"``) and what was left out follow the change;
+        ``dataclasses.replace`` keeps all other numbers as they are.  ``FieldError``: no such key,
+        or values that cannot stand together.
+        """
+        return replaced(self, self._given, changes or {}, fields)
+
+    def to_toml(self) -> str:
+        """A scenario file that ``from_toml`` reads as this very scenario; defaults are left out."""
+        links, flows = self._given
+        own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
+        table = own | rules.write_table(self)
+        table["link"] = [rules.write_table(link) for link in links]
+        table["flow"] = [rules.write_table(group) for group in flows]
+        return toml_file.write(table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in SI floats, as plain data."""
+        return dataclasses.asdict(self)
+
+    def fingerprint(self) -> str:
+        """A key for stored runs of this very scenario: all but its own name decides.
+
+        Keys that are younger than stored runs count only where they are given, ``send_jitter``
+        where packets wait; ``match`` never does, as it tells of a trace.
+        """
+        data = self.to_dict()
+        del data["name"]
+        data["run"]["runs"] = self.run.times
+        for group, flow in zip(self.flows, data["flows"], strict=True):
+            del flow["match"]
+            if flow["initial_window"] is None:
+                del flow["initial_window"]
+            flow["send_jitter"] = self.jitter(group)
+            if flow["send_jitter"] == 0.0:
+                del flow["send_jitter"]
+        text = json.dumps(data, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file.  Raises ``FieldError`` for every kind of bad file."""
+    return Scenario.from_dict(toml_file.read(path))
+
+
+def _settle(scenario: Scenario) -> None:
+    """What must hold between the parts: names, times, paths and propagation.
+
+    Turns into numbers what takes a packet size, puts a buffer that is a time or a bandwidth-delay
+    product into packets, fills in the links' default delays, which depend on the round-trip times
+    that cross them, and raises ``FieldError`` for every combination that no network could be built
+    from.
+    """
+    if not scenario.links:
+        raise FieldError("link", [], "at least one [[link]]")
+    if not scenario.flows:
+        raise FieldError("flow", [], "at least one [[flow]]")
+    if len(scenario.links) > 1000:
+        raise FieldError("link", len(scenario.links), "at most 1000 links")
+    if len(scenario.flows) > MAX_GROUPS:
+        allowed = f"at most {MAX_GROUPS} groups; count makes one of many like flows"
+        raise FieldError("flow", f"{len(scenario.flows)} tables", allowed)
+    total = sum(group.count for group in scenario.flows)
+    if total > MAX_FLOWS:
+        raise FieldError("flow.count", total, f"at most {MAX_FLOWS} flows in all")
+    _unique("link", [link.name for link in scenario.links])
+    _unique("flow", [group.name for group in scenario.flows])
+    _paths(scenario)
+    _numbers(scenario)
+    _buffers(scenario)
+    _unique("flow", [member.name for member in scenario.members])
+    _times(scenario)
+    _drops(scenario)
+    _delays(scenario)
+
+
+def _unique(what: str, names: list[str]) -> None:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if name in seen:
+            raise FieldError(f"{what}[{i}].name", name, f"a name that no other {what} has")
+        seen.add(name)
+
+
+def _paths(scenario: Scenario) -> None:
+    known = [link.name for link in scenario.links]
+    for i, group in enumerate(scenario.flows):
+        for name in group.path or ():
+            if name not in known:
+                raise FieldError(
+                    f"flow[{i}].path", name, f"names of links: {', '.join(known)[:80]}"
+                )
+
+
+def _numbers(scenario: Scenario) -> None:
+    """What waits for a packet size: the scenario's, or of a flow its own, but for ``access``."""
+    size = scenario.packet_size
+    links = tuple(
+        rules.resolve(link, f"link[{i}]", {}, size) for i, link in enumerate(scenario.links)
+    )
+    flows = tuple(
+        rules.resolve(group, f"flow[{i}]", {"access": size}, scenario.size_of(group))
+        for i, group in enumerate(scenario.flows)
+    )
+    object.__setattr__(scenario, "links", links)
+    object.__setattr__(scenario, "flows", flows)
+
+
+def _buffers(scenario: Scenario) -> None:
+    """Packets for a buffer that is a time at full rate, or a bandwidth-delay product.
+
+    That product is the link's capacity times the mean RTT of the flows that cross it.
+    """
+    links = list(scenario.links)
+    for i, link in enumerate(links):
+        if not rules.known(link.buffer):
+            where, text = f"link[{i}].buffer", str(link.buffer)
+            rtts = [
+                member.rtt
+                for member in scenario.members
+                if link.name in (crossed.name for crossed in scenario.path(member.flow))
+            ]
+            if not rtts:
+                raise FieldError(where, text, "a number of packets: no flow crosses this link")
+            rule = rules.of(type(link), "buffer")
+            mean = math.fsum(rtts) / len(rtts)
+            packets = rule.packets(text, where, scenario.packet_size, link.capacity, mean)
+            links[i] = dataclasses.replace(link, buffer=packets)
+    object.__setattr__(scenario, "links", tuple(links))
+
+
+def _times(scenario: Scenario) -> None:
+    duration = scenario.run.duration
+    for member in scenario.members:
+        where = f"flow[{member.group}]"
+        if member.start >= duration:
+            raise FieldError(f"{where}.start", member.start, f"before duration, {duration:g} s")
+        if not member.start < member.stop <= duration:
+            allowed = f"after start, {member.start:g} s, and at most duration, {duration:g} s"
+            raise FieldError(f"{where}.stop", member.stop, allowed)
+
+
+def _drops(scenario: Scenario) -> None:
+    names = {member.name for member in scenario.members}
+    for i, link in enumerate(scenario.links):
+        for drop in link.drops:
+            if drop.flow not in names:
+                allowed = f"the name of a flow: {', '.join(sorted(names))[:80]}"
+                raise FieldError(f"link[{i}].drops.flow", drop.flow, allowed)
+
+
+def _delays(scenario: Scenario) -> None:
+    """A link's delay places a part of each crossing flow's RTT; more than the total is an error."""
+    left: dict[
+        str, float
+    ] = {}  # per link: the least propagation that one of its unset delays may take, one way
+    for member in scenario.members:
+        group = member.flow
+        links = scenario.path(group)
+        given = 2 * sum(link.delay for link in links if link.delay is not None)
+        least = scenario.transmission(group) + given
+        if member.rtt < least:
+            raise FieldError(
+                f"flow[{member.group}].rtt",
+                member.rtt,
+                f"at least {least:.6g} s: transmission times of packet and ACK, and links' delays",
+            )
+        unset = [link.name for link in links if link.delay is None]
+        for name in unset:
+            share = (member.rtt - least) / (2 * len(unset))
+            left[name] = min(left.get(name, DEFAULT_DELAY), share)
+    filled = tuple(
+        link
+        if link.delay is not None
+        else dataclasses.replace(link, delay=left.get(link.name, DEFAULT_DELAY))
+        for link in scenario.links
+    )
+    object.__setattr__(scenario, "links", filled)

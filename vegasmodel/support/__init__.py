@@ -1,0 +1,7 @@
+"""What the package needs of its machine: files, child processes, signals, compiled code, extras."""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
