@@ -36,6 +36,8 @@ from vegasmodel.scenario import Uniform as Uniform
 from vegasmodel.scenario import load as load
 from vegasmodel.simulation import limit_cycle as limit_cycle
 from vegasmodel.simulation import simulate as simulate
+from vegasmodel.study.basins import Basins as Basins
+from vegasmodel.study.basins import basins as basins
 from vegasmodel.study.design import Design as Design
 from vegasmodel.study.design import Solution as Solution
 from vegasmodel.study.design import design as design

@@ -36,18 +36,22 @@ VEGAS_OF = {
 OVERLOAD = 1.05  # measured over capacity; more is another scenario's trace, not rounding
 
 
-def run_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Prediction:
+def run_engine(
+    scenario: Scenario, engine: str = "ns2", timeout: float | None = None, *, brief: bool = False
+) -> Prediction:
     """Run a packet-level simulator on the scenario.  ``FieldError`` for an unknown engine.
 
-    ``timeout``: seconds that a run may take (default: ``packets.engine.patience``).
+    ``timeout``: seconds that a run may take (default: ``packets.engine.patience``); ``brief``:
+    no round-trip times, and two samples of what changes over time.
     """
     if engine not in ENGINES:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2, ns3
 
-    if engine == "ns3":
-        return ns3.run(scenario, timeout=timeout)
-    return ns2.run(scenario, timeout=timeout)
+    run = ns3.run if engine == "ns3" else ns2.run
+    if brief:
+        return run(scenario, interval=scenario.run.duration, rtts=False, timeout=timeout)
+    return run(scenario, timeout=timeout)
 
 
 def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:

@@ -345,6 +345,7 @@ app.command()(closed_forms.arrivals)
 app.command()(closed_forms.rd)
 app.command()(study.design)
 app.command()(study.sweep)
+app.command()(study.basins)
 
 
 def _seconds(timeout: str | None) -> float | None:

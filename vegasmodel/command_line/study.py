@@ -1,4 +1,4 @@
-"""The commands that ask a scenario many questions: ``design``, ``sweep``."""
+"""The commands that ask a scenario many questions: ``design``, ``sweep``, ``basins``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from vegasmodel.support import progress
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
+    from vegasmodel.study.basins import Basins, Outcome
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
@@ -167,3 +168,97 @@ def sweep(
             + (f" {bad}." if bad else "")
         ]
     )
+
+
+def basins(
+    scenario: File,
+    model: Model = "rounds",
+    starts: Annotated[int, typer.Option(help="How many starts are drawn.")] = 200,
+    phase: Annotated[
+        str | None,
+        typer.Option(help="Each flow starts later by up to this. Default: the longest RTT."),
+    ] = None,
+    windows: Annotated[
+        str | None,
+        typer.Option(metavar="LOW..HIGH", help="First windows; 0..0: the scenario's own."),
+    ] = None,
+    order: Annotated[bool, typer.Option(help="The flows exchange their start times.")] = False,
+    tolerance: Annotated[
+        str, typer.Option(help="Throughputs that differ by no more are one outcome.")
+    ] = "5 %",
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 1,
+    against: Annotated[
+        str | None, typer.Option(help="The same starts by another model, or by ns2.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The outcomes that a scenario can have, and the share of starts that lead to each.
+
+    Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
+    """
+    from vegasmodel import console
+    from vegasmodel.fields.units import parse
+    from vegasmodel.scenario import load
+    from vegasmodel.study import basins as study
+    from vegasmodel.study.agreement import agreement
+
+    case = load(scenario)
+    models = [model] if against is None else [model, against]
+    near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
+    wait = None if phase is None else parse(phase, "time", field="--phase")
+    first = None if windows is None else _whole_range(windows)
+    with progress.shown():
+        found = [
+            study.basins(
+                case, each, starts=starts, seed=seed, phase=wait, windows=first, order=order,
+                tolerance=near,
+            )
+            for each in models
+        ]  # fmt: skip
+    same = agreement(found[0], found[-1])
+    if json:
+        document = found[0].to_json()
+        document["sets"] = [answer.to_json() for answer, _ in study.sets(case)]
+        if against is not None:
+            document["against"] = {**found[-1].to_json(), "agreement": same.to_json()}
+        console.print_json(document)
+        return
+    for each in found:
+        _show_outcomes(each)
+    lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
+    for answer, ends in study.sets(case):
+        spans = [
+            f"{name} {low:.4g}..{high:.4g}"
+            for name, (low, high) in zip(answer.names, ends, strict=True)
+        ]
+        lines.append(f"The set by {answer.model}, pkt/s: {', '.join(spans[:8])}.")
+    if against is not None:
+        lines.append(
+            f"Shares of starts by {model} and {against}: chi-squared {same.statistic:.4g}, "
+            f"{same.freedom} degrees of freedom, p = {same.p:.3g}; {100 * same.alike:.3g} % of the "
+            "starts lead to the same outcome by both."
+        )
+    console.paragraphs(lines)
+
+
+def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
+    from vegasmodel import console
+
+    def span(outcome: Outcome, i: int) -> str:
+        return f"{outcome.throughput[i]:.4g} ({outcome.low[i]:.4g}..{outcome.high[i]:.4g})"
+
+    names = [member.name for member in found.scenario.members][:flows]
+    rows = [
+        [f"{100 * each.share:.3g} +- {100 * each.share_se:.2g} %"]
+        + [span(each, i) for i in range(len(names))]
+        for each in found.outcomes[:most]
+    ]
+    said = f"{found.model}: {found.answered} starts, {len(found.outcomes)} outcomes, pkt/s"
+    console.console().print(console.table(["of the starts", *names], rows, said))
+
+
+def _whole_range(text: str) -> tuple[int, int]:
+    low, dots, high = text.partition("..")
+    if not (dots and low.strip().isdecimal() and high.strip().isdecimal()):
+        raise FieldError("--windows", text, "LOW..HIGH, whole packets, such as 1..30")
+    return int(low), int(high)

@@ -28,7 +28,18 @@ from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.fields import Field, put
 
-__all__ = ["FAILED", "NOT_ALLOWED", "NO_ANSWER", "OK", "STATUS", "Figures", "Points", "answers"]
+__all__ = [
+    "FAILED",
+    "NOT_ALLOWED",
+    "NO_ANSWER",
+    "OK",
+    "STATUS",
+    "Figures",
+    "Points",
+    "answers",
+    "check_model",
+    "predictions",
+]
 
 OK, NO_ANSWER, NOT_ALLOWED, FAILED = range(4)
 STATUS = ("done", "no answer", "values not allowed together", "run failed")
@@ -124,7 +135,7 @@ def answers(points: Points, model: str, threads: int | None = None) -> Figures:
     scenarios: list[Scenario | str] = [_scenario(points, i) for i in range(len(points))]
     if model == "fluid" and not points.by_group and _closed(scenarios):
         return _fluid(points, scenarios, threads)
-    return _collected(points, _predictions(scenarios, model, threads))
+    return _collected(points, predictions(scenarios, model, threads))
 
 
 def _scenario(points: Points, i: int) -> Scenario | str:
@@ -134,12 +145,16 @@ def _scenario(points: Points, i: int) -> Scenario | str:
         return str(error)
 
 
-def _predictions(
-    scenarios: Sequence[Scenario | str], model: str, threads: int | None
+def predictions(
+    scenarios: Sequence[Scenario | str], model: str, threads: int | None, *, brief: bool = False
 ) -> list[Prediction | tuple[int, str]]:
+    """Each scenario's answer, or its status and why there is none; text is why it is no scenario.
+
+    ``brief``: engines record no round-trip times, which takes half of their time.
+    """
     ask: Callable[[Scenario], Prediction]
     if model in comparison.ENGINES:
-        ask = lambda scenario: comparison.run_engine(scenario, model)  # noqa: E731
+        ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731
     else:
         ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731
 

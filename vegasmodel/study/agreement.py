@@ -1,0 +1,100 @@
+"""Two sources on the basins of one scenario: do the shares of starts differ by more than chance?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.metrics import Floats
+from vegasmodel.study.basins import Basins, grouped
+
+__all__ = ["Agreement", "agreement"]
+
+BINS = 4  # parts of equal weight of an outcome that is a range
+EXPECTED = 5.0  # starts in a cell of a chi-squared test, at least
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Starts by outcome, of the one source and of the other."""
+
+    counts: NDArray[np.intp]  # [2, outcome]
+    ends: Floats  # [outcome, flow, 2] least and greatest throughput, pkt/s
+    statistic: float  # chi-squared; 0 where all starts lead to one outcome
+    freedom: int
+    p: float
+    alike: float  # share of the starts in common that both lead to one outcome; NaN: none
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the command's document."""
+        return {
+            "counts": self.counts.tolist(),
+            "throughput_range_pps": self.ends.tolist(),
+            "chi_squared": self.statistic,
+            "degrees_of_freedom": self.freedom,
+            "p": self.p,
+            "same_start_same_outcome": None if math.isnan(self.alike) else self.alike,
+        }
+
+
+def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
+    """Do the shares of starts of two sources differ by more than chance?
+
+    The outcomes of both are grouped together; a group that is a range wider than twice the
+    tolerance is cut into four parts of equal weight, by the flow that varies most.  Cells with
+    fewer than five expected starts are taken together.  Pearson's chi-squared, two samples.
+    It asks for independent starts; with the same ones it rejects less often than it says.
+    """
+    from scipy.stats import chi2_contingency
+
+    tolerance = one.tolerance if tolerance is None else tolerance
+    rates = np.vstack([one.throughput, other.throughput])
+    label = _parted(rates, grouped(rates, tolerance), tolerance)
+    split = len(one.throughput)
+    n = int(label.max(initial=-1)) + 1
+    counts = np.array(
+        [np.bincount(part[part >= 0], minlength=n) for part in (label[:split], label[split:])]
+    )
+    groups = [rates[label == i] for i in range(n)]
+    ends = np.array([np.stack([mine.min(axis=0), mine.max(axis=0)], axis=-1) for mine in groups])
+    known = {start: i for i, start in enumerate(other.starts)}
+    pairs = [(i, known[start]) for i, start in enumerate(one.starts) if start in known]
+    same = [label[i] == label[split + j] for i, j in pairs if label[i] >= 0 <= label[split + j]]
+    alike = float(np.mean(same)) if same else math.nan
+    table = _few_together(counts)
+    if table.shape[1] < 2:
+        return Agreement(counts, ends, 0.0, 0, 1.0, alike)
+    test = chi2_contingency(table, correction=False)
+    return Agreement(counts, ends, float(test.statistic), int(test.dof), float(test.pvalue), alike)
+
+
+def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
+    """Labels of which none covers a wide range."""
+    scale = float(np.nanmean(rates))
+    parted, n = label.copy(), int(label.max(initial=-1)) + 1
+    for i in range(n):
+        where = np.flatnonzero(label == i)
+        width = np.ptp(rates[where], axis=0)
+        if width.max() <= 2.0 * tolerance * scale:
+            continue
+        along = rates[where, int(np.argmax(width))]
+        edges = np.quantile(along, np.arange(1, BINS) / BINS)
+        _, part = np.unique(np.searchsorted(edges, along, side="right"), return_inverse=True)
+        parted[where[part > 0]] = n + part[part > 0] - 1
+        n += int(part.max())
+    return parted
+
+
+def _few_together(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Columns with few expected entries, the rarest first, taken together."""
+    table = counts[:, np.argsort(counts.sum(axis=0), kind="stable")]
+    least = table.sum(axis=1).min() / max(table.sum(), 1)
+    while table.shape[1] > 1 and table[:, 0].sum() * least < EXPECTED:
+        merged = (table[:, 0] + table[:, 1])[:, None]
+        table = np.concatenate([merged, table[:, 2:]], axis=1)
+        table = table[:, np.argsort(table.sum(axis=0), kind="stable")]
+    return table

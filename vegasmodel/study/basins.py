@@ -1,0 +1,203 @@
+"""Where the answer is a set: the outcomes of one scenario, and the share of starts that lead there.
+
+A start is drawn (``starts``), the model runs from it, and outcomes that differ by no more than the
+tolerance count as one; so a range without gaps is one outcome, with both its ends.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel import predictor
+from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import points
+from vegasmodel.study.starts import MOST, Start, starts
+
+__all__ = ["Basins", "Outcome", "basins", "grouped", "sets"]
+
+TOLERANCE = 0.05  # of a flow's mean throughput
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where a share of the starts leads.  Rates in pkt/s, [flow]."""
+
+    throughput: Floats  # mean over its starts
+    low: Floats
+    high: Floats
+    starts: int
+    share: float  # of the starts that have an answer
+    share_se: float  # standard error of that share, binomial
+    interval: tuple[float, float]  # 95 % interval of the share (Wilson)
+    example: int  # the start that comes nearest to the mean
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the command's document."""
+        return {
+            "throughput_pps": self.throughput.tolist(),
+            "throughput_range_pps": np.stack([self.low, self.high], axis=-1).tolist(),
+            "starts": self.starts,
+            "share_of_starts": self.share,
+            "share_of_starts_se": self.share_se,
+            "share_of_starts_interval": list(self.interval),
+            "example": self.example,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Basins:
+    """The outcomes of a scenario, and which start leads where."""
+
+    scenario: Scenario
+    model: str
+    tolerance: float
+    starts: tuple[Start, ...]
+    throughput: Floats  # [start, flow] pkt/s; NaN where there is no answer
+    outcome: NDArray[np.intp]  # [start] index into ``outcomes``; -1 where there is no answer
+    outcomes: tuple[Outcome, ...]  # most starts first
+    reasons: tuple[str, ...]  # why there is no answer, each once
+
+    @property
+    def answered(self) -> int:
+        """Starts that have an answer."""
+        return int((self.outcome >= 0).sum())
+
+    def __repr__(self) -> str:
+        """One line: how many outcomes, and their shares of the starts."""
+        shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
+        return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The command's document, but for its schema."""
+        return {
+            "scenario": self.scenario.name,
+            "model": self.model,
+            "flows": [member.name for member in self.scenario.members],
+            "tolerance": self.tolerance,
+            "starts": len(self.starts),
+            "answered": self.answered,
+            "outcomes": [each.to_json() for each in self.outcomes],
+            "points": [
+                {
+                    "start_s": list(start.times),
+                    "initial_window": list(start.windows),
+                    "seed": start.seed,
+                    "outcome": None if where < 0 else int(where),
+                    "throughput_pps": None if where < 0 else rates.tolist(),
+                }
+                for start, where, rates in zip(
+                    self.starts, self.outcome, self.throughput, strict=True
+                )
+            ],
+            "reasons": list(self.reasons),
+        }
+
+
+def basins(
+    scenario: Scenario,
+    model: str = "rounds",
+    *,
+    starts: int = 200,
+    seed: int = 1,
+    phase: float | None = None,
+    windows: tuple[int, int] | None = None,
+    order: bool = False,
+    tolerance: float = TOLERANCE,
+    threads: int | None = None,
+) -> Basins:
+    """The outcomes of ``scenario`` by ``model``, and the share of starts that lead to each.
+
+    ``model``: one of ``predict``'s, or ``ns2``.  ``starts`` of them are drawn from ``seed``, the
+    same for every model: each flow starts later than the scenario says by a uniform draw up to
+    ``phase`` seconds (default: the longest round trip); first windows are whole and uniform
+    between both ends of ``windows`` (default: from 1 to the flow's part of the smallest pipe;
+    ``(0, 0)``: the scenario's own); with ``order`` the flows exchange their start times; and
+    every start has a seed of its own.  The shares are of starts so drawn, and of no others.
+
+    Outcomes are the throughputs over ``warmup .. duration``.  Two are one outcome if no flow's
+    differ by more than ``tolerance`` of the mean throughput of all flows and starts, or if others
+    lie between them that near to each other.  Raises ``FieldError`` for bad input,
+    ``ExtraMissing``, ``EngineMissing``.
+    """
+    points.check_model(model)
+    if isinstance(starts, bool) or not isinstance(starts, int) or not 1 <= starts <= MOST:
+        raise FieldError("--starts", starts, f"a whole number, 1 to {MOST}")
+    if not 0 < tolerance < 1:
+        raise FieldError("--tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
+    drawn = _from(scenario, phase, windows, order=order).draw(scenario, starts, seed)
+    scenarios = [_begun(start, scenario) for start in drawn]
+    found = points.predictions(scenarios, model, threads, brief=True)
+    rates = np.full((starts, len(scenario.members)), np.nan)
+    for k, answer in enumerate(found):
+        if isinstance(answer, Prediction) and answer.throughput is not None:
+            rates[k] = answer.throughput
+    reasons = dict.fromkeys(a[1] for a in found if not isinstance(a, Prediction))
+    outcome = grouped(rates, tolerance)
+    each = tuple(_outcome(rates, outcome, i) for i in range(outcome.max(initial=-1) + 1))
+    return Basins(scenario, model, tolerance, tuple(drawn), rates, outcome, each, tuple(reasons))
+
+
+_from = starts  # the name is an argument of ``basins``
+
+
+def _begun(start: Start, scenario: Scenario) -> Scenario | str:
+    try:
+        return start.of(scenario)
+    except FieldError as error:
+        return str(error)
+
+
+def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
+    """Which outcome each row of ``rates`` [start, flow] belongs to, the commonest first.
+
+    Single linkage: two rows are linked if no flow's rates differ by more than ``tolerance`` of
+    the mean rate.  -1 where a row is not a number.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
+    outcome = np.full(len(rates), -1, np.intp)
+    good = np.flatnonzero(np.isfinite(rates).all(axis=1))
+    if not good.size:
+        return outcome
+    scale = float(rates[good].mean())
+    tree = cKDTree(rates[good] / (scale if scale > 0 else 1.0))
+    pairs = tree.query_pairs(tolerance, p=np.inf, output_type="ndarray")
+    links = csr_array(
+        (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(good.size, good.size)
+    )
+    _, label = connected_components(links, directed=False)
+    size = np.bincount(label)
+    rank = np.empty(size.size, np.intp)
+    rank[np.argsort(-size, kind="stable")] = np.arange(size.size)
+    outcome[good] = rank[label]
+    return outcome
+
+
+def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
+    from scipy.stats import binomtest
+
+    where = np.flatnonzero(outcome == i)
+    mine, n = rates[where], int((outcome >= 0).sum())
+    mean, share = mine.mean(axis=0), where.size / n
+    ends = binomtest(int(where.size), n).proportion_ci(method="wilson")
+    nearest = where[np.argmin(np.abs(mine - mean).max(axis=1))]
+    return Outcome(
+        mean, mine.min(axis=0), mine.max(axis=0), int(where.size), share,
+        math.sqrt(share * (1.0 - share) / n), (float(ends.low), float(ends.high)), int(nearest),
+    )  # fmt: skip
+
+
+def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
+    """The closed forms whose answer to the scenario is a range, and the range [flow, 2] pkt/s."""
+    answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
+    return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

@@ -1,0 +1,103 @@
+"""Ways in which one scenario may begin: when each flow starts, and with which window."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from vegasmodel.fields.units import FieldError
+from vegasmodel.scenario import Scenario
+
+__all__ = ["Start", "Starts", "starts"]
+
+MOST = 5_000  # starts of one question: their distances are compared pair by pair
+
+
+@dataclass(frozen=True)
+class Start:
+    """One beginning: a start time and a first window for each flow, and the seed of its chances."""
+
+    times: tuple[float, ...]  # s
+    windows: tuple[int | None, ...]  # packets; None: the model's own
+    seed: int
+
+    def of(self, scenario: Scenario) -> Scenario:
+        """The scenario that begins so: every flow a group of its own, one run.
+
+        ``FieldError``: a flow starts after it stops.
+        """
+        groups = []
+        given = zip(scenario.members, self.times, self.windows, strict=True)
+        for member, time, window in given:
+            keep = window is None
+            groups.append(
+                dataclasses.replace(
+                    member.flow,
+                    name=member.name,
+                    count=1,
+                    rtt=member.rtt,
+                    start=time,
+                    initial_window=member.flow.initial_window if keep else window,
+                )
+            )
+        run = dataclasses.replace(scenario.run, seed=self.seed, runs=1, start_jitter=0.0)
+        return dataclasses.replace(scenario, flows=tuple(groups), run=run)
+
+
+@dataclass(frozen=True)
+class Starts:
+    """What differs from start to start; each is a draw from this, and the draws are independent."""
+
+    phase: float  # s; every flow starts later than the scenario says, uniform up to this
+    windows: tuple[int, int] | None  # first windows, whole and uniform; None: the scenario's own
+    order: bool  # the flows exchange their start times at random
+
+    def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
+        """``n`` starts, the same for the same ``seed``; the first ones do not depend on ``n``."""
+        members = scenario.members
+        begin = np.array([member.start for member in members])
+        # windows of flows that know baseRTT are ns-2's own: it measures first, and begins with 2
+        drawn = [member.flow.over_estimate != 0.0 for member in members]
+        found = []
+        for k in range(n):
+            rng = np.random.default_rng([seed, k])
+            own = int(rng.integers(0, 2**31 - 1))
+            places = rng.permutation(len(members)) if self.order else np.arange(len(members))
+            times = begin[places] + rng.uniform(0.0, self.phase, len(members))
+            windows: list[int | None] = [None] * len(members)
+            if self.windows is not None:
+                whole = rng.integers(self.windows[0], self.windows[1] + 1, len(members))
+                windows = [int(w) if d else None for w, d in zip(whole, drawn, strict=True)]
+            found.append(Start(tuple(times.tolist()), tuple(windows), own))
+        return found
+
+
+def starts(
+    scenario: Scenario,
+    phase: float | None = None,
+    windows: tuple[int, int] | None = None,
+    *,
+    order: bool = False,
+) -> Starts:
+    """Which starts are drawn from.
+
+    ``phase``: seconds, by default the longest round trip; ``windows``: least and greatest first
+    window, by default from 1 to the flow's part of the smallest pipe; (0, 0) leaves the scenario's
+    own.  ``FieldError``: out of range.
+    """
+    members = scenario.members
+    longest = max(member.rtt for member in members)
+    phase = longest if phase is None else phase
+    if not 0 <= phase <= scenario.run.duration:
+        raise FieldError("--phase", phase, "a time, at most the run's duration")
+    if windows is None:
+        pipe = min(link.capacity for link in scenario.links) * longest
+        windows = (1, int(min(max(2.0, math.ceil(pipe / len(members))), 1e6)))
+    if windows == (0, 0):
+        return Starts(phase, None, order)
+    if not 1 <= windows[0] <= windows[1] <= 1e6:
+        raise FieldError("--windows", f"{windows[0]}..{windows[1]}", "1..30, or 0..0 for none")
+    return Starts(phase, windows, order)
