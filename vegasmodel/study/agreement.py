@@ -74,7 +74,7 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
     """Labels of which none covers a wide range."""
-    scale = float(np.nanmean(rates))
+    scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
     for i in range(n):
         where = np.flatnonzero(label == i)

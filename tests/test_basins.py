@@ -1,0 +1,165 @@
+"""Basins: the outcomes are known from closed forms or symmetry, their shares from chance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vegasmodel as vm
+from vegasmodel.command_line.commands import run
+from vegasmodel.study.agreement import agreement
+from vegasmodel.study.basins import Basins, basins, grouped, sets
+from vegasmodel.study.starts import Start, starts
+
+PAIR = """
+name = "pair"
+packet_size = "500 B"
+[[link]]
+capacity = "250 pkt/s"
+buffer = "40 pkt"
+[[flow]]
+law = "vegas"
+count = 2
+variant = "ns2"
+rtt = "60 ms"
+MORE
+[run]
+duration = "20 s"
+warmup = "15 s"
+"""
+
+
+def pair(more: str = 'send_jitter = "0 s"') -> vm.Scenario:
+    return vm.Scenario.from_toml(PAIR.replace("MORE", more))
+
+
+def test_whole_windows_come_to_rest_where_the_closed_form_has_equilibria() -> None:
+    found = basins(pair(), "rounds", starts=12, windows=(1, 12), tolerance=0.005)
+    band = vm.equilibrium.bands.equilibria([1, 1], [3, 3], [0, 0], 250.0, 0.06, "ns2")
+    _, rates, _ = band.windows()
+    still = [each for each in found.outcomes if np.ptp([each.low, each.high], axis=0).max() < 0.2]
+    assert len(still) >= 3  # the others alternate between neighbours
+    for each in still:
+        assert np.abs(rates - each.throughput).max(axis=1).min() < 0.01 * 125.0
+    assert sum(each.starts for each in found.outcomes) == found.answered == 12
+    assert [p.model for p, _ in sets(pair())] == ["bands"]
+
+
+def test_either_of_two_like_flows_is_the_later_one_half_of_the_time() -> None:
+    """The later one over-estimates its baseRTT; which it is, the order of the starts decides."""
+    case = pair("alpha = 2\nbeta = 2\nstart = { first = '0 s', every = '2 s' }")
+    found = basins(case, "equilibrium", starts=100, order=True, phase=0.0)
+    assert len(found.outcomes) == 2
+    first, second = found.outcomes
+    np.testing.assert_allclose(first.throughput, second.throughput[::-1])
+    late = np.array([start.times[1] > start.times[0] for start in found.starts])
+    assert np.array_equal(late, found.throughput[:, 1] > found.throughput[:, 0])
+    assert abs(first.share - 0.5) < 4 * 0.05
+    assert first.share_se == pytest.approx(0.05, rel=0.1)  # sqrt(1/4/100)
+    assert first.interval[0] < 0.5 < first.interval[1] or abs(first.share - 0.5) > 0.098
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12))
+def test_outcomes_are_the_parts_that_hang_together(points: list[tuple[int, int]]) -> None:
+    """Against a flood over all pairs; lattice points next to each other differ by 1."""
+    rates = np.array(points) + 100.0
+    near = 1.5 / rates.mean()
+    label = grouped(rates, near)
+    linked = np.abs(rates[:, None] - rates).max(axis=2) < 1.5
+    for _ in points:
+        linked = linked @ linked
+    assert np.array_equal(label[:, None] == label, linked)
+    sizes = np.bincount(label)
+    assert np.all(np.diff(sizes) <= 0)
+
+
+def drawn(rng: np.random.Generator, chances: list[float], n: int) -> Basins:
+    """A made-up source whose outcomes have these chances."""
+    values = 100.0 + 40.0 * rng.choice(len(chances), n, p=chances)
+    rates = np.stack([values, 300.0 - values], axis=-1)
+    beginnings = tuple(Start((0.0, 0.0), (None, None), int(s)) for s in rng.integers(0, 2**31, n))
+    return Basins(pair(), "x", 0.05, beginnings, rates, grouped(rates, 0.05), (), ())
+
+
+def test_like_sources_are_told_apart_as_often_as_the_test_says() -> None:
+    rng = np.random.default_rng(1)
+    even, uneven = [0.5, 0.3, 0.2], [0.3, 0.5, 0.2]
+    p = [agreement(drawn(rng, even, 200), drawn(rng, even, 200)).p for _ in range(60)]
+    assert np.mean(np.array(p) < 0.05) < 0.15
+    assert 0.25 < np.mean(np.array(p) < 0.5) < 0.75
+    other = [agreement(drawn(rng, even, 200), drawn(rng, uneven, 200)).p for _ in range(10)]
+    assert np.median(other) < 0.01
+
+
+def test_a_range_is_compared_along_itself() -> None:
+    """Two sources without gaps, one of which keeps to the upper half."""
+    rng = np.random.default_rng(2)
+    made = []
+    for low in (100.0, 150.0):
+        values = rng.uniform(low, 200.0, 200)
+        rates = np.stack([values, 300.0 - values], axis=-1)
+        beginnings = tuple(Start((0.0, 0.0), (None, None), k) for k in range(200))
+        made.append(Basins(pair(), "x", 0.05, beginnings, rates, grouped(rates, 0.05), (), ()))
+    assert agreement(*made).p < 1e-6
+    assert agreement(made[0], made[0]).alike == 1.0
+
+
+def test_starts_are_the_same_again_and_keep_everything_else() -> None:
+    case = pair("start = { first = '1 s', every = '2 s' }")
+    many, few = (starts(case, 0.5, (1, 9), order=True).draw(case, n, 7) for n in (8, 3))
+    assert many[:3] == few
+    for start in many:
+        begun = start.of(case)
+        assert [m.name for m in begun.members] == [m.name for m in case.members]
+        assert [m.rtt for m in begun.members] == [m.rtt for m in case.members]
+        times = np.sort([m.start for m in begun.members])
+        assert np.all((times >= [1, 3]) & (times <= [1.5, 3.5]))
+        assert all(1 <= (g.initial_window or 0) <= 9 for g in begun.flows)
+    assert {start.times[0] > 2 for start in many} == {True, False}
+    known = pair("over_estimate = '0 s'")  # ns-2 chooses the window of such flows itself
+    assert starts(known).draw(known, 1, 1)[0].windows == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ("--starts 0", "--starts"),
+        ("--phase 30s", "--phase"),
+        ("--windows 5..2", "--windows"),
+        ("--windows 5", "--windows"),
+        ("--tolerance 0", "--tolerance"),
+        ("--model minicicle", "--model"),
+    ],
+)
+def test_bad_questions_are_one_line(
+    more: str, field: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.toml").write_text(pair().to_toml())
+    assert run(["basins", str(tmp_path / "a.toml"), *more.split()]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert field in line
+
+
+def test_the_command_tells_of_outcomes_and_of_starts_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = pair().to_toml() + '[[flow]]\nlaw = "reno"\nrtt = "60 ms"\n'
+    (tmp_path / "a.toml").write_text(mixed)
+    line = ["basins", str(tmp_path / "a.toml"), "--model", "minicycle", "--starts", "20"]
+    assert (
+        run([*line, "--json", "--windows", "1..6", "--phase", "0s", "--against", "minicycle"]) == 0
+    )
+    document = json.loads(capsys.readouterr().out)
+    (closed,) = document["sets"]
+    low, high = np.array([f["throughput_range_pps"] for f in closed["flows"]]).T
+    rates = np.array([p["throughput_pps"] for p in document["points"]])
+    assert np.all((rates >= low - 1e-9) & (rates <= high + 1e-9))
+    assert len(document["outcomes"]) > 1
+    assert document["against"]["agreement"]["same_start_same_outcome"] == 1.0
+    assert run([*line[:2], "--model", "bands", "--starts", "2"]) == 0
+    assert "No answer" in capsys.readouterr().out
