@@ -119,7 +119,7 @@ def test_the_examples_on_the_page_on_sweeps_run(
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/sweep.md").read_text()
     blocks = re.findall(r"```(python)?\n(.*?)```", page, re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["", "", "python", "python"]
+    assert [kind for kind, _ in blocks] == ["", "", "python", "", "python"]
     for kind, block in blocks:
         if kind == "python":
             exec(block, {})  # noqa: S102 - our own page
