@@ -6,16 +6,18 @@ The engine is compiled once, for any law: it knows a rule as a C function of eig
 from __future__ import annotations
 
 import functools
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import Law, Source
-from vegasmodel.laws.law import Rule
+from vegasmodel.laws.law import MOST, Law, Rule, Source, ask
+from vegasmodel.metrics import Floats
 
 
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
@@ -34,27 +36,78 @@ call = intrinsic(_typed)  # (address, Source) -> float, in compiled code: the ru
 _PLAIN = types.float64(*[types.float64] * len(Source._fields))
 
 
+def _as_pointer(_: Any, builder: Any, __: Any, args: Any) -> Any:
+    return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
+
+
+_pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), _as_pointer))
+
+
+class _Compiled(NamedTuple):
+    """A rule as a C function, and what it saw where it first gave no such number."""
+
+    function: Any
+    seen: Floats  # a ``Source``; NaN: every answer was a number
+
+
 @functools.cache
-def _compiled(rule: Rule) -> Any:
+def _compiled(rule: Rule) -> _Compiled:
     inner = numba.njit(error_model="numpy")(rule)
+    seen = np.full(len(Source._fields), np.nan)
+    where = seen.ctypes.data
 
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta):  # type: ignore[no-untyped-def]
-        return inner(Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta))
+        source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta)
+        value = math.nan
+        try:  # noqa: SIM105 - Numba has no contexts
+            value = inner(source)
+        except Exception:  # noqa: S110 - C has none: ``sound`` asks again, in Python
+            pass
+        if abs(value) <= MOST:
+            return value
+        first = numba.carray(_pointer(where), len(source))
+        if math.isnan(first[0]):
+            for i, field in enumerate(source):
+                first[i] = field
+        return 0.0
 
-    return numba.cfunc(_PLAIN, error_model="numpy")(plain)
+    return _Compiled(numba.cfunc(_PLAIN, error_model="numpy")(plain), seen)
+
+
+def _reason(error: Exception) -> str:
+    """What Numba says of the user's line, without what it says of itself."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith("Failed in nopython")]
+    return (telling or lines or [type(error).__name__])[0][:160]
 
 
 def address(law: Law, name: str) -> int:
     """Where the compiled rule ``name`` of a law lies; 0 if it has none.
 
-    Raises ``FieldError`` where Numba cannot compile it.
+    Raises ``FieldError`` where Numba cannot compile it, and where it has failed before.
     """
     rule = getattr(law, name)
     if rule is None:
         return 0
     try:
-        return int(_compiled(rule).address)
-    except numba.core.errors.NumbaError as error:
-        reason = " ".join(str(error).split())[:120]
-        allowed = f"a function of one Source that Numba compiles to a float ({reason})"
-        raise FieldError(f"law {law.name}: {name}", name, allowed) from error
+        found = int(_compiled(rule).function.address)
+    except Exception as error:  # whatever Numba raises at the user's code
+        said = getattr(rule, "__name__", rule)
+        allowed = f"arithmetic and math on one Source, which Numba compiles ({_reason(error)})"
+        raise FieldError(f"law {law.name}: {name}", said, allowed) from error
+    sound(law)
+    return found
+
+
+def sound(law: Law) -> None:
+    """Raise ``FieldError`` if a compiled rule of the law has given no number up to ``MOST``.
+
+    Its answer then counted as 0, so that the run came to an end.
+    """
+    for name in ("drift", "cut", "remember"):
+        rule = getattr(law, name)
+        seen = Source(*_compiled(rule).seen.tolist()) if rule is not None else None
+        if seen is not None and not math.isnan(seen.window):
+            ask(law, name, seen)
+            # compiled code divides by zero without a word
+            raise FieldError(f"law {law.name}: {name}", "no number", f"one, also at {seen}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import cubic, newreno, reno, sack, tahoe, vegas
-from vegasmodel.laws.law import Law, Rule, Source
+from vegasmodel.laws.law import Law, Rule, Source, ask
 
 __all__ = ["BUILT_IN", "Law", "Source", "find", "foreign", "names", "register_law"]
 
@@ -27,6 +27,8 @@ BUILT_IN: tuple[Law, ...] = (
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
 """The package's own laws; the engines number them in this order."""
 
+# what a rule is tried upon when it is registered
+_USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0)
 _outside: dict[str, Law] = {}
 
 
@@ -41,6 +43,11 @@ def find(name: str) -> Law:
         if law.name == name:
             return law
     raise FieldError("law", name, f"one of {', '.join(names())}")
+
+
+def registered(laws: Iterable[str]) -> list[Law]:
+    """Those of the laws that came from outside the package, each once."""
+    return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
@@ -59,7 +66,8 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     The argument of ``drift``, ``cut`` and ``remember`` is a ``Source``; they give a float, and
     Numba compiles them: arithmetic and ``math``.  ``data`` holds the other fields of ``Law``.
     Where ``delay_based``, slow start ends at a backlog of gamma unless ``slow_start`` says other.
-    A name that was registered before gets the new law.  Raises ``FieldError``.
+    A name that was registered before gets the new law.  Raises ``FieldError``; so does a model
+    whose run finds a rule that fails, or that gives no number.
     """
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")
@@ -73,7 +81,11 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
         data.setdefault("slow_start", "gamma")
 
     def add(rule: Rule) -> Rule:
-        _outside[name] = Law(name, rule, **data)
+        law = Law(name, rule, **data)
+        for each in ("drift", "cut", "remember"):
+            if getattr(law, each) is not None:
+                ask(law, each, _USUAL)
+        _outside[name] = law
         return rule
 
     if drift is not None:

@@ -26,6 +26,7 @@ class Source(NamedTuple):
     beta: float
 
 
+MOST = 1e6  # packets: a rule that says more, either way, is taken to have failed
 Rule = Callable[[Source], float]
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]
 SlowStart = Literal["until loss", "gamma", "none"]
@@ -59,9 +60,27 @@ class Law:
             rule: Any = getattr(self, name)
             if not callable(rule) and not (optional and rule is None):
                 raise FieldError(f"{where}: {name}", rule, "a function of a Source")
+        for name in ("once_a_round", "delay_based"):
+            if not isinstance(getattr(self, name), bool):
+                raise FieldError(f"{where}: {name}", getattr(self, name), "True or False")
+        if self.left_out is not None and not callable(self.left_out):
+            raise FieldError(f"{where}: left_out", self.left_out, "a function that gives a text")
         if not isinstance(self.decrease, (int, float)) or not 0.0 < self.decrease <= 1.0:
             raise FieldError(f"{where}: decrease", self.decrease, "a number in (0, 1]")
         for name, choices in (("recovery", Recovery), ("slow_start", SlowStart)):
             if getattr(self, name) not in get_args(choices):
                 allowed = f"one of {', '.join(get_args(choices))}"
                 raise FieldError(f"{where}: {name}", getattr(self, name), allowed)
+
+
+def ask(law: Law, name: str, source: Source) -> None:
+    """Ask a rule in plain Python; raise ``FieldError`` unless it gives a number up to ``MOST``."""
+    where = f"law {law.name}: {name}"
+    saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
+    allowed = f"a number up to {MOST:g} either way, also at {saw}"
+    try:
+        found: Any = getattr(law, name)(source)
+    except Exception as error:
+        raise FieldError(where, f"{type(error).__name__}: {error}", allowed) from error
+    if not isinstance(found, (int, float)) or not abs(found) <= MOST:
+        raise FieldError(where, found, allowed)

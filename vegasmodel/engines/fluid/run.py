@@ -15,7 +15,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
-from vegasmodel.laws import BUILT_IN, find, foreign
+from vegasmodel.laws import BUILT_IN, find, foreign, registered
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import implementation
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
@@ -76,6 +76,10 @@ def run(
     time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
     begin = _flows(scenario)
     found = [_one(scenario, begin.copy(), k, time if k == 0 else np.empty(0)) for k in range(runs)]
+    for law in registered(group.law for group in scenario.flows):
+        from vegasmodel.engines.outside import sound
+
+        sound(law)
     record = found[0]["record"]
     averages = [name for name in found[0] if name != "record"]
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}

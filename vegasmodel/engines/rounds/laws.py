@@ -130,6 +130,7 @@ def grow(f: Record, acks: float) -> None:
         f.cwnd += acks if keeps_up else 0.0
     elif f.drift_at != 0:
         f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
+        f.ssthresh = min(f.ssthresh, f.cwnd)  # who goes down is not in slow start (tcp_vegas)
     elif f.law == VEGAS:
         if f.growth == 1.0 and f.ssthresh < 1e9:
             f.growth = 0.0  # slow start is over before the round is

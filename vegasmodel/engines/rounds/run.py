@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from vegasmodel.engines.rounds.flows import LAWS, fold, records
 from vegasmodel.engines.rounds.route import Routes, roundings, routes
 from vegasmodel.engines.rounds.state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
+from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
@@ -155,6 +156,7 @@ class Course:
         self.per_flow = np.zeros((samples, len(members), 6))
         self.queues = np.zeros((samples, len(way.links)))
         self.events = 0
+        self._scenario = scenario
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         self._grid = roundings(scenario, [members[i] for i in who], way)
         set_out(self.net, seed)
@@ -176,6 +178,10 @@ class Course:
             falls,
         )
         self.events += int(events)
+        for law in registered(group.law for group in self._scenario.flows):
+            from vegasmodel.engines.outside import sound
+
+            sound(law)
         return int(status), float(time)
 
     def shown(self) -> AbstractContextManager[None]:
