@@ -1,7 +1,9 @@
 from vegasmodel.equilibrium import arrivals as arrivals
 from vegasmodel.equilibrium import bands as bands
+from vegasmodel.equilibrium import continuation as continuation
 from vegasmodel.equilibrium import loss_rounds as loss_rounds
 from vegasmodel.equilibrium import minicycle as minicycle
+from vegasmodel.equilibrium import minicycle_folds as minicycle_folds
 from vegasmodel.equilibrium import network as network
 from vegasmodel.equilibrium import phase_plane as phase_plane
 from vegasmodel.equilibrium import random_loss as random_loss

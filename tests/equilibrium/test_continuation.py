@@ -1,0 +1,96 @@
+"""Branches and their folds, against curves whose folds are known and against B_th."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vegasmodel.equilibrium import minicycle
+from vegasmodel.equilibrium.continuation import follow
+from vegasmodel.equilibrium.minicycle_folds import cycles
+
+
+def test_a_cubic_turns_back_where_its_derivative_vanishes() -> None:
+    branch = follow(lambda x, p: x**3 - x + p, [-1.5], 1.875, (-2.0, 2.0), rising=False)
+    least, greatest = branch.folds
+    assert least.parameter == pytest.approx(-2 / 27**0.5, rel=1e-12)
+    assert greatest.parameter == pytest.approx(2 / 27**0.5, rel=1e-12)
+    assert (least.greatest, greatest.greatest) == (False, True)
+    assert abs(least.x[0]) == pytest.approx(3**-0.5, abs=1e-5)  # flat there: half of the digits
+    assert branch.status == "left the range"
+    assert branch.residual.max() < 1e-11
+    np.testing.assert_allclose(branch.parameter, branch.x[:, 0] - branch.x[:, 0] ** 3, atol=1e-11)
+
+
+def test_several_unknowns_and_a_closed_curve() -> None:
+    """A circle of radius 2 around p = 1, seen in a tilted plane."""
+
+    def circle(x: Any, p: float) -> Any:
+        return np.array([x[0] ** 2 + (p - 1.0) ** 2 - 4.0, (x[1] - 2.0 * x[0]) / 5.0])
+
+    branch = follow(circle, [2.0, 4.0], 1.0, (-5.0, 5.0), scale=[1, 1, 1], step=0.2, most=90)
+    assert branch.status == "points used up"  # it never leaves the range
+    np.testing.assert_allclose([fold.parameter for fold in branch.folds], [3.0, -1.0], rtol=1e-9)
+    np.testing.assert_allclose(branch.x[:, 1], 2.0 * branch.x[:, 0], atol=1e-9)
+
+
+def test_what_has_no_branch_says_so() -> None:
+    with pytest.raises(ValueError, match="no solution"):
+        follow(lambda x, p: x**2 + 1.0 + p, [1.0], 0.0, (-0.5, 1.0))
+    with pytest.raises(ValueError, match="outside"):
+        follow(lambda x, p: x - p, [1.0], 2.0, (0.0, 1.0))
+    ending = follow(
+        lambda x, p: x - (math.sqrt(0.5 - p) if p <= 0.5 else math.nan), [0.7], 0.0, (-1.0, 1.0)
+    )
+    assert ending.status == "lost"  # the curve ends at p = 0.5
+    assert 0.49 < ending.parameter.max() < 0.51
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rtt", "alpha", "decrease"),
+    [(1080, 0.06, 3, 0.75), (250, 0.06, 2, 0.75), (1080, 0.06, 3, 0.5), (5000, 0.1, 6, 0.875)],
+)
+def test_the_folds_of_the_cycle_are_at_b_th(
+    capacity: float, rtt: float, alpha: float, decrease: float
+) -> None:
+    found = cycles(capacity, rtt, alpha, decrease, buffers=(1.0, 4.0 * alpha), step=0.1)
+    last, first = (minicycle.threshold(capacity, rtt, alpha, cut) for cut in (decrease, 1.0))
+    np.testing.assert_allclose(found.folds, [last, first], rtol=1e-10)
+    assert found.fold_residual.max() < 1e-11
+    assert found.residual.max() < 1e-11
+    assert found.status == "left the range"
+
+
+def test_the_ends_of_the_branch_are_the_two_cycles_of_the_model() -> None:
+    """Below B_th Vegas is cut in each overflow, and by ``growing`` too; above it in none."""
+    found = cycles(1080, 0.06, buffers=(1.0, 12.0), step=0.1)
+    for part, losers in ((found.cut == 1.0, "growing"), (found.cut == 0.0, "reno")):
+        v, r = minicycle.throughput(1080, 0.06, found.buffer[part], losers=losers)
+        inner = slice(1, -1)
+        np.testing.assert_allclose(found.vegas[part][inner], v[inner], rtol=1e-9)
+        np.testing.assert_allclose(found.reno[part][inner], r[inner], rtol=1e-9)
+    between = found.buffer[~found.attracts]
+    assert between.size
+    assert np.all((between > found.folds[1] - 1e-9) & (between < found.folds[0] + 1e-9))
+
+
+def test_packet_stacks_answer_later_and_their_folds_are_where_the_regime_changes() -> None:
+    """No closed form: bisection on the regime of ``solve``."""
+    found = cycles(1080, 0.06, buffers=(1.0, 20.0), variant="ns2", response=2.0, step=0.1)
+    for fold, losers in zip(found.folds, ("growing", "reno"), strict=True):
+        low, high = 3.5, 20.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            there = minicycle.solve(
+                1080, 0.06, middle, losers=losers, variant="ns2", response=2.0
+            )  # fmt: skip
+            low, high = (middle, high) if str(there.regime) == "loss-limited" else (low, middle)
+        assert fold == pytest.approx(low, rel=1e-10)
+
+
+def test_no_cut_no_fold() -> None:
+    with pytest.raises(ValueError, match="one cycle"):
+        cycles(1080, 0.06, decrease=1.0)

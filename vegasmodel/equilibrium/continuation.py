@@ -1,0 +1,174 @@
+"""A branch of equilibria followed in a parameter, past the folds where it turns back.
+
+n equations F(x, p) = 0 in n unknowns and one parameter define curves.  Pseudo-arclength
+continuation (Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems", 1977)
+steps along the tangent and returns to the curve within the plane across it, so p may turn back.  At
+a fold the tangent's part along p changes its sign; where F has a corner it does so in a jump, and
+both are found by a bracketed root in the length of the step.  A corner at which the scaled curve
+turns by more than a right angle ends the branch ("lost"): another scale makes it blunter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Branch", "Fold", "follow"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Equations = Callable[[Floats, float], Floats]  # x [n], p -> [n], of order 1
+Slopes = Callable[[Floats, float], Floats]  # x [n], p -> [n, n + 1]: by x, then by p
+
+EXACT = 1e-12  # greatest |F| on the branch
+NUDGE = 1e-6  # of an unknown's scale: central differences where no slopes are given
+ROUNDS = 12  # of Newton's method
+SHORTEST = 1e-10  # step, of the longest
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Where the branch turns back in the parameter."""
+
+    x: Floats  # [n]
+    parameter: float
+    residual: float  # greatest |F| there
+    greatest: bool  # the parameter is greatest here, on this stretch; else least
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """Points along a branch, in their order."""
+
+    x: Floats  # [point, n]
+    parameter: Floats  # [point]
+    residual: Floats  # [point] greatest |F|
+    rising: npt.NDArray[np.bool_]  # [point] the parameter rises along the branch here
+    folds: tuple[Fold, ...]
+    status: str  # "left the range" | "points used up" | "lost": no next point was found
+
+
+def follow(
+    equations: Equations,
+    x: npt.ArrayLike,
+    parameter: float,
+    ends: tuple[float, float],
+    *,
+    slopes: Slopes | None = None,
+    scale: npt.ArrayLike = 1.0,
+    step: float = 0.05,
+    rising: bool = True,
+    most: int = 10_000,
+) -> Branch:
+    """The branch through the solution nearest to ``x`` at ``parameter``.
+
+    It is followed until the parameter leaves ``ends``, for ``most`` points at most; ``rising``:
+    in which direction it begins.  ``equations``: of order 1; ``scale`` [n + 1]: what a step of
+    length 1 is in each unknown and, last, in the parameter (the parameter's: of the range by
+    default where ``scale`` is one number).  ``slopes``: the derivatives, else differences.  Where
+    the equations are not defined they give NaN.  Raises ``ValueError`` where there is no solution
+    near the first point.
+    """
+    guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
+    n, (low, high) = guess.size, ends
+    if not low <= parameter <= high or not low < high:
+        raise ValueError(f"the parameter {parameter} lies outside of {low}..{high}")
+    unit = np.array(np.broadcast_to(np.asarray(scale, dtype=np.float64), n + 1))
+    if np.ndim(scale) == 0:
+        unit[-1] = high - low
+    curve = _Curve(equations, slopes, unit)
+    upright = np.append(np.zeros(n), 1.0)  # the plane of one value of the parameter
+    u = curve.onto(np.append(guess, parameter) / unit, upright)
+    if u is None:
+        raise ValueError(f"no solution is found near {guess.tolist()} at {parameter}")
+    tangent = curve.tangent(u, upright if rising else -upright)
+    points, tangents, folds = [u], [tangent], []
+    length, status = step, "points used up"
+    while len(points) < most:
+        found = curve.onto(u + length * tangent, tangent)
+        if found is None or (turned := curve.tangent(found, tangent)) @ tangent < 0.0:
+            length *= 0.5
+            if length < SHORTEST * step:
+                status = "lost"
+                break
+            continue
+        if tangent[-1] * turned[-1] < 0.0:
+            folds.append(curve.fold(u, tangent, length))
+        u, tangent = found, turned
+        points.append(u)
+        tangents.append(tangent)
+        if not low <= u[-1] * unit[-1] <= high:
+            status = "left the range"
+            break
+        length = min(step, 1.5 * length)
+    whole = np.array(points) * unit
+    return Branch(
+        whole[:, :-1], whole[:, -1], np.array([curve.residual(u) for u in points]),
+        np.array([t[-1] > 0 for t in tangents]), tuple(folds), status,
+    )  # fmt: skip
+
+
+class _Curve:
+    """F(x, p) = 0 in u = (x, p) over their scales."""
+
+    def __init__(self, equations: Equations, slopes: Slopes | None, unit: Floats) -> None:
+        self.equations, self.given, self.unit = equations, slopes, unit
+
+    def value(self, u: Floats) -> Floats:
+        v = u * self.unit
+        return np.atleast_1d(np.asarray(self.equations(v[:-1], float(v[-1])), dtype=np.float64))
+
+    def residual(self, u: Floats) -> float:
+        return float(np.abs(self.value(u)).max())
+
+    def slopes(self, u: Floats) -> Floats:
+        """dF/du, [n, n + 1]."""
+        if self.given is not None:
+            v = u * self.unit
+            return np.asarray(self.given(v[:-1], float(v[-1])), dtype=np.float64) * self.unit
+        nudges = NUDGE * np.eye(u.size)
+        return np.stack(
+            [(self.value(u + e) - self.value(u - e)) / (2.0 * NUDGE) for e in nudges], axis=-1
+        )
+
+    def onto(self, guess: Floats, across: Floats) -> Floats | None:
+        """The point of the curve near ``guess`` in the plane through it across ``across``."""
+        u = guess
+        for _ in range(ROUNDS):
+            misfit = np.append(self.value(u), across @ (u - guess))
+            if not np.all(np.isfinite(misfit)):
+                return None
+            if np.abs(misfit).max() <= EXACT:
+                return u
+            try:
+                u = u - np.linalg.solve(np.vstack([self.slopes(u), across]), misfit)
+            except np.linalg.LinAlgError:
+                return None
+        return None
+
+    def tangent(self, u: Floats, along: Floats) -> Floats:
+        """The curve's direction, of length 1, on the side of ``along``."""
+        direction = np.linalg.svd(self.slopes(u))[2][-1]
+        return np.asarray(math.copysign(1.0, direction @ along) * direction)
+
+    def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
+        """Within a step from ``u``: where the parameter's part of the tangent changes its sign."""
+        from scipy.optimize import brentq
+
+        best = u
+
+        def turning(ahead: float) -> float:
+            nonlocal best
+            here = self.onto(u + ahead * tangent, tangent)
+            if here is None:  # the whole step succeeded, so this one does but for rounding
+                return math.nan
+            best = here
+            return float(self.tangent(here, tangent)[-1])
+
+        brentq(turning, 0.0, length, xtol=1e-15, rtol=1e-14, maxiter=200)
+        v = best * self.unit
+        return Fold(v[:-1], float(v[-1]), self.residual(best), bool(tangent[-1] > 0))

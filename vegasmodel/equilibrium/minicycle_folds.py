@@ -1,0 +1,123 @@
+"""The buffer at which Vegas stops losing, as a branch of cycles with two folds; B_th is the upper.
+
+Where the loss falls on whoever grows (``losers="growing"``), the cycle of ``devendictis`` has two
+forms: Vegas still grows at every overflow and is cut in each (appendix A), or it has met its edge
+and is cut in none.  Let Vegas be cut in a part p of the overflows, so by lambda^p on average.  It
+grows to V(p) = loss_limited_window(lambda^p), and the edge lies at E(B).  Then
+
+    p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
+
+which is one equation in one unknown z with p = clip(z, 0, 1), its normal map (Robinson 1992):
+
+    ln(V(p)/E(B)) + z - p = 0.
+
+It has a fold at p = 1, where B = B_th(lambda), and one at p = 0, where B = B_th(1).  Between them
+three cycles stand side by side.  That with 0 < p < 1 repels: a little less window, and Vegas meets
+the overflow below its edge and is cut more often.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vegasmodel.equilibrium import minicycle, minicycle_start
+from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
+from vegasmodel.equilibrium.continuation import follow
+from vegasmodel.equilibrium.minicycle_derived import loss_limited_window
+from vegasmodel.equilibrium.minicycle_start import Variant
+
+__all__ = ["Cycles", "cycles"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cycles:
+    """Cycles along the branch, [point]; throughputs are of one flow."""
+
+    buffer: Floats  # packets
+    cut: Floats  # p: the part of the overflows in which Vegas is cut
+    vegas: Floats  # pkt/s
+    reno: Floats
+    attracts: npt.NDArray[np.bool_]  # p is 0 or 1
+    residual: Floats  # of the equation
+    folds: Floats  # [fold] buffers at which the branch turns back, in its order
+    fold_residual: Floats  # [fold]
+    status: str  # of ``continuation.follow``
+
+
+def cycles(
+    capacity: float,
+    rtt: float,
+    alpha: float = 3.0,
+    decrease: float = 0.75,
+    *,
+    buffers: tuple[float, float] = (1.0, 30.0),
+    variant: Variant = "paper",
+    response: float = 0.0,
+    n_vegas: int = 1,
+    n_reno: int = 1,
+    step: float = 0.02,
+) -> Cycles:
+    """Follow the cycle from the least buffer, where Vegas is cut in every overflow.
+
+    capacity in pkt/s, rtt in s, alpha in packets (the lower threshold), ``buffers`` in packets as
+    in `minicycle.solve`, which has ``variant`` and ``response`` too; decrease is lambda < 1.  The
+    throughputs are those of `minicycle.solve` with the mean cut lambda^p.  Raises FieldError for
+    arguments out of range.
+    """
+    M = float(positive("capacity", capacity) * positive("rtt", rtt))
+    A, lag = float(positive("alpha", alpha)), float(numbers("response", response))
+    lam = float(numbers("decrease", decrease, high=1.0, above=True))
+    if lam == 1.0:
+        raise ValueError("decrease = 1 is no cut: there is one cycle, without a fold")
+    word("variant", variant, VARIANTS)
+    n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
+    edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
+    behind = 1.0 - lag * (n_V + n_R)  # of the queue that Vegas sees, to B
+    low = max(float(buffers[0]), 1e-3 - min(behind, 0.0))
+
+    def seen(B: float) -> float:
+        return min(B + behind, B)
+
+    def window(B: float, p: float) -> float:
+        return float(loss_limited_window(
+            np.array(M), np.array(B), np.array(lam**p), np.array(n_V), np.array(n_R)
+        ))  # fmt: skip
+
+    def equation(z: Floats, B: float) -> Floats:
+        p = np.clip(z, 0.0, 1.0)
+        q = seen(B)
+        E = float(edge.window(np.array(q))) if q > 0 else math.inf
+        return np.asarray(math.log(window(B, float(p[0])) / E) + z - p)
+
+    def slopes(z: Floats, B: float) -> Floats:
+        p, q = float(np.clip(z[0], 0.0, 1.0)), seen(B)
+        c, X = lam**p, float(edge.pull)
+        by_cut = 2.0 * n_R * c * math.log(lam) / (n_V + 2.0 * n_R * (1.0 - c))  # d ln V/dp
+        inside = 0.0 < z[0] < 1.0
+        by_buffer = 1.0 / (M + B + 1.0) + X / q**2 / float(edge.window(np.array(q)))
+        return np.array([[by_cut if inside else 1.0, by_buffer]])
+
+    first = 1.0 + math.log(float(edge.window(np.array(seen(low)))) / window(low, 1.0))
+    # a step of the buffer as long as one of p, so that neither corner is sharper than a right angle
+    unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
+    branch = follow(
+        equation, [first], low, (low, float(buffers[1])), slopes=slopes, scale=[1.0, unit],
+        step=step,
+    )  # fmt: skip
+    p = np.clip(branch.x[:, 0], 0.0, 1.0)
+    rates = minicycle.solve(
+        capacity, rtt, branch.parameter, alpha, lam**p, losers="both", variant=variant,
+        response=response, n_vegas=n_vegas, n_reno=n_reno,
+    )  # fmt: skip
+    return Cycles(
+        branch.parameter, p, rates.vegas, rates.reno, (p == 0.0) | (p == 1.0), branch.residual,
+        np.array([fold.parameter for fold in branch.folds]),
+        np.array([fold.residual for fold in branch.folds]), branch.status,
+    )  # fmt: skip
