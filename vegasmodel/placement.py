@@ -6,22 +6,29 @@ evenly over four access legs.
 
 from __future__ import annotations
 
+from vegasmodel import stacks
 from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Member, Scenario
-
-HEADER = 40.0  # bytes; ns-2's tcpip_base_hdr_size_
+from vegasmodel.stacks import Stack
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
-    """Whose code the sources of a group run, which decides how they count packets and time.
+    """Whose code the sources of a group run, which decides how they count packets and time."""
+    return stacks.running(group.law, group.variant, (other.variant for other in scenario.flows))
 
-    ``paper`` is a law of Vegas.  Loss-based sources that say no more run beside the scenario's
-    others: in Linux where these do, else in ns-2, as in the papers.
-    """
-    if group.law == "vegas" or group.variant != "paper":
-        return group.variant
-    stated = {other.variant for other in scenario.flows} - {"paper"}
-    return "linux" if stated == {"linux"} else "ns2"
+
+def stack(scenario: Scenario, group: Flow) -> Stack:
+    """The implementation, in the edition that the scenario asks for."""
+    return stacks.find(implementation(scenario, group), scenario.run.ns2_defaults)
+
+
+def link_stack(scenario: Scenario) -> Stack:
+    """Whose links the scenario has."""
+    return stacks.of_links(
+        (group.law for group in scenario.flows),
+        (group.variant for group in scenario.flows),
+        (implementation(scenario, group) for group in scenario.flows),
+    )
 
 
 def left_out_of_laws(scenario: Scenario) -> str:
@@ -35,18 +42,15 @@ def left_out_of_laws(scenario: Scenario) -> str:
     return "; ".join(sorted(set(said) - {""}))
 
 
-def modern(scenario: Scenario, group: Flow) -> bool:
-    """Whether the flow is of ns-2 with the defaults of 2.35, not those of the papers' years."""
-    return implementation(scenario, group) == "ns2" and scenario.run.ns2_defaults == "2.35"
+def header(scenario: Scenario, group: Flow) -> float:
+    """Bytes that a data packet of the group is longer than the scenario says."""
+    runs = stack(scenario, group)
+    return 0.0 if group.law in runs.own_packets else runs.header
 
 
 def work(scenario: Scenario, group: Flow) -> float:
-    """A data packet of the group in packets of the scenario.
-
-    ns-2 2.35 adds headers to those of its loss-based sources (useHeaders_).
-    """
-    headers = HEADER if modern(scenario, group) and group.law != "vegas" else 0.0
-    return (scenario.size_of(group) + headers) / scenario.packet_size
+    """A data packet of the group in packets of the scenario, its headers included."""
+    return (scenario.size_of(group) + header(scenario, group)) / scenario.packet_size
 
 
 def empty_rtt(scenario: Scenario, member: Member) -> float:

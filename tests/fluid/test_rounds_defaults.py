@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vegasmodel import stacks
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW, NS2
+from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import arm, back_off, greet
+from vegasmodel.laws import find
 from vegasmodel.queues import DropTail
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
@@ -42,8 +45,10 @@ def test_headers_take_their_time() -> None:
 
 def test_the_timer_has_its_floor_before_it_is_backed_off() -> None:
     """rfc2988_: 0.2 s, doubled to 0.4; ticks of 10 ms; at most 60 s (maxrto_)."""
-    f = np.zeros(1, FLOW)[0]
-    f["variant"], f["modern"], f["tick"], f["backoff"] = NS2, 1, 0.01, 1.0
+    record = np.zeros(1, FLOW)
+    mechanisms(find("reno"), stacks.find("ns2", "2.35"), record)
+    f = record[0]
+    f["backoff"] = 1.0
     greet(f, 0.0, 0.035)  # 3 ticks: srtt 3, deviation 1.5 ticks
     assert f["rto"] == pytest.approx(0.09)
     arm(f, 0.0)

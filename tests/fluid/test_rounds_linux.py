@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.laws import _decide_linux
+from vegasmodel.engines.rounds.flows import mechanisms
+from vegasmodel.engines.rounds.laws import _decide_whole
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW, LINUX
+from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.laws import find
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Flow, Link, Run, Scenario, load
+from vegasmodel.stacks import STACKS
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,12 +87,14 @@ def test_rack_waits_for_a_quarter_of_the_least_rtt() -> None:
 
 def test_vegas_leaves_the_count_of_acks_alone() -> None:
     """A packet less by Vegas's own decision: what was counted at 3 packets counts at 2."""
-    flow = np.zeros(1, FLOW)[0]
-    flow["law"], flow["variant"], flow["alpha"], flow["beta"] = 0, LINUX, 1.0, 3.0
+    record = np.zeros(1, FLOW)
+    mechanisms(find("vegas"), STACKS["linux"], record)
+    flow = record[0]
+    flow["alpha"], flow["beta"] = 1.0, 3.0
     flow["cwnd"], flow["ssthresh"], flow["base"], flow["rtt_min"] = 3.0, 2.0, 0.03, 0.24
     for count, window in ((1.0, 3.0), (3.0, 2.0), (1.0, 3.0)):
         flow["rtt_count"] = count
-        _decide_linux(flow)
+        _decide_whole(flow)
         assert flow["cwnd"] == window
 
 

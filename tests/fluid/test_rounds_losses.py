@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW, NS2, VEGAS
+from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import back_off, heard
+from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+from vegasmodel.stacks import STACKS
 
 # Capacity, buffer, RED's lower threshold or None, rtt, alpha, number of Vegas sources, the other
 # law; ns-2's ratio Vegas : other, a mean over 5 or 20 runs (benchmarks/reference).
@@ -91,9 +94,8 @@ def test_the_window_opens_when_ns2s_sum_in_double_precision_does(packets: int) -
     for _ in range(packets):
         total += 1.0 / packets
     record = np.zeros(1, FLOW)
+    mechanisms(find("vegas"), STACKS["ns2"], record)
     for key, value in {
-        "law": VEGAS,
-        "variant": NS2,
         "cwnd": packets,
         "growth": 1.0 / packets,
         "ssthresh": 2.0,
@@ -108,8 +110,8 @@ def test_the_window_opens_when_ns2s_sum_in_double_precision_does(packets: int) -
 @pytest.mark.parametrize(("boot", "ticks"), [(0.04, 2), (0.06, 3)])
 def test_an_agents_clock_ticks_from_a_time_of_its_own(boot: float, ticks: int) -> None:
     record = np.zeros(1, FLOW)
-    record["variant"], record["backoff"], record["acked"], record["boot"] = NS2, 1.0, 1.0, boot
-    record["tick"] = 0.1
+    mechanisms(find("reno"), STACKS["ns2"], record)
+    record["backoff"], record["acked"], record["boot"] = 1.0, 1.0, boot
     heard(record[0], 0.25)  # sent at 0
     assert record["srtt"][0] == 8 * ticks
 
@@ -117,8 +119,8 @@ def test_an_agents_clock_ticks_from_a_time_of_its_own(boot: float, ticks: int) -
 def test_bsd_estimate_in_ticks() -> None:
     """First sample m: srtt = 8 m, rttvar = 2 m, so 3 m ticks; then gains 1/8 and 1/4."""
     record = np.zeros(1, FLOW)
-    record["variant"], record["backoff"], record["acked"] = NS2, 4.0, 1.0
-    record["tick"] = 0.1
+    mechanisms(find("reno"), STACKS["ns2"], record)
+    record["backoff"], record["acked"] = 4.0, 1.0
     f = record[0]
     f["rto"] = 6.0
     heard(f, 0.25)  # sent at 0: 2 ticks

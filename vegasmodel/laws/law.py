@@ -30,6 +30,7 @@ MOST = 1e6  # packets: a rule that says more, either way, is taken to have faile
 Rule = Callable[[Source], float]
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]
 SlowStart = Literal["until loss", "gamma", "none"]
+PerAck = Literal["drift", "one a window", "thresholds"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,12 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
+    # how whole packets follow the drift: as it says, by 1/W an ACK as implementations add it up, or
+    # by the comparison of a backlog with alpha and beta that a stack makes
+    per_ack: PerAck = "drift"
     once_a_round: bool = False  # decides once a round trip, on what it measured in it
     delay_based: bool = False  # reads the round-trip time, or what follows from it
+    overdue_checks: bool = False  # asks at an ACK whether a packet is overdue, if its stack does
     slow_start: SlowStart = "until loss"  # "gamma": a backlog of gamma ends it, too
     recovery: Recovery = "scoreboard"
     # by a stack's name and the flow's ``decrease``: what the rules above do not have of the law
@@ -67,7 +72,11 @@ class Law:
             raise FieldError(f"{where}: left_out", self.left_out, "a function that gives a text")
         if not isinstance(self.decrease, (int, float)) or not 0.0 < self.decrease <= 1.0:
             raise FieldError(f"{where}: decrease", self.decrease, "a number in (0, 1]")
-        for name, choices in (("recovery", Recovery), ("slow_start", SlowStart)):
+        for name, choices in (
+            ("recovery", Recovery),
+            ("slow_start", SlowStart),
+            ("per_ack", PerAck),
+        ):
             if getattr(self, name) not in get_args(choices):
                 allowed = f"one of {', '.join(get_args(choices))}"
                 raise FieldError(f"{where}: {name}", getattr(self, name), allowed)

@@ -9,4 +9,4 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("newreno", drift, recovery="hole by hole")
+LAW = Law("newreno", drift, per_ack="one a window", recovery="hole by hole")

@@ -9,4 +9,4 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("reno", drift, recovery="one hole")
+LAW = Law("reno", drift, per_ack="one a window", recovery="one hole")

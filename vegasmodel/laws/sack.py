@@ -9,4 +9,4 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("sack", drift, recovery="scoreboard")
+LAW = Law("sack", drift, per_ack="one a window", recovery="scoreboard")

@@ -9,4 +9,4 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("tahoe", drift, recovery="slow start")
+LAW = Law("tahoe", drift, per_ack="one a window", recovery="slow start")

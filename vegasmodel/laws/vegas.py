@@ -16,8 +16,10 @@ LAW = Law(
     "vegas",
     drift,
     0.75,
+    per_ack="thresholds",
     once_a_round=True,
     delay_based=True,
+    overdue_checks=True,  # Brakmo and Peterson 1995, 3.1
     slow_start="gamma",
     recovery="hole by hole",
 )

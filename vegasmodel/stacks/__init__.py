@@ -6,13 +6,14 @@ the dead zone of Vegas and the limit of a buffer from here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.stacks.linux import LINUX
-from vegasmodel.stacks.ns2 import NS2
+from vegasmodel.stacks.ns2 import NS2, NS2_2_35
 from vegasmodel.stacks.paper import PAPER
 from vegasmodel.stacks.stack import Stack
 
@@ -21,7 +22,8 @@ __all__ = ["STACKS", "Stack", "dead_zone", "waiting_room"]
 Floats = NDArray[np.float64]
 
 STACKS = MappingProxyType({stack.name: stack for stack in (PAPER, NS2, LINUX)})
-"""The stacks by name."""
+"""The stacks by name: what a scenario's ``variant`` may be."""
+_EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 
 
 def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
@@ -50,11 +52,33 @@ def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
     return room
 
 
-def find(variant: str) -> Stack:
+def find(variant: str, ns2_defaults: str = "papers") -> Stack:
     """The stack of that name.  Raises ``ValueError``: which there are."""
     if variant not in STACKS:
         raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")
-    return STACKS[variant]
+    return _EDITIONS.get((variant, ns2_defaults), STACKS[variant])
+
+
+def running(law: str, variant: str, beside: Iterable[str]) -> str:
+    """Whose code a source of ``law`` runs that states ``variant``, ``beside`` others' variants.
+
+    ``paper`` is a law of Vegas.  Loss-based sources that say no more run beside the scenario's
+    others: in Linux where all of these do, else in ns-2, as in the papers.
+    """
+    if STACKS[variant].implements(law):
+        return variant
+    whole = {name for name in beside if STACKS[name].laws is None}
+    return whole.pop() if len(whole) == 1 else NS2.name
+
+
+def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
+    """Whose links a scenario has: ns-2's, unless every Vegas source is of the papers' law or Linux.
+
+    Each argument has one entry a group of flows; ``running`` is that of the function.
+    """
+    own = any(law in (PAPER.laws or ()) for law in laws)
+    found = {STACKS[name] for name in (variants if own else running)}
+    return NS2 if NS2 in found else PAPER
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The Linux kernel: tcp_vegas divides by baseRTT and rounds down (``docs/linux.md``)."""
+"""The Linux kernel: whole windows, SACK, RACK, proportional rate reduction (``docs/linux.md``)."""
 
 from vegasmodel.stacks.stack import Stack
 
@@ -6,11 +6,32 @@ LINUX = Stack(
     name="linux",
     below_alpha=0.0,  # tcp_vegas.c: diff = floor(W (RTT - base) / base)
     above_beta=1.0,
-    limit_counts=0.0,
+    backlog_over_base=True,
     doubling=1,
-    least_window=2.0,
     alpha=2.0,
     beta=4.0,
     gamma=1.0,
     decrease=0.5,  # tcp_reno_ssthresh
+    least_window=2.0,
+    whole_window=True,  # snd_cwnd; tcp_cong_avoid_ai counts ACKs in snd_cwnd_cnt
+    decides_late=True,  # tcp_vegas.c: pkts_acked comes before cong_avoid
+    least_of_round=True,  # tcp_vegas.c: minRTT
+    restarts_rounds=True,  # tcp_vegas_state, tcp_vegas_cwnd_event
+    first_window=10.0,  # RFC 6928
+    always_sack=True,  # net.ipv4.tcp_sack
+    rack=True,  # RFC 8985, tcp_recovery.c
+    paced_recovery=True,  # RFC 6937, tcp_cwnd_reduction
+    limited_transmit=True,  # RFC 3042
+    least_after_loss=2.0,  # tcp_reno_ssthresh
+    one_cut_in_loss=True,  # tcp_enter_loss
+    timestamps=True,  # tcp_ack_update_rtt
+    first_deviation=0.5,  # tcp_rtt_estimator: mdev_us = rtt/2
+    timer_wheel=True,
+    tail_probe=True,  # tcp_schedule_loss_probe
+    handshake=True,
+    syn_is_ack=True,
+    third_ack=True,
+    bursts_at_once=True,  # the stored runs have no access links
+    stamps_departure=True,  # tcp_transmit_skb; ns-2's clock does not see the sender's own queue
+    random_ties=True,  # a few instructions decide which timer runs first
 )

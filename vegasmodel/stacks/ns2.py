@@ -1,4 +1,9 @@
-"""ns-2: its agents count whole packets, and its clock ticks (``docs/ns2.md``)."""
+"""ns-2: its agents count whole packets, and its clock ticks (``docs/ns2.md``).
+
+``NS2`` has the defaults of the papers' years, 1999 to 2001, ``NS2_2_35`` those of release 2.35.
+"""
+
+from dataclasses import replace
 
 from vegasmodel.stacks.stack import Stack
 
@@ -6,11 +11,44 @@ NS2 = Stack(
     name="ns2",
     below_alpha=0.5,  # tcp-vegas.cc: delta = int(diff + 0.5)
     above_beta=0.5,
-    limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit
     doubling=2,
-    least_window=2.0,
     alpha=1.0,
     beta=3.0,
     gamma=1.0,
     decrease=0.75,
+    least_window=2.0,
+    plain_sums=True,  # tcp-vegas.cc: cwnd_ += v_incr_
+    resets_base=True,  # tcp-vegas.cc: rtt < v_baseRTT_ || rttLen <= 1
+    untimed_first=True,  # its clock begins with that packet, and one sent at 0 counts as not sent
+    probes_base=True,  # our scripts; the timer expires in the pause that follows
+    overdue_checks=True,  # tcp-vegas.cc: vegastimeout_
+    receiver_ssthresh=True,  # tcp.cc: initial_window, wnd_init_option_
+    own_packets=("vegas",),  # tcp-vegas.cc has an output() of its own
+    swells_uncut=True,  # tcp-reno.cc, tcp-newreno.cc: dupwnd_ = numdupacks_
+    must_pass_recover=True,  # tcp.cc: last_ack_ > recover_ (RFC 6582 3.2, step 2)
+    sack_exit_rests=True,  # tcp-sack1.cc
+    partial_in_pipe=2.0,  # tcp-sack1.cc: pipe_ -= 2 at a partial ACK
+    tick=0.1,  # tcpTick_
+    first_rto=6.0,  # rtxcur_init_ of 1999
+    longest_rto=64.0,
+    lost_syn_resets=True,  # bugfix_ss_
+    limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit
+    marks_up_to=0.1,  # red.cc: mark_p_
+    scheduled_ties=True,  # its times are doubles, and its scheduler keeps their order
+)
+NS2_2_35 = replace(
+    NS2,
+    first_window=2.0,  # windowInit_
+    second_packet_first=True,  # delay_growth_
+    header=40.0,  # bytes; useHeaders_, tcpip_base_hdr_size_
+    limited_transmit=True,  # singledup_, RFC 3042
+    fractional_cut=True,  # precisionReduce_
+    swells_uncut=False,
+    partial_deflates=True,  # newreno_changes1_, partial_window_deflation_: RFC 2582
+    tick=0.01,  # tcpTick_ since 2002
+    first_rto=3.0,  # rtxcur_init_ since 2006
+    longest_rto=60.0,  # maxrto_ since 2007
+    floor_before_backoff=True,  # rfc2988_, minrto_
+    estimates_first=True,  # timerfix_
+    handshake=True,  # its packet 0, without data
 )

@@ -1,16 +1,27 @@
-"""The law as the papers print it: no rounding, no timers."""
+"""The law of Vegas as the papers print it; its sender is that of ns-2, on real numbers."""
 
-from vegasmodel.stacks.stack import Stack
+from dataclasses import replace
 
-PAPER = Stack(
+from vegasmodel.stacks.ns2 import NS2
+
+PAPER = replace(
+    NS2,
     name="paper",
+    laws=("vegas",),
     below_alpha=0.0,  # boutremans (1)
     above_beta=0.0,
-    limit_counts=0.0,
+    upper_edge_rests=True,
     doubling=2,  # devendictis (2)
-    least_window=1.0,
-    alpha=1.0,
-    beta=3.0,
-    gamma=1.0,
     decrease=0.75,  # devendictis, section 2
+    least_window=1.0,
+    real_numbers=True,
+    plain_sums=False,
+    resets_base=False,  # the least RTT seen, and only a sample is one
+    untimed_first=False,
+    probes_base=False,
+    receiver_ssthresh=False,
+    own_packets=(),
+    limit_counts=0.0,
+    marks_up_to=float("inf"),
+    scheduled_ties=False,
 )

@@ -1,21 +1,102 @@
-"""What every stack says of itself."""
+"""What every stack says of itself: the mechanisms that an implementation adds to a law.
+
+An engine asks for a mechanism, never for a stack: each is a field here, off unless a stack's file
+turns it on, with the line of the source or the RFC beside it.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
-class Stack:
-    """Figures of an implementation; counts in packets."""
+@dataclass(frozen=True, kw_only=True)
+class Mechanisms:
+    """What a sender does, at an ACK or when its timer rings; counts in packets, times in seconds.
+
+    ``engines/rounds`` has each in the record of a flow.
+    """
+
+    # Vegas: how it decides
+    backlog_over_base: bool = False  # Diff = W (RTT - baseRTT)/baseRTT, not over RTT
+    real_numbers: bool = False  # on Diff as it is; a packet less is spread over a round, too
+    whole_window: bool = False  # cwnd is a whole number, and ACKs are counted towards the next
+    plain_sums: bool = False  # cwnd is a sum of doubles, and its own rounding counts
+    decides_late: bool = False  # the ACK on which a round ends belongs to that round
+    restarts_rounds: bool = False  # after a recovery or a silence its round and baseRTT begin anew
+    resets_base: bool = False  # baseRTT becomes the RTT of a round in which one packet was out
+    overdue_checks: bool = False  # a law's own check at an ACK whether a packet is overdue
+    second_packet_first: bool = False  # its window is 1 until the second packet is acknowledged
+
+    # losses
+    rack: bool = False  # what was sent before a packet that arrived is lost after a while
+    paced_recovery: bool = False  # proportional rate reduction
+    limited_transmit: bool = False  # the first two duplicate ACKs let a packet go each
+    fractional_cut: bool = False  # a cut window is no whole number
+    swells_uncut: bool = False  # a third duplicate that does not cut swells the window
+    must_pass_recover: bool = False  # an ACK of exactly ``recover`` allows no new cut
+    sack_exit_rests: bool = False  # the ACK that ends a recovery with SACK grows nothing
+    partial_deflates: bool = False  # NewReno: a partial ACK deflates, the first restarts the timer
+    partial_in_pipe: float = 1.0  # packets that an ACK takes off ``pipe`` if it is partial
+    least_after_loss: float = 1.0
+    one_cut_in_loss: bool = False  # no second cut where a recovery ends in a timeout
+
+    # the retransmission timer
+    tick: float = 0.1  # of a clock that times one packet at a time,
+    timestamps: bool = False  # ... or every ACK gives a sample
+    first_deviation: float = 0.25  # of the first RTT
+    longest_rto: float = 64.0
+    floor_before_backoff: bool = False
+    estimates_first: bool = False  # a sample counts for the timer that it starts
+    timer_wheel: bool = False  # it rings at ticks of a wheel
+    tail_probe: bool = False  # before it gives up it sends the last packet again
+
+    # the handshake
+    third_ack: bool = False  # its last ACK goes ahead of the data
+    lost_syn_resets: bool = False  # if a SYN is lost the flow opens with one packet
+
+    # the sender's way out
+    bursts_at_once: bool = False  # a burst reaches the link in one go,
+    stamps_departure: bool = False  # ... each packet stamped as it leaves
+    random_ties: bool = False  # chance decides between timers of one instant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack(Mechanisms):
+    """Mechanisms and figures of an implementation."""
 
     name: str
+    laws: tuple[str, ...] | None = None  # the laws that it implements; None: every law
+
+    # Vegas: its dead zone and its defaults
     below_alpha: float  # the window of Vegas rests from this much below alpha ...
-    above_beta: float  # ... to this much above beta
-    limit_counts: float  # packets in transmission that the limit of a drop-tail buffer counts
+    above_beta: float  # ... to this much above beta,
+    upper_edge_rests: bool = False  # ... at which it rests, too
     doubling: int  # round trips in which slow start of Vegas doubles the window
-    least_window: float
-    alpha: float  # defaults of Vegas,
+    alpha: float
     beta: float
     gamma: float
-    decrease: float  # ... its window factor after a loss
+    decrease: float  # window factor after a loss
+    least_window: float
+    least_of_round: bool = False  # it decides on the least RTT of a round, not the mean
+    untimed_first: bool = False  # the first packet gives no RTT
+    probes_base: bool = False  # a known baseRTT is measured by packets sent in advance
+
+    # how a flow begins
+    first_window: float = 1.0
+    receiver_ssthresh: bool = False  # ssthresh begins at the receiver's window
+    own_packets: tuple[str, ...] = ()  # laws whose agents build packets: no ECN, SYN or headers
+    header: float = 0.0  # bytes that the other laws' packets are longer
+    always_sack: bool = False  # the sender knows which packets are missing, whatever the law
+    first_rto: float = 6.0
+    handshake: bool = False
+    syn_is_ack: bool = False  # its packets are as long as an ACK, else as ``header``
+
+    # links
+    limit_counts: float = 0.0  # packets in transmission that the limit of a drop-tail buffer counts
+    marks_up_to: float = math.inf  # drop probability of RED up to which packets are marked
+    scheduled_ties: bool = False  # events of one instant in the order in which they were scheduled
+
+    def implements(self, law: str) -> bool:
+        """Whether the stack says how a source of that law behaves."""
+        return self.laws is None or law in self.laws

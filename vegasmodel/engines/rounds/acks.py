@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import fine, scoreboard, window
-from vegasmodel.engines.rounds.state import LINUX, RECOVERY, TICKS, VEGAS, Record, jit
+from vegasmodel.engines.rounds.laws import window
+from vegasmodel.engines.rounds.state import RECOVERY, TICKS, Record, jit
 from vegasmodel.engines.rounds.timer import smooth
 from vegasmodel.metrics import Floats
 
@@ -18,7 +18,7 @@ def room(f: Record, now: float) -> float:
     """Packets that the window lets out at once."""
     if now >= f.stop:
         return 0.0
-    if f.phase == RECOVERY and scoreboard(f):
+    if f.phase == RECOVERY and f.scoreboard:
         free = window(f) - f.pipe
     else:
         free = window(f) - (f.next - f.acked)
@@ -42,9 +42,9 @@ def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: floa
     if first < f.received:
         return
     f.received = first + count
-    each = 1.0 if fine(f) else count
+    each = 1.0 if f.overdue_checks else count
     while count > 0.0:
-        joins = not fine(f) and f.holes > 0 and holes[f.holes - 1, 1] == first
+        joins = not f.overdue_checks and f.holes > 0 and holes[f.holes - 1, 1] == first
         joins = joins and holes[f.holes - 1, 4] == 0.0
         if joins or f.holes == holes.shape[0]:
             holes[f.holes - 1, 1] = first + each
@@ -122,7 +122,7 @@ def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
         f.rtt_sum += share
         f.rtt_count += acks
         f.rtt_min = min(f.rtt_min, p.rtt_min)
-        if f.law == VEGAS or f.variant == LINUX or (f.without & TICKS) != 0:
+        if f.overdue_checks or f.timestamps or (f.without & TICKS) != 0:
             smooth(f, f.rtt_last, acks)
         f.least = min(f.least, p.rtt_min)
         if math.isnan(f.known_base):

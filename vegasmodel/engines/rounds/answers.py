@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
-from vegasmodel.engines.rounds.state import LINUX
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
@@ -114,7 +113,7 @@ def dice(scenario: Scenario) -> bool:
 def _rang(scenario: Scenario, totals: Totals) -> bool:
     """A coarse timer has run out: when its clock ticks is drawn for each of ns-2's agents."""
     few = all(group.arrivals == "once" for group in scenario.flows)
-    return few and bool(np.any(totals.flows["timeouts"][totals.flows["variant"] != LINUX] > 0))
+    return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
 
 def _throughput(scenario: Scenario, totals: Totals) -> Floats:

@@ -18,7 +18,6 @@ from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.state import (
     CONNECTED,
     DATA,
-    LINUX,
     OPEN,
     REST,
     START,
@@ -100,7 +99,7 @@ def release(net: Net, f: Record, at: float) -> bool:
     f.event = DATA
     fine = True
     while f.burst > 0.0 and fine:
-        if f.variant != LINUX and at + link.shift > rival(net, f.hop):
+        if not f.bursts_at_once and at + link.shift > rival(net, f.hop):
             f.event, f.time = REST, at
             schedule(net, f.hop, at)
             return True
@@ -109,7 +108,7 @@ def release(net: Net, f: Record, at: float) -> bool:
         advance(net.links, h.link, at)
         # the kernel notes the time of each packet as it leaves (tcp_transmit_skb); ns-2's clock
         # does not see the sender's own queue
-        sent_at = at if f.variant == LINUX else f.left_at
+        sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fine = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
         f.first += packets
@@ -226,7 +225,7 @@ def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
         expire(f, now)
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
-    if f.event == CONNECTED and f.variant == LINUX:  # its last ACK goes ahead of the data
+    if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
         slip_in(net.links[net.hops[f.hop].link], f.syn)
     f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)

@@ -14,17 +14,10 @@ import numpy as np
 
 from vegasmodel.engines.outside import call
 from vegasmodel.engines.rounds.state import (
-    LINUX,
-    NEWRENO,
-    NS2,
     OPEN,
-    PAPER,
     RECOVERY,
-    RENO,
     ROUNDING,
-    SACK,
-    TAHOE,
-    VEGAS,
+    SLOW_START,
     Record,
     jit,
 )
@@ -41,7 +34,7 @@ DIVISIONS = 8.0  # likewise; each waits for the one before it, and rounding is l
 @jit
 def whole(f: Record) -> float:
     """The window in whole packets; ns-2 cuts off what its own rounding leaves."""
-    return np.floor(f.cwnd if f.variant == NS2 else f.cwnd + SLACK)
+    return np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
 
 
 @jit
@@ -51,27 +44,9 @@ def window(f: Record) -> float:
 
 
 @jit
-def scoreboard(f: Record) -> bool:
-    """The sender knows which packets are missing (SACK; Linux always has it)."""
-    return f.law == SACK or f.variant == LINUX
-
-
-@jit
-def fine(f: Record) -> bool:
-    """ns-2's Vegas, which finds losses by a timer of its own."""
-    return f.law == VEGAS and f.variant != LINUX
-
-
-@jit
-def linear(f: Record) -> bool:
-    """Congestion avoidance of the loss-based laws: +1/W per ACK."""
-    return f.law != VEGAS and f.cwnd >= f.ssthresh
-
-
-@jit
 def doubling(f: Record) -> bool:
     """Slow start: each ACK sends one packet more."""
-    if fine(f):
+    if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
     return f.cwnd < f.ssthresh
 
@@ -80,7 +55,7 @@ def doubling(f: Record) -> bool:
 def _source(f: Record, rtt: float) -> Source:
     """What a law called by address may look at, where a round trip takes ``rtt``."""
     base = min(f.least, rtt) if math.isnan(f.known_base) else f.known_base
-    backlog = whole(f) * (rtt - base) / (base if f.variant == LINUX else rtt)
+    backlog = whole(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
     elapsed = max(f.time - f.since, 0.0)
     return Source(f.cwnd, rtt, base, backlog, elapsed, f.memory, f.alpha, f.beta)
 
@@ -111,9 +86,9 @@ def acks_to_change(f: Record) -> float:
         left = target - f.cwnd if step > 0.0 else f.cwnd - whole(f) + SLACK
         acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
         return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / ASKED)))
-    if f.law == VEGAS:
+    if f.once:
         return max(1.0, np.ceil((target - f.cwnd) / f.growth - SLACK)) if f.growth > 0.0 else NEVER
-    if f.variant == LINUX:
+    if f.whole_window:
         return max(1.0, np.ceil((target - f.cwnd) * (target - 1.0) - SLACK))
     square = f.cwnd * f.cwnd
     return max(1.0, np.ceil((target * target - square) / (2.0 + 1.0 / square) - SLACK))
@@ -125,20 +100,20 @@ def grow(f: Record, acks: float) -> None:
     if echoing(f):
         return
     # ns-2's Vegas grows only while the flow keeps up with its window
-    keeps_up = not fine(f) or f.cwnd - (f.next - f.acked) <= 2.0 + acks
+    keeps_up = not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks
     if doubling(f):
         f.cwnd += acks if keeps_up else 0.0
     elif f.drift_at != 0:
         f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
         f.ssthresh = min(f.ssthresh, f.cwnd)  # who goes down is not in slow start (tcp_vegas)
-    elif f.law == VEGAS:
+    elif f.once:
         if f.growth == 1.0 and f.ssthresh < 1e9:
             f.growth = 0.0  # slow start is over before the round is
         if f.growth != 0.0 and keeps_up:
             _add(f, acks)
             if f.growth < 0.0:
                 f.cwnd = max(f.cwnd, 2.0)
-    elif f.variant == LINUX:  # counts W ACKs for one packet more
+    elif f.whole_window:  # counts W ACKs for one packet more
         f.cwnd += acks / whole(f)
     elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
@@ -153,7 +128,7 @@ def _add(f: Record, acks: float) -> None:
 
     W times 1/W may stay a rounding below 1, and then the window opens an ACK later.
     """
-    if f.variant != NS2 or acks > MANY:
+    if not f.plain_sums or acks > MANY:
         f.cwnd += acks * f.growth
         return
     for _ in range(int(acks)):
@@ -161,7 +136,7 @@ def _add(f: Record, acks: float) -> None:
 
 
 @jit
-def _decide_ns2(f: Record, diff: float, delta: float) -> None:
+def _decide_per_ack(f: Record, diff: float, delta: float) -> None:
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
         if f.grow_next == 0:
@@ -172,7 +147,7 @@ def _decide_ns2(f: Record, diff: float, delta: float) -> None:
             f.growth = 0.0
         else:
             f.growth = 1.0
-    elif f.variant == PAPER:  # boutremans (1): one packet a round, up or down
+    elif f.real_numbers:  # boutremans (1): one packet a round, up or down
         f.growth = 1.0 / f.cwnd if diff < f.alpha else (-1.0 / f.cwnd if diff > f.beta else 0.0)
     elif delta > f.beta:
         f.cwnd = max(f.cwnd - 1.0, 2.0)
@@ -182,7 +157,7 @@ def _decide_ns2(f: Record, diff: float, delta: float) -> None:
 
 
 @jit
-def _count_linux(f: Record, packets: float) -> None:
+def _count_ack(f: Record, packets: float) -> None:
     """An ACK that counts towards the next packet; Vegas's own decisions leave the count alone."""
     if f.credit >= packets:  # from a larger window
         f.credit = 0.0
@@ -194,11 +169,11 @@ def _count_linux(f: Record, packets: float) -> None:
 
 
 @jit
-def _decide_linux(f: Record) -> None:
+def _decide_whole(f: Record) -> None:
     packets = whole(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
-            _count_linux(f, packets)
+            _count_ack(f, packets)
         return
     # integers: microseconds, one added so that none is 0; it settles the many ties at rest
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
@@ -232,19 +207,19 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
     length = f.next - f.round_end  # packets sent in this round
     if f.drift_at != 0:
         _decide(f, rtt)
-    elif f.variant == LINUX:
+    elif f.whole_window:
         if f.phase == OPEN:
-            _decide_linux(f)
+            _decide_whole(f)
     elif rtt > 0.0:
         if math.isnan(f.known_base):
-            if f.variant == PAPER:  # the least RTT seen, and only a sample is one
+            if not f.resets_base:  # the least RTT seen, and only a sample is one
                 f.base = min(f.base, rtt) if f.rtt_count > 0.0 else f.base
             elif rtt < f.base or length <= 1.0:
                 f.base = rtt
         else:
             f.base = f.known_base
         diff = outstanding - length * f.base / rtt
-        _decide_ns2(f, diff, diff if (f.without & ROUNDING) != 0 else np.trunc(diff + 0.5))
+        _decide_per_ack(f, diff, diff if (f.without & ROUNDING) != 0 else np.trunc(diff + 0.5))
     f.round_end, f.round_start = f.next, now
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
 
@@ -252,7 +227,7 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
 @jit
 def _less(f: Record, factor: float) -> float:
     """The window times ``factor``: in whole packets, but for modern ns-2 (precisionReduce_)."""
-    if f.modern:
+    if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
     return np.floor(factor * min(whole(f), np.floor(f.max_window)))
 
@@ -275,30 +250,30 @@ def threshold(f: Record, later: float) -> float:
     That one will do for Linux (RACK, RFC 8985) if its packet was sent ``later`` than the missing
     one by as much as packets are thought to overtake.
     """
-    return f.dups if f.variant == LINUX and f.dups < 3.0 and later >= settling(f) else 3.0
+    return f.dups if f.rack and f.dups < 3.0 and later >= settling(f) else 3.0
 
 
 @jit
 def cut(f: Record) -> bool:
     """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
     # with SACK, Linux asks no packet beyond the last recovery (tcp_try_undo_recovery)
-    again = f.acked < f.recover or (f.acked == f.recover and f.variant != LINUX)
+    again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
     if again and not f.echoed:
-        if (f.law == RENO or f.law == NEWRENO) and not scoreboard(f) and not f.modern:
+        if f.swells_uncut:
             f.inflated = 3.0
         return False
     before = min(whole(f), np.floor(f.max_window))
     if not echoing(f):  # else the window has been cut already, and the packet is sent again
-        f.cwnd = max(_reduced(f), 2.0 if f.variant == LINUX else 1.0)
+        f.cwnd = max(_reduced(f), f.least_after_loss)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.credit = 0.0
         f.recover = f.high
     f.timed_out, f.echoed, f.partial = 0, 0, 0
-    if f.law == TAHOE:
+    if f.recovery == SLOW_START:
         f.cwnd, f.next = 1.0, f.acked
         return False  # go back: the window itself sends the hole
     f.phase = RECOVERY
-    f.inflated = 0.0 if scoreboard(f) else 3.0
+    f.inflated = 0.0 if f.scoreboard else 3.0
     f.pipe = f.high - f.acked - f.dups
     f.probed = 0.0
     f.flight, f.reported, f.released = before, 1.0, 1.0
@@ -320,7 +295,7 @@ def suspect(f: Record, sent_at: float, now: float) -> bool:
     f.patience *= 2.0 if again else 1.125
     if f.changed < sent_at:
         win = window(f)
-        if f.variant == PAPER:
+        if f.real_numbers:
             f.deflated = max(f.decrease * f.cwnd, 2.0)
         elif win <= 3.0:
             f.deflated = 2.0
@@ -347,7 +322,7 @@ def deflate(f: Record) -> None:
 @jit
 def anew(f: Record) -> None:
     """Linux's Vegas begins anew where it sends with nothing in flight (CA_EVENT_TX_START)."""
-    if f.law == VEGAS and f.variant == LINUX:
+    if f.restarts_rounds:
         f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
         if math.isnan(f.known_base):
             f.base = NEVER
@@ -383,10 +358,10 @@ def echoing(f: Record) -> bool:
 def expire(f: Record, now: float) -> None:
     """The retransmission timer: start again from the first hole, in slow start."""
     # Linux has cut already where it gives up within a recovery, or for the second time in a row
-    if f.variant != LINUX or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
+    if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         half = np.floor(min(whole(f), np.floor(f.max_window)) / 2.0)
         f.ssthresh = max(half if f.drift_at == 0 else np.floor(_reduced(f)), 2.0)
-    f.cwnd, f.credit = 2.0 if fine(f) else 1.0, 0.0
+    f.cwnd, f.credit = 2.0 if f.overdue_checks else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
     f.recover, f.timed_out, f.echoed = f.high, 1, 0

@@ -20,27 +20,22 @@ from vegasmodel.engines.rounds.laws import (
     deflate,
     doubling,
     end_round,
-    fine,
     grow,
     reduction,
-    scoreboard,
     suspect,
     threshold,
     window,
 )
 from vegasmodel.engines.rounds.state import (
     EXPIRY,
-    LINUX,
-    NEWRENO,
+    HOLE_BY_HOLE,
+    ONE_HOLE,
     OPEN,
     PROBE,
     RECOVERY,
-    RENO,
     REORDERED,
-    SACK,
-    TAHOE,
+    SLOW_START,
     TIMER,
-    VEGAS,
     Record,
     jit,
 )
@@ -68,7 +63,7 @@ def mend(f: Record, holes: Floats, free: float, acks: float) -> None:
         anew(f)
     for k in range(f.holes):
         low, high = max(holes[k, 0], holes[k, 5]), holes[k, 1]
-        known = holes[k, 4] > 0.0 if f.variant == LINUX else high < f.received
+        known = holes[k, 4] > 0.0 if f.rack else high < f.received
         if low < high and known and free > 0.0:
             packets = min(free, high - low)
             holes[k, 5] = low + packets
@@ -90,7 +85,7 @@ def mend(f: Record, holes: Floats, free: float, acks: float) -> None:
 @jit
 def _answer(f: Record, holes: Floats, free: float, acks: float) -> None:
     """``mend``, unless the sender waits first; Linux paces its recovery itself."""
-    if f.variant == LINUX or not waits(f, acks):
+    if f.paced_recovery or not waits(f, acks):
         mend(f, holes, free, acks)
 
 
@@ -156,7 +151,7 @@ def _lost(f: Record, holes: Floats) -> float:
 @jit
 def _allowed(f: Record, holes: Floats, acks: float, now: float, advanced: float) -> float:
     """What a sender that knows its holes may send in recovery upon ``acks``."""
-    if f.variant != LINUX or now >= f.stop:
+    if not f.paced_recovery or now >= f.stop:
         return room(f, now)
     return reduction(f, acks, 0.0 if _lost(f, holes) > 0.0 else advanced)
 
@@ -167,7 +162,7 @@ def _missed(f: Record, holes: Floats) -> None:
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
-    if f.variant == LINUX:
+    if f.rack:
         _lost(f, holes)
         if f.pipe <= 0.0:
             anew(f)
@@ -180,11 +175,11 @@ def _alike(f: Record, p: Record, acks: float, enough: float) -> float:
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
     if f.phase == OPEN and f.dups < enough:
-        one = f.law == VEGAS or f.variant == LINUX or f.modern
+        one = f.overdue_checks or f.limited_transmit
         return 1.0 if one else min(acks, enough - f.dups)
-    if f.phase == RECOVERY and f.variant == LINUX:
+    if f.phase == RECOVERY and f.paced_recovery:
         return acks
-    quiet = f.pipe if f.phase == RECOVERY and scoreboard(f) else f.next - f.acked
+    quiet = f.pipe if f.phase == RECOVERY and f.scoreboard else f.next - f.acked
     quiet -= window(f)
     return min(acks, quiet) if quiet >= 1.0 else acks
 
@@ -198,16 +193,16 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first
-    take(f, p, acks, now, scoreboard(f))
+    take(f, p, acks, now, f.scoreboard)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     end += _reported(f, holes)
     f.dups += acks
     later = p.sent_at - holes[0, 2]
     enough = threshold(f, later)
-    if fine(f):
+    if f.overdue_checks:
         _doubt(f, holes, acks, end)
     elif f.phase == RECOVERY:
-        if scoreboard(f):
+        if f.scoreboard:
             f.pipe -= acks
             _answer(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
             return end
@@ -217,7 +212,7 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
             _missed(f, holes)
             _again(f, end)
             return end
-        if f.law == TAHOE and f.next == f.acked:
+        if f.recovery == SLOW_START and f.next == f.acked:
             let_go(f, window(f), 0.0)
             arm(f, end)
             forget(f)
@@ -226,13 +221,13 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
         f.inflated += acks
     if f.dups >= enough:
         free = room(f, now)
-        if f.law == NEWRENO and f.variant != LINUX:
+        if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
             free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
         let_go(f, free, acks)
-    elif f.variant == LINUX:  # limited transmit, RFC 3042
+    elif f.rack:  # limited transmit, RFC 3042
         leave(f, min(room(f, now) + f.dups, acks), acks)
         await_order(f, end, settling(f) - later)
-    elif f.modern and not fine(f) and now < f.stop:  # likewise: singledup_
+    elif f.limited_transmit and not f.overdue_checks and now < f.stop:  # likewise: singledup_
         free = np.floor(f.cwnd + f.dups) - (f.next - f.acked)
         leave(f, max(min(free, 1.0), 0.0), 0.0)
     return end
@@ -282,27 +277,27 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     alone = f.next - f.acked <= 1.0
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
-    if fine(f) or (f.phase == RECOVERY and not scoreboard(f)):
+    if f.overdue_checks or (f.phase == RECOVERY and not f.scoreboard):
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
     first, again, before = p.first, min(f.resent, f.next), f.acked
-    take(f, p, acks, now, f.variant == LINUX)
+    take(f, p, acks, now, f.timestamps)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     end += _reported(f, holes)
     f.next = max(f.next, f.acked)
-    if fine(f):
+    if f.overdue_checks:
         _relief(f, holes, end, again)
         return end
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
-    if stays and (f.law != RENO or scoreboard(f)):
+    if stays and f.recovery != ONE_HOLE:
         _partial(f, holes, now, end, acks, f.acked - before)
         return end
     heard(f, end)
-    counts = f.phase == OPEN or f.law != SACK or f.variant == LINUX
-    if f.phase == RECOVERY and f.law == VEGAS:
+    counts = f.phase == OPEN or not f.sack_exit_rests
+    if f.phase == RECOVERY and f.restarts_rounds:
         f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
         f.rtt_count, f.rtt_min = 0.0, NEVER
-    if f.phase == RECOVERY and f.law == SACK and f.variant != LINUX:
+    if f.phase == RECOVERY and f.sack_exit_rests:
         f.recover = -1.0
     worse = f.phase == RECOVERY and _relapses(f, holes)
     f.phase, f.inflated, f.dups = OPEN, 0.0, 0.0
@@ -325,7 +320,7 @@ def _relapses(f: Record, holes: Floats) -> bool:
     known = 0.0
     for k in range(f.holes):
         known += holes[k, 4]
-    return f.variant == LINUX and known > 0.0
+    return f.rack and known > 0.0
 
 
 @jit
@@ -376,13 +371,13 @@ def _partial(
     Modern ns-2's NewReno follows RFC 2582: only the first restarts the timer (newreno_changes1_),
     and the window shrinks by what is acknowledged (partial_window_deflation_).
     """
-    impatient = f.modern and f.law == NEWRENO
+    impatient = f.partial_deflates
     if not (impatient and f.partial):
         arm(f, end)
     f.partial = 1
-    if scoreboard(f):
+    if f.scoreboard:
         f.backoff = 1.0
-        f.pipe -= acks if f.variant == LINUX else 2.0 * acks
+        f.pipe -= f.partial_in_pipe * acks
         _answer(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
         return
     f.again = f.acked

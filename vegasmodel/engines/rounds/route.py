@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import ahead, empty_rtt, implementation, work
+from vegasmodel.placement import ahead, empty_rtt, link_stack, work
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 from vegasmodel.stacks import waiting_room
@@ -82,7 +82,9 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     trip.  Where two flows' halves differ by whole service times, or by less than an ACK takes, one
     ACK waits for the other.  That is little, but it decides which of their next packets is first.
     """
-    if list(queues) != [(scenario.links[0].name, "forward", "")] or not _as_ns2(scenario):
+    if list(queues) != [(scenario.links[0].name, "forward", "")]:
+        return False
+    if not link_stack(scenario).scheduled_ties:
         return False
     if all(scenario.jitter(group) > 0 for group in scenario.flows):
         return False  # never in step
@@ -92,15 +94,6 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     halves = np.unique([member.rtt / 2.0 * capacity for member in scenario.members])
     apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
     return len(halves) > 1 and bool(np.any(apart < ack))
-
-
-def _as_ns2(scenario: Scenario) -> bool:
-    """Whether links behave as ns-2's: not for the papers' law of Vegas, nor for Linux."""
-    vegas = [group for group in scenario.flows if group.law == "vegas"]
-    return any(
-        group.variant == "ns2" or (not vegas and implementation(scenario, group) == "ns2")
-        for group in scenario.flows
-    )
 
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
@@ -115,8 +108,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
         record["weighs"], record["share"] = link.queue.k if rate else 1.0, 0.5
     if isinstance(link.queue, Red):
         record["discipline"] = RED
-        # ns-2 marks up to a drop probability of mark_p_ = 0.1, and drops beyond
-        record["mark_limit"] = 0.1 if _as_ns2(scenario) else math.inf
+        record["mark_limit"] = link_stack(scenario).marks_up_to
         for name in (
             "min_threshold",
             "max_threshold",
@@ -126,8 +118,8 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
             "gentle",
         ):
             record[name] = getattr(link.queue, name)
-    elif _as_ns2(scenario):
-        record["buffer"] = waiting_room(record["buffer"], "ns2")
+    else:
+        record["buffer"] = waiting_room(record["buffer"], link_stack(scenario).name)
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
@@ -226,7 +218,7 @@ def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
     """
     path = scenario.path(member.flow)
     set_out = [ahead(scenario, member), *gaps[: len(path) - 1]]
-    if not _as_ns2(scenario):  # elsewhere nothing happens in step to the last bit
+    if not link_stack(scenario).scheduled_ties:  # elsewhere nothing happens in step to the last bit
         return [False] * len(path)
     return [since > 1.0 / link.capacity for since, link in zip(set_out, path, strict=True)]
 
@@ -296,7 +288,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     magnified: above our own rounding, and below what RTTs of four digits differ by.  Empty where
     links are several.
     """
-    if way.data_queues > 1 or not _as_ns2(scenario):
+    if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 1))
     link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
     units = 2.0 ** (np.arange(BINADES)[:, None] - 53)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.flows import LAWS, fold, records
+from vegasmodel.engines.rounds.flows import fold, records
 from vegasmodel.engines.rounds.route import Routes, roundings, routes
 from vegasmodel.engines.rounds.state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
 from vegasmodel.laws import registered
@@ -69,11 +69,10 @@ class Totals:
     @functools.cached_property
     def base(self) -> Floats:
         """BaseRTT that each flow has measured, NaN where its law keeps none."""
-        vegas = self.flows["law"] == LAWS["vegas"]
         known = np.where(np.isnan(self.flows["known_base"]), self.flows["base"], self.flows["rtt"])
         fixed = ~np.isnan(self.flows["known_base"])
         known = np.where(fixed, self.flows["known_base"], known)
-        return np.where(vegas & (known < 1e9), known, np.nan)
+        return np.where(self.flows["keeps_base"] & (known < 1e9), known, np.nan)
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:

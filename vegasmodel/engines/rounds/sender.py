@@ -22,21 +22,17 @@ from vegasmodel.engines.rounds.laws import (
     echo,
     echoing,
     end_round,
-    fine,
     grow,
-    scoreboard,
     window,
 )
 from vegasmodel.engines.rounds.losses import duplicate, filled, missed
 from vegasmodel.engines.rounds.state import (
     DATA,
-    LINUX,
-    NEWRENO,
+    HOLE_BY_HOLE,
     OPEN,
     RECOVERY,
     ROUNDS,
     TIMER,
-    VEGAS,
     Record,
     Records,
     around,
@@ -50,11 +46,11 @@ from vegasmodel.metrics import Floats
 @jit
 def _new(f: Record, p: Record, now: float, step: float) -> float:
     """ACKs of new data, in order."""
-    once = not fine(f) or f.acked >= f.resent
-    if fine(f):
+    once = not f.overdue_checks or f.acked >= f.resent
+    if f.overdue_checks:
         deflate(f)
         f.worried = 0.0
-        if f.modern and f.acked == 1.0:
+        if f.second_packet_first and f.acked == 1.0:
             f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
     if f.marked or p.marked:
         echo(f)
@@ -62,10 +58,10 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     acks = min(portion(p, now, step), acks_to_change(f))
     if echoing(f):
         acks = max(min(acks, f.recover - f.acked), 1.0)
-    decides = (f.law == VEGAS or f.drift_at != 0) and f.acked >= f.round_end
+    decides = f.rounds and f.acked >= f.round_end
     if decides:
         acks = 1.0
-        if f.variant != LINUX:  # the kernel counts the sample of the ACK on which it decides
+        if not f.decides_late:  # the kernel counts the sample of the ACK on which it decides
             end_round(f, now + max(p.back - now, 0.0) / p.count, f.next - f.acked)
     elif f.round_end > f.acked:
         acks = min(acks, f.round_end - f.acked)
@@ -78,13 +74,13 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     f.received, f.received_at = f.acked, p.sent_at
     f.next = max(f.next, f.acked)
     f.dups = 0.0
-    if not scoreboard(f):  # duplicates of what was sent twice may have swollen the window
+    if not f.scoreboard:  # duplicates of what was sent twice may have swollen the window
         f.inflated = 0.0
-        if f.law != NEWRENO or f.acked >= f.recover:
+        if f.recovery != HOLE_BY_HOLE or f.acked >= f.recover:
             f.phase = OPEN
-    if decides and f.variant == LINUX:
+    if decides and f.decides_late:
         end_round(f, end, f.next - f.acked)
-    if (f.without & ROUNDS) != 0 and fine(f):
+    if (f.without & ROUNDS) != 0 and f.overdue_checks:
         drift(f)
     swell = doubling(f)
     grow(f, acks)
@@ -108,7 +104,8 @@ def _merge(f: Record, ring: Records, now: float, step: float) -> None:
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
         whole = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
-        each = f.holes > 0 and (fine(f) or f.phase == RECOVERY)  # of these ACKs every one counts
+        # of these ACKs every one counts
+        each = f.holes > 0 and (f.overdue_checks or f.phase == RECOVERY)
         if not whole or each or after.back - now > step or after.first == f.round_end:
             return
         after.first = p.first
@@ -162,7 +159,7 @@ def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> Non
         if not idle or f.wake == NEVER or f.asleep:
             break
     watch(f)
-    if fine(f) and f.first < f.high:  # Vegas notes when it sends a missing packet again
+    if f.overdue_checks and f.first < f.high:  # Vegas notes when it sends a missing packet again
         for k in range(f.holes):
             if f.first <= holes[k, 0] < f.first + f.spread + f.burst:
                 holes[k, 2] = f.time
@@ -176,7 +173,7 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
         if p.count > 0.0:
             break
         if p.lost > 0.0:
-            if f.phase == RECOVERY and f.variant == LINUX:
+            if f.phase == RECOVERY and f.rack:
                 missed(f, holes, p.first, p.lost)
             add_hole(f, holes, p.first, p.lost, p.sent_at)
             p.first += p.lost
@@ -203,7 +200,7 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
         depart(f, holes, now)
     elif f.deadline < first:
         f.event, f.time = TIMER, max(now, f.deadline)
-    elif p.first < f.acked and scoreboard(f):  # it sees that nothing is new
+    elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
         extra = min(p.count, f.acked - p.first)
         f.time = take(f, p, extra, now, False)
     elif p.first != f.acked:

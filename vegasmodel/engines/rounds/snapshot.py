@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.state import LINUX, RED, VEGAS, Net
+from vegasmodel.engines.rounds.state import MECHANISMS, RED, Net
 from vegasmodel.metrics import Floats
 
 AGO = 16.0  # round trips after which it is of no account when something was
@@ -66,10 +66,12 @@ PARCEL = Kinds(
 
 # of each record what no future hangs on: what was given, is counted only, or says where things lie
 LEFT_OUT = {
-    "flow": _words(
-        "law variant drift_at cut_at remember_at once probes rtt gap block alpha beta gamma "
+    "flow": MECHANISMS
+    + _words(
+        "recovery drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt gap "
+        "block alpha beta gamma "
         "decrease max_window first_window syn "
-        "known_base jitter start stop size modern without tick boot hop hops longest member brief "
+        "known_base jitter start stop size without boot hop hops longest member brief "
         "capable head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area "
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
     ),
@@ -107,7 +109,7 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
     """The state now; ``c`` packets a second make a packet of a second."""
     flows = net.flows
     ago = AGO * float(flows["rtt_last"].max())
-    acked, vegas, linux = flows["acked"], flows["law"] == VEGAS, flows["variant"] == LINUX
+    acked, rounds, stamped = flows["acked"], flows["rounds"], flows["timestamps"]
 
     def columns(records: Any, kinds: Kinds, acked: Any) -> Floats:
         parts = [np.maximum(records[name] - acked, -1.0) for name in kinds.numbers]
@@ -120,9 +122,9 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
     timers = columns(flows, TIMER, acked)
     found = [
         columns(flows, SENDER, acked),
-        columns(flows[vegas], ROUND, 0.0),
-        (flows["round_end"] - acked)[vegas],
-        timers[:, linux],
+        columns(flows[rounds], ROUND, 0.0),
+        (flows["round_end"] - acked)[rounds],
+        timers[:, stamped],
         columns(net.links, QUEUE, 0.0),
         np.where(net.links["discipline"] == RED, net.links["idle"] * c, 0.0),
     ]
@@ -147,8 +149,8 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
         now,
         rough(net),
         np.concatenate([np.ravel(part) for part in found]),
-        np.ravel(timers[:, ~linux]),
-        ((now + flows["boot"]) / flows["tick"] % 1.0)[~linux],
+        np.ravel(timers[:, ~stamped]),
+        ((now + flows["boot"]) / flows["tick"] % 1.0)[~stamped],
         flows.copy(),
         net.links.copy(),
     )
@@ -159,7 +161,7 @@ def apart(one: Snapshot, two: Snapshot) -> float:
     if one.rough != two.rough or one.state.shape != two.state.shape:
         return float("inf")
     worst = float(np.abs(one.state - two.state).max())
-    coarse = one.flows["variant"] != LINUX
+    coarse = ~one.flows["timestamps"]
     old, new = one.flows[coarse], two.flows[coarse]
     waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
     if np.any(waits | (old["timeouts"] != new["timeouts"])):

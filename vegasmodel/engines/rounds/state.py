@@ -8,12 +8,14 @@ queue; a queue's clock shows when packets reach it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
+from vegasmodel.stacks.stack import Mechanisms
 from vegasmodel.support.machine_code import compiled
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -31,19 +33,22 @@ def jit(function: _Function) -> _Function:
 Record = Any  # one element of such an array, read and written by field name
 Records = NDArray[Any]
 
-VEGAS, RENO, NEWRENO, SACK, TAHOE = range(5)
-PAPER, NS2, LINUX = range(3)
+# what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
+SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
 EXPIRY, PROBE, REORDERED = range(3)  # what its timer is set for
 ROUNDING, ROUNDS, TICKS = 1, 2, 4  # bits of ``without``
 
+_COLUMNS = {"bool": "b1", "float": "f8"}
+MECHANISMS = tuple(field.name for field in fields(Mechanisms))
+"""Of its stack, where its law has a use for them."""
+
 FLOW = np.dtype(
     [
+        *((field.name, _COLUMNS[str(field.type)]) for field in fields(Mechanisms)),
         # the flow's own parameters
-        ("law", "i8"),
-        ("variant", "i8"),
         ("rtt", "f8"),  # empty network, T
         ("gap", "f8"),  # seconds that a packet takes over the flow's access link
         ("block", "f8"),  # seconds that one SACK block lengthens an ACK on the link
@@ -55,11 +60,15 @@ FLOW = np.dtype(
         ("first_window", "f8"),
         ("syn", "f8"),  # size of the packets of a handshake, in data packets; 0: none
         # rules called by address (``engines/outside.py``): the window grows and is cut by these
-        ("drift_at", "i8"),  # 0: by the engine's own rules for ``law``, else that is the recovery
+        ("drift_at", "i8"),  # 0: by the engine's own rules
         ("cut_at", "i8"),  # 0: by the factor ``decrease``
         ("remember_at", "i8"),  # 0: the window at the loss
-        ("once", "i8"),  # decides once a round trip, not upon every ACK
-        ("probes", "i8"),  # slow start ends where more than gamma packets are thought to wait
+        ("recovery", "i8"),
+        ("once", "b1"),  # decides once a round trip, not upon every ACK
+        ("rounds", "b1"),  # keeps a clock of round trips
+        ("keeps_base", "b1"),  # knows a baseRTT
+        ("scoreboard", "b1"),  # knows which packets are missing (SACK)
+        ("probes", "b1"),  # slow start ends where more than gamma packets are thought to wait
         ("known_base", "f8"),  # baseRTT held fixed; NaN: the flow measures it
         ("jitter", "f8"),  # seconds that it waits, at most, before it uses an open window
         ("start", "f8"),
@@ -95,7 +104,6 @@ FLOW = np.dtype(
         ("round_start", "f8"),  # time
         ("growth", "f8"),  # per ACK
         ("grow_next", "i8"),
-        ("modern", "i8"),  # the defaults of ns-2 2.35, not those of the papers' years
         ("without", "i8"),  # mechanisms that are switched off, a bit each
         ("base", "f8"),
         ("rtt_sum", "f8"),
@@ -115,8 +123,7 @@ FLOW = np.dtype(
         ("rto", "f8"),
         ("backoff", "f8"),
         ("deadline", "f8"),
-        ("tick", "f8"),  # seconds
-        ("boot", "f8"),  # seconds: the ticks' phase
+        ("boot", "f8"),  # seconds: the phase of the clock's ticks
         ("alarm", "i8"),  # what for: ``EXPIRY``, ``PROBE``, ``REORDERED``
         ("probed", "f8"),  # Linux: behind the last loss probe
         ("least", "f8"),  # least RTT seen, the handshake's included

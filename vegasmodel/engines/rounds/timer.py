@@ -12,19 +12,15 @@ import numpy as np
 
 from vegasmodel.engines.rounds.state import (
     EXPIRY,
-    LINUX,
     OPEN,
     PROBE,
     REORDERED,
     TICKS,
-    VEGAS,
     Record,
     jit,
 )
 
-TICK, MODERN_TICK = 0.1, 0.01  # seconds; ns-2's clock of the timer: BSD's, and since 2002
-LEAST, MOST = 0.2, 64.0  # seconds: two ticks, and Linux's least variance; ns-2's longest timeout
-MODERN_MOST = 60.0  # seconds; maxrto_ since 2007
+LEAST = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
 PAUSE = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
@@ -45,9 +41,9 @@ def ringing(now: float, pause: float) -> float:
 @jit
 def timeout(f: Record) -> float:
     """Seconds; RFC 2988 (rfc2988_, minrto_) has its floor before the backoff."""
-    if f.modern:
-        return min(f.backoff * max(f.rto, LEAST), MODERN_MOST)
-    return min(max(f.backoff * f.rto, LEAST), MOST)
+    if f.floor_before_backoff:
+        return min(f.backoff * max(f.rto, LEAST), f.longest_rto)
+    return min(max(f.backoff * f.rto, LEAST), f.longest_rto)
 
 
 @jit
@@ -55,10 +51,10 @@ def arm(f: Record, now: float) -> None:
     """Start the timer again."""
     pause = timeout(f)
     f.deadline, f.alarm = now + pause, EXPIRY
-    if f.variant != LINUX:
+    if not f.timer_wheel:
         return
     f.deadline = ringing(now, pause)
-    if f.phase != OPEN or f.holes > 0 or f.smooth == 0.0:
+    if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.smooth == 0.0:
         return
     due = 2.0 * f.smooth + (LEAST if f.cwnd < 2.0 else PAUSE)
     lost = f.timed_out and f.acked < f.recover
@@ -71,8 +67,8 @@ def refused(f: Record) -> float:
     """A SYN is lost: seconds until the next.  ns-2 then opens with one packet (bugfix_ss_)."""
     pause = CONNECT * f.backoff
     f.backoff *= 2.0
-    if f.variant != LINUX:
-        pause = min(f.rto * pause, MODERN_MOST)
+    if f.lost_syn_resets:
+        pause = min(f.rto * pause, f.longest_rto)
         f.cwnd, f.ssthresh = 1.0, 2.0
     return pause
 
@@ -80,7 +76,7 @@ def refused(f: Record) -> float:
 @jit
 def greet(f: Record, now: float, rtt: float) -> None:
     """The handshake that began now gives the first sample of the RTT."""
-    if f.variant != LINUX:
+    if not f.timestamps:
         if f.backoff == 1.0:  # what is sent again is not timed
             f.timed_at = now
             _ticks(f, now + rtt)
@@ -106,7 +102,7 @@ def await_order(f: Record, now: float, left: float) -> None:
 @jit
 def back_off(f: Record) -> None:
     """Double the timeout, to 64-fold; from 16 on BSD forgets the mean for its deviation."""
-    if f.backoff < 64.0 or (f.modern and timeout(f) < MODERN_MOST):
+    if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
     if f.backoff > 8.0:
         f.rttvar += f.srtt >> 3
@@ -136,7 +132,7 @@ def heard(f: Record, now: float) -> None:
     Linux has taken a sample from every ACK by now (``smooth``).
     """
     arm(f, now)
-    if f.variant == LINUX or f.timed_at < 0.0 or f.acked <= f.timed:
+    if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
         return
     if (f.without & TICKS) != 0:
         f.rto = f.smooth + max(4.0 * f.deviation, LEAST)
@@ -144,7 +140,7 @@ def heard(f: Record, now: float) -> None:
     else:
         _ticks(f, now)
     f.backoff, f.timed_at = 1.0, -1.0
-    if f.modern:
+    if f.estimates_first:
         arm(f, now)
 
 
@@ -165,19 +161,19 @@ def _ticks(f: Record, now: float) -> None:
 def smooth(f: Record, rtt: float, samples: float) -> None:
     """Running means of RTT (gain 1/8) and of its deviation (gain 1/4), ``samples`` at once."""
     if f.smooth == 0.0:
-        f.smooth, f.deviation = rtt, rtt / (2.0 if f.variant == LINUX else 4.0)
+        f.smooth, f.deviation = rtt, f.first_deviation * rtt
     error = rtt - f.smooth
     one = samples == 1.0  # a power takes long
     f.smooth += (0.125 if one else 1.0 - 0.875**samples) * error
     f.deviation += (0.25 if one else 1.0 - 0.75**samples) * (abs(error) - f.deviation)
     f.patience = 1.0
-    if f.variant == LINUX:  # tcp_ack_update_rtt, by the timestamp of every ACK
+    if f.timestamps:  # tcp_ack_update_rtt, by the timestamp of every ACK
         f.rto, f.backoff = f.smooth + max(4.0 * f.deviation, LEAST), 1.0
 
 
 @jit
 def overdue(f: Record, elapsed: float) -> bool:
     """ns-2's Vegas, asked at an ACK: the packet is out for too long."""
-    if f.law != VEGAS or f.variant == LINUX or f.smooth == 0.0:
+    if not f.overdue_checks or f.smooth == 0.0:
         return False
     return elapsed >= (f.smooth + 2.0 * f.deviation) * (1.0 + 1.0 / 16.0) * f.patience

@@ -13,7 +13,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.laws import NEVER
 from vegasmodel.engines.rounds.queue import advance, burst, chance, drop, join, overflow, waiting
-from vegasmodel.engines.rounds.state import DATA, LINUX, Net, Record, Records, around, jit
+from vegasmodel.engines.rounds.state import DATA, Net, Record, Records, around, jit
 
 INSTANT = 1e-12  # seconds
 TIE = 1e-10  # seconds; far below the time of an instruction
@@ -27,7 +27,7 @@ def schedule(net: Net, e: int, time: float) -> None:
     the kernel a few instructions decide which timer runs first, so it is either one by chance.
     """
     net.keys[e] = time + net.links[net.hops[e].link].shift
-    if net.flows[net.hops[e].flow].variant == LINUX:
+    if net.flows[net.hops[e].flow].random_ties:
         net.keys[e] += TIE * np.random.random()
     tree, n = net.tree, net.keys.shape[0]
     node = (e + n) // 2

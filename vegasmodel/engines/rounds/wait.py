@@ -13,18 +13,18 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import fresh, leave, room
-from vegasmodel.engines.rounds.laws import NEVER, scoreboard
+from vegasmodel.engines.rounds.laws import NEVER
 from vegasmodel.engines.rounds.losses import mend
-from vegasmodel.engines.rounds.state import LINUX, RECOVERY, Record, jit
+from vegasmodel.engines.rounds.state import RECOVERY, Record, jit
 from vegasmodel.metrics import Floats
 
 
 @jit
 def _ready(f: Record, holes: Floats, now: float) -> bool:
     """The window lets a packet go that the sender has."""
-    mends = f.phase == RECOVERY and scoreboard(f)
+    mends = f.phase == RECOVERY and f.scoreboard
     free = np.floor(room(f, now) + 1e-9)
-    if free < 1.0 or (mends and f.variant == LINUX):
+    if free < 1.0 or (mends and f.paced_recovery):
         return False
     if mends:
         for k in range(f.holes):
@@ -47,7 +47,7 @@ def depart(f: Record, holes: Floats, now: float) -> None:
     if not _ready(f, holes, f.time):
         return
     free = np.floor(room(f, f.time) + 1e-9)
-    if f.phase == RECOVERY and scoreboard(f):
+    if f.phase == RECOVERY and f.scoreboard:
         mend(f, holes, free, 0.0)
     else:
         leave(f, free, 0.0)
