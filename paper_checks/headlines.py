@@ -127,19 +127,18 @@ def _early_over_late(runs: Runs) -> float:
 
 
 def _ratio(B: float, runs: Runs) -> float:
-    vegas, reno = runs(validation.scene(0.08, B)).mean
-    return float(vegas / reno)
+    return validation.ratio_at(B, 0.08, runs)
 
 
 def _lost(runs: Runs) -> float:
-    return 100 * float(runs(validation.scene(0.08, 20.0)).loss_rate[0])
+    return 100 * float(runs(validation.roomy(0.08, 20.0)).loss_rate[0])
 
 
 WIDEST, NARROWEST = 4320.0, 1080.0  # pkt/s
 
 
 def _over_capacity(runs: Runs) -> float:
-    wide, narrow = (runs(validation.scene(0.08, 20.0, mu)).mean for mu in (WIDEST, NARROWEST))
+    wide, narrow = (runs(validation.roomy(0.08, 20.0, mu)).mean for mu in (WIDEST, NARROWEST))
     return float(wide[0] / wide[1] / (narrow[0] / narrow[1]))
 
 

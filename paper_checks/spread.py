@@ -16,7 +16,16 @@ from paper_checks.checks import Found, Value, distance, rounding
 from paper_checks.runs import Floats, Runs
 from vegasmodel.scenario import Scenario
 
-__all__ = ["SEEDS", "averaged", "by_seed", "jittered", "majority", "simulated", "simulated_mean"]
+__all__ = [
+    "SEEDS",
+    "averaged",
+    "by_seed",
+    "jittered",
+    "majority",
+    "separate",
+    "simulated",
+    "simulated_mean",
+]
 
 SEEDS = 5
 LIMIT = 0.1  # largest tolerance, as a part of the printed value
@@ -39,6 +48,19 @@ def jittered(scenario: Scenario) -> Scenario:
         scenario.run, runs=SEEDS, start_jitter=1.0 / scenario.links[0].capacity
     )
     return dataclasses.replace(scenario, name=f"{scenario.name}-jittered", run=run)
+
+
+def separate(scenario: Scenario) -> tuple[Scenario, ...]:
+    """``jittered`` as ``SEEDS`` scenarios of one run each, for what is stored as a mean of runs."""
+    moved = jittered(scenario)
+    return tuple(
+        dataclasses.replace(
+            moved,
+            name=f"{moved.name}-seed-{seed}",
+            run=dataclasses.replace(moved.run, runs=1, seed=seed),
+        )
+        for seed in range(1, SEEDS + 1)
+    )
 
 
 def by_seed(

@@ -19,21 +19,35 @@ from paper_checks.boutremans.scenes import CAPACITY, NOISE, NOISES, SOURCES, joi
 from paper_checks.boutremans.theory import harmonic, recursion
 from paper_checks.checks import Found, Record, Value, distance, rounding
 from paper_checks.runs import Floats, Measured, Runs
+from paper_checks.spread import majority
 from vegasmodel.metrics import jain
 
 D = 0.2  # s
 _RUN = (
-    "ns-2 2.35, mean of 5 seeds, 90 to 120 s; 1000 B packets, {}. The picture is missing from our "
-    "text; its described content is checked."
+    "ns-2 2.35, {}, 90 to 120 s; 1000 B packets, {}. The picture is missing from our text; its "
+    "described content is checked."
 )
-RUN = {
-    False: _RUN.format("no random part of the delay"),
-    True: _RUN.format(f"a normal random part of the delay, standard deviation {1e3 * NOISE:g} ms"),
+_DELAY = {
+    False: "no random part of the delay",
+    True: f"a normal random part of the delay, standard deviation {1e3 * NOISE:g} ms",
+}
+RUN = {noise: _RUN.format("mean of 5 seeds", text) for noise, text in _DELAY.items()}
+ONE_RUN = {noise: _RUN.format("one run", text) for noise, text in _DELAY.items()}
+EACH = {
+    noise: _RUN.format("the majority of 5 seeds, computed: their median", text)
+    for noise, text in _DELAY.items()
 }
 ALPHAS = (1.0, 3.0, 5.0)
 SPREADS = ((1.0, 3.0), (1.0, 5.0), (2.0, 4.0))
 Compute = Callable[[Runs], Found]
 Statistic = Callable[[float, Runs], Found]  # at a standard deviation of the delay, s
+
+
+def agrees(found: Found, printed: Value, tolerance: float) -> bool:
+    """Whether the figure is the printed one: for most seeds, where each has its own."""
+    if found.share is not None:
+        return found.share > 0.5
+    return distance(found.value, printed) <= tolerance
 
 
 def _read(
@@ -45,9 +59,7 @@ def _read(
 
     def compute(runs: Runs) -> Found:
         found = {sigma: statistic(sigma, runs) for sigma in NOISES}
-        agree = [
-            f"{1e3 * s:.2g}" for s, f in found.items() if distance(f.value, printed) <= tolerance
-        ]
+        agree = [f"{1e3 * s:.2g}" for s, f in found.items() if agrees(f, printed, tolerance)]
         text = f"Of the readings 5, 9.5, 20 and 76 ms these agree: {', '.join(agree) or 'none'}."
         return dataclasses.replace(found[NOISE], detail=f"{found[NOISE].detail} {text}".strip())
 
@@ -64,10 +76,16 @@ def base_rtts(measured: Measured) -> Floats:
     return measured.base_rtt
 
 
-def last_over_first(runs: Runs, n: int, alpha: float, noise: float = 0.0) -> float:
-    """Ratio of the rates of the last and the first source, alpha = beta."""
-    throughput = runs(joining(n, alpha, alpha, noise=noise)).mean
-    return float(throughput[-1] / throughput[0])
+def last_over_first(runs: Runs, n: int, alpha: float, noise: float = 0.0) -> Floats:
+    """Rate of the last source over that of the first, of each seed, alpha = beta."""
+    throughput = runs(joining(n, alpha, alpha, noise=noise)).throughput
+    return np.asarray(throughput[:, -1] / throughput[:, 0])
+
+
+def by_seeds(values: Floats, printed: float, unit: float, detail: str = "") -> Found:
+    """The seeds' median, and the part of them that rounds to what is printed."""
+    each = ", ".join(f"{value:.1f}" for value in values)
+    return majority(values.tolist(), printed, rounding(unit), f"Seeds: {each}. {detail}".strip())
 
 
 # --- figure 3: baseRTT -----------------------------------------------------------------------
@@ -164,7 +182,7 @@ def _rising(n: int, alpha: float, beta: float, noise: float, runs: Runs) -> Foun
 
 
 def _swing_ratio(noise: float, runs: Runs) -> Found:
-    return Found(last_over_first(runs, 20, 3.0, noise))
+    return by_seeds(last_over_first(runs, 20, 3.0, noise), 5, 1.0)
 
 
 def _use(noise: float, runs: Runs) -> Found:
@@ -175,8 +193,14 @@ def _most(noise: float, runs: Runs) -> Found:
     ratios = {
         (n, alpha): last_over_first(runs, n, alpha, noise) for n in SOURCES for alpha in ALPHAS
     }
-    text = "; ".join(f"n {n}, alpha {a:g}: {r:.1f}" for (n, a), r in ratios.items())
-    return Found(max(ratios.values()), detail=f"{text}.")
+    text = "; ".join(f"n {n}, alpha {a:g}: {np.median(r):.1f}" for (n, a), r in ratios.items())
+    but_one = max(float(np.median(r)) for (_, alpha), r in ratios.items() if alpha > 1)
+    return by_seeds(
+        np.max(list(ratios.values()), axis=0),
+        5,
+        1.0,
+        f"Medians: {text}; without alpha = 1 at most {but_one:.1f}.",
+    )
 
 
 def _swings(noise: float, runs: Runs) -> Found:
@@ -221,8 +245,9 @@ def figures_4_and_5(noise: bool) -> list[Record]:
             5,
             _read(_most, noise, 5, rounding(1.0)),
             tolerance=rounding(1.0),
-            note=f"Largest rate of the last over the first source, all n and alpha = beta of 1, 3 "
-            f"and 5. Tolerance: rounding. {RUN[noise]}",
+            note="Largest rate of the last over the first source, all n and alpha = beta of 1, 3 "
+            "and 5, which figure 3 has; the alphas of figure 4 are lost with its pictures. "
+            f"Tolerance: rounding. {EACH[noise]}",
         ),
         Record(
             f"figure 4{_mark(noise)}, n = 20, alpha = 3: last over first",
@@ -230,23 +255,22 @@ def figures_4_and_5(noise: bool) -> list[Record]:
             5,
             _read(_swing_ratio, noise, 5, rounding(1.0)),
             tolerance=rounding(1.0),
-            note=f"The case of figure 5. Tolerance: rounding. {RUN[noise]}",
+            note=f"The case of figure 5. Tolerance: rounding. {EACH[noise]}",
         ),
         Record(
             f"figure 5{_mark(noise)}, the swing grows with the rate",
             "figure",
             True,
             _read(_swings, noise),
-            note="n = 20, alpha = beta = 3: largest less least cwnd/RTT of one run against its "
-            f"mean. {RUN[noise]}",
+            note="n = 20, alpha = beta = 3: largest less least cwnd/RTT against its mean. "
+            f"{ONE_RUN[noise]}",
         ),
         Record(
             f"section 3.2.2{_mark(noise)}, all windows oscillate by a similar amplitude",
             "claim",
             True,
             _read(_alike, noise),
-            note="n = 20, alpha = beta = 3, one run from 90 s on; read as all within a factor of "
-            f"2. {RUN[noise]}",
+            note=f"n = 20, alpha = beta = 3; read as all within a factor of 2. {ONE_RUN[noise]}",
         ),
         Record(
             f"figure 5{_mark(noise)}, the link stays full",
@@ -317,7 +341,7 @@ def figures_7_and_8(noise: bool) -> list[Record]:
             "figure",
             0.0,
             _read(_still, noise, 0.0),
-            note=f"n = 10, {truth}, alpha 1, beta 3, one run. {RUN[noise]}",
+            note=f"n = 10, {truth}, alpha 1, beta 3. {ONE_RUN[noise]}",
         ),
     ]
     for letter, n in zip("abc", SOURCES, strict=True):

@@ -10,7 +10,7 @@ from paper_checks.topology import SHORT, link_by_link
 from vegasmodel.queues import Queue
 from vegasmodel.scenario import Drop, DropTail, Flow, Red, Scenario, load
 
-__all__ = ["BASE_RTT", "PROPAGATION", "pair", "single", "stored", "trio"]
+__all__ = ["BASE_RTT", "PROPAGATION", "forced", "pair", "single", "stored", "trio"]
 
 FOLDER = Path(__file__).parent
 PROPAGATION = 6e-3  # s, there and back with X = 1 ms
@@ -67,20 +67,27 @@ def trio(buffer: float) -> Scenario:
     )
 
 
-def single(law: str, *, loss: float = 0.0, runs: int = 1, drops: tuple[int, ...] = ()) -> Scenario:
-    """Topology 1: one source, random loss or forced drops of data packets."""
+def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
+    """Topology 1: one source, random loss of data packets."""
     base = stored("single")
-    forced = (Drop(flow=law, packets=drops),) if drops else ()
-    buffer = base.links[0].buffer if not drops else 50.0
-    link = dataclasses.replace(base.links[0], loss=loss, drops=forced, buffer=buffer)
+    link = dataclasses.replace(base.links[0], loss=loss)
     flow = dataclasses.replace(
         _flow(base.flows[0], law, 0.0, base.members[0].rtt, (1.0, 3.0)), name=law
     )
     run = dataclasses.replace(base.run, runs=runs)
-    name = f"evaluation-{law}-loss-{loss:g}{'-drops' * bool(drops)}"
-    if drops:
-        run = dataclasses.replace(base.run, duration=2.0, warmup=0.5)
+    name = f"evaluation-{law}-loss-{loss:g}"
     return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
+
+
+def forced(law: str, drops: tuple[int, ...]) -> Scenario:
+    """Figure 1: topology 1 with these packets dropped and room for all others; 2 s of it."""
+    base = single(law)
+    lost = (Drop(flow=law, packets=drops),) if drops else ()
+    link = dataclasses.replace(base.links[0], drops=lost, buffer=50.0)
+    run = dataclasses.replace(base.run, duration=2.0, warmup=0.2)
+    which = "-".join(map(str, drops))
+    name = f"evaluation-{law}-drops-{which or 'none'}"
+    return dataclasses.replace(base, name=name, links=(link,), run=run)
 
 
 def _flow(base: Flow, law: str, start: float, rtt: float, thresholds: tuple[float, float]) -> Flow:

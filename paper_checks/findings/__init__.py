@@ -14,7 +14,7 @@ from paper_checks.runs import Runs
 
 __all__ = ["NAMES", "page"]
 
-NAMES = ("arrival_order", "few_newreno", "least_alpha", "long_delays", "who_loses")
+NAMES = ("arrival_order", "few_newreno", "least_alpha", "long_delays", "send_jitter", "who_loses")
 
 
 def page(name: str, runs: Runs) -> Page:

@@ -73,22 +73,34 @@ def mix(n: int, share: float, thresholds: Pair, red: Pair, x: int = 30) -> Scena
 # --- table 6 ---------------------------------------------------------------------------------
 
 
-def _cells(runs: Runs, n: int, thresholds: Pair, red: Pair) -> tuple[float, str]:
-    """Mean of ln(Vegas/Reno) over the shares, and the cells as text."""
+def _cells(runs: Runs, n: int, thresholds: Pair, red: Pair, x: int = 30) -> tuple[Floats, str]:
+    """ln(Vegas/Reno) of each run, mean over the shares, and the cells as text."""
     logs, cells = [], []
     for share in SHARES:
-        found = runs.groups(mix(n, share, thresholds, red))
+        found = runs.groups(mix(n, share, thresholds, red, x))
+        logs.append(np.log(found.throughput[:, 0] / found.throughput[:, 1]))
         vegas, reno = BITS * found.mean
-        logs.append(np.log(vegas / reno))
         cells.append(f"{100 * share:g} %: {found.jain.mean():.3f}, {vegas:.0f}, {reno:.0f}")
-    return float(
-        np.mean(logs)
-    ), f"Share of Vegas: index, bit/s of Vegas, of Reno: {'; '.join(cells)}."
+    text = f"Share of Vegas: index, bit/s of Vegas, of Reno: {'; '.join(cells)}."
+    return np.asarray(np.mean(logs, axis=0)), text
 
 
-def _winner(n: int, thresholds: Pair, red: Pair, vegas: bool, runs: Runs) -> Found:
-    log, text = _cells(runs, n, thresholds, red)
-    return Found((log > 0) == vegas, detail=f"Vegas over Reno {np.exp(log):.3f}. {text}")
+def clear(gaps: Floats, names: tuple[str, str]) -> str:
+    """Which of the two leads by more than two standard errors of the mean gap; else "neither"."""
+    mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(gaps.size))
+    if abs(mean) <= 2 * error:
+        return "neither"
+    return names[0] if mean > 0 else names[1]
+
+
+def _winner(n: int, thresholds: Pair, red: Pair, runs: Runs) -> Found:
+    logs, text = _cells(runs, n, thresholds, red)
+    error = float(logs.std(ddof=1) / np.sqrt(logs.size))
+    return Found(
+        clear(logs, ("Vegas", "Reno")),
+        detail=f"Vegas over Reno {np.exp(logs.mean()):.3f}, within a factor of "
+        f"{np.exp(2 * error):.3f}. {text}",
+    )
 
 
 def _depends(runs: Runs) -> Found:
@@ -96,7 +108,7 @@ def _depends(runs: Runs) -> Found:
     logs = np.array(
         [
             [
-                [_cells(runs, n, thresholds, red)[0] for n in SIZES]
+                [_cells(runs, n, thresholds, red)[0].mean() for n in SIZES]
                 for thresholds in (VEGAS_3, VEGAS_1_3)
             ]
             for red in (HIGH, LOW)
@@ -150,10 +162,11 @@ def table_6() -> list[Record]:
         Record(
             f"table {table}, {n} flows: {'Vegas' if vegas else 'Reno'} gets more",
             "table",
-            True,
-            partial(_winner, n, *TABLES[table], vegas),
+            "Vegas" if vegas else "Reno",
+            partial(_winner, n, *TABLES[table]),
             note="Goodput of one flow, mean of the logarithms over the shares of Vegas, 30, 50 and "
-            f"70 %, 7 runs each, as printed. {RUN}",
+            f"70 %, 7 runs each, as printed; who leads by less than two standard errors does not. "
+            f"{RUN}",
         )
         for table, n, vegas in WINNERS
     ]
@@ -203,13 +216,22 @@ def _alone(runs: Runs, n: int, vegas: bool, red: Pair = HIGH) -> Floats:
     return runs.groups(mix(n, float(vegas), VEGAS_3, red)).jain
 
 
-def _fairer(n: int, vegas: bool, runs: Runs) -> Found:
-    own, other = _alone(runs, n, vegas), _alone(runs, n, not vegas)
-    return Found(
-        bool(own.mean() > other.mean()),
-        detail=f"Index {own.mean():.4f} ({own.min():.3f} to {own.max():.3f}), the other law's "
-        f"{other.mean():.4f} ({other.min():.3f} to {other.max():.3f}).",
+def _fairer(n: int, runs: Runs) -> Found:
+    """Whose index is higher by more than two standard errors of the difference."""
+    found = {name: _alone(runs, n, name == "Vegas") for name in ("Vegas", "Reno")}
+    gap, error = _apart(found["Vegas"], found["Reno"])
+    leader = "neither" if abs(gap) <= 2 * error else "Vegas" if gap > 0 else "Reno"
+    text = "; ".join(
+        f"{name} {own.mean():.4f} ({own.min():.3f} to {own.max():.3f})"
+        for name, own in found.items()
     )
+    return Found(leader, detail=f"Index: {text}; two standard errors {2 * error:.4f}.")
+
+
+def _apart(a: Floats, b: Floats) -> tuple[float, float]:
+    """Difference of the means of two samples, and its standard error."""
+    error = np.sqrt(a.var(ddof=1) / a.size + b.var(ddof=1) / b.size)
+    return float(a.mean() - b.mean()), float(error)
 
 
 def _stabler(runs: Runs) -> Found:
@@ -220,22 +242,28 @@ def _stabler(runs: Runs) -> Found:
     )
 
 
-def _gains(runs: Runs) -> list[float]:
-    """By how many percent Vegas's index is higher with the high thresholds of RED, by flows."""
-    high, low = ([_alone(runs, n, True, red).mean() for n in (30, 100)] for red in (HIGH, LOW))
-    return [float(100 * (h / w - 1)) for h, w in zip(high, low, strict=True)]
+def _gains(runs: Runs) -> list[tuple[float, float]]:
+    """By how much the logarithm of Vegas's index is higher with RED's high thresholds; its error.
+
+    At 30 and at 100 flows.
+    """
+    return [_apart(*(np.log(_alone(runs, n, True, red)) for red in (HIGH, LOW))) for n in (30, 100)]
+
+
+def _percents(gains: list[tuple[float, float]]) -> str:
+    text = ", ".join(f"{100 * gain:.1f} +- {200 * error:.1f}" for gain, error in gains)
+    return f"Percent at 30 and 100 flows, with two standard errors: {text}."
 
 
 def _higher(runs: Runs) -> Found:
     gains = _gains(runs)
-    text = ", ".join(f"{gain:.1f}" for gain in gains)
-    return Found(min(gains) > 0, detail=f"Percent at 30 and 100 flows: {text}.")
+    return Found(all(gain > 2 * error for gain, error in gains), detail=_percents(gains))
 
 
 def _diminishes(runs: Runs) -> Found:
     gains = _gains(runs)
-    text = ", ".join(f"{gain:.1f}" for gain in gains)
-    return Found(gains[1] < gains[0], detail=f"Percent at 30 and 100 flows: {text}.")
+    (few, first), (many, second) = gains
+    return Found(few - many > 2 * float(np.hypot(first, second)), detail=_percents(gains))
 
 
 def one_law() -> list[Record]:
@@ -245,9 +273,9 @@ def one_law() -> list[Record]:
         Record(
             "section 4, many flows: Reno alone is fairer than Vegas alone",
             "claim",
-            True,
-            partial(_fairer, 100, False),
-            note=f"100 flows. {note}",
+            "Reno",
+            partial(_fairer, 100),
+            note=f"100 flows; who leads by less than two standard errors does not. {note}",
         ),
         Record(
             "section 4, many flows: Reno's fairness is more stable",
@@ -259,23 +287,25 @@ def one_law() -> list[Record]:
         Record(
             "section 4, Vegas is fairer while flows times delta stay under RED's lower threshold",
             "claim",
-            True,
-            partial(_fairer, 10, True),
-            note=f"10 flows: 30 packets. {note}",
+            "Vegas",
+            partial(_fairer, 10),
+            note="10 flows: 30 packets; who leads by less than two standard errors does not. "
+            f"{note}",
         ),
         Record(
             "section 4, Vegas alone is fairer with higher RED thresholds",
             "claim",
             True,
             _higher,
-            note=f"Vegas-3, RED 54/108 against 5/15, 7 runs. {RUN}",
+            note="Vegas-3, RED 54/108 against 5/15, 7 runs; read as by more than two standard "
+            f"errors. {RUN}",
         ),
         Record(
             "section 4, that gain diminishes when there are many flows",
             "claim",
             True,
             _diminishes,
-            note=f"At 100 flows less than at 30, 7 runs. {RUN}",
+            note=f"At 100 flows less than at 30 by more than two standard errors, 7 runs. {RUN}",
         ),
     ]
 
