@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | paper | notebooks | setup     (each sets itself up)
+# make demo | test | lint | bench | paper | notebooks | docs | setup     (each sets itself up)
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
@@ -34,6 +34,10 @@ notebooks: setup  ## execute all notebooks; pages in out/notebooks/
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements-notebooks.lock
 	$(BIN)/python scripts/notebooks.py
 
+docs: setup  ## the documentation site in out/site/
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements-docs.lock
+	$(BIN)/python scripts/site.py
+
 lock:  ## make the requirements*.lock again from pyproject.toml, and the hashes of uv itself
 	sed -n 's/ .*//; /^uv==/p' scripts/uv.lock | $(BIN)/uv pip compile --quiet --universal --generate-hashes \
 	  --no-header --no-annotate - -o scripts/uv.lock.new && mv scripts/uv.lock.new scripts/uv.lock
@@ -41,8 +45,11 @@ lock:  ## make the requirements*.lock again from pyproject.toml, and the hashes 
 	  --generate-hashes --no-header --no-annotate -o requirements.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra notebooks --constraint requirements.lock --universal \
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements-notebooks.lock
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra docs --constraint requirements.lock \
+	  --constraint requirements-notebooks.lock --universal \
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements-docs.lock
 
 clean:  ## remove what was built
 	rm -rf .venv out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo test lint bench paper notebooks lock clean
+.PHONY: help setup demo test lint bench paper notebooks docs lock clean

@@ -2,7 +2,8 @@
 
 Each runs in a Jupyter kernel of its own, two at a time.  Any error fails, with the cell's
 traceback.  A page holds its figures as they stand before a slider is moved, so that it can be
-read without Jupyter and without a network; the notebooks themselves are left as they are.
+read without Jupyter and without a network.  Beside it lies the executed notebook, from which
+`site.py` makes the gallery; the notebooks in notebooks/ are left as they are.
 
     scripts/notebooks.py [NOTEBOOK.ipynb ...]
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from latex2mathml.converter import convert
+from formulas import mathml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbclient.output_widget import OutputWidget
@@ -64,6 +65,7 @@ def run(path: Path) -> tuple[float, str | None]:
     except (CellExecutionError, CellTimeoutError, RuntimeError) as error:  # last: a dead kernel
         return time.perf_counter() - began, f"{path.name}\n{error}"
     still(notebook)
+    nbformat.write(notebook, OUT / path.name)
     set_formulas(notebook)
     page, _ = HTMLExporter().from_notebook_node(notebook, {"metadata": {"name": path.stem}})
     (OUT / f"{path.stem}.html").write_text(page, encoding="utf-8")
@@ -81,13 +83,9 @@ def set_formulas(notebook: Any) -> None:
 
 
 def typeset(found: re.Match[str]) -> str:
-    """A formula as MathML, which browsers draw by themselves; MathJax would be fetched."""
+    """A formula as MathML: block or inline."""
     shown, within = found.groups()
-    text = (shown or within).replace(r"\mathit", r"\mathrm")  # MathML spaces italics one by one
-    if not shown:
-        return " ".join(convert(text).split())
-    block = convert(text.replace(r"\tag", r"\qquad\tag"), display="block")
-    return " ".join(block.replace(" display=", ' style="margin: 0.6em 0" display=').split())
+    return mathml(shown or within, block=bool(shown))
 
 
 class Screen(OutputWidget):

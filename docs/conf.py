@@ -1,0 +1,84 @@
+"""How Sphinx builds the site; ``scripts/site.py`` calls it with the generated pages in place."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import vegasmodel
+
+sys.path.insert(0, str(Path(vegasmodel.__file__).parents[1] / "scripts"))
+from formulas import mathml
+
+project = "vegasmodel"
+author = copyright = "The vegasmodel authors"  # noqa: A001 - Sphinx's name
+version = release = vegasmodel.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+default_role = "code"  # a name in single quotes of a docstring
+add_module_names = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+maximum_signature_line_length = 60
+toc_object_entries = False
+highlight_language = "none"
+html_theme = "furo"
+html_title = "vegasmodel"
+html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"top_of_page_buttons": []}
+
+suppress_warnings = ["ref.python"]  # a `Flow` of a model beside that of a scenario
+
+BLOCK = re.compile(r"^ +\S")
+LITERAL = re.compile(r"(``[^`]+``)(\w?)")
+
+
+def as_printed(lines: list[str]) -> list[str]:
+    """A docstring in which every indented block, an equation mostly, keeps its lines."""
+    shown: list[str] = []
+    lines = [LITERAL.sub(lambda m: m[1] + (m[2] and "\\ " + m[2]), line) for line in lines]
+    for i, line in enumerate(lines):
+        before = lines[i - 1] if i else ""
+        if BLOCK.match(line) and not before.strip():
+            above = next((text for text in reversed(shown) if text.strip()), "")
+            inside = BLOCK.match(above) or re.match(r"\s*([*-]|\d+\.) ", above)
+            if not inside and not above.endswith("::"):
+                shown += ["::", ""]
+        elif BLOCK.match(line) and not BLOCK.match(before) and before[:2] not in ("* ", "- "):
+            shown[-1:] = [before, "", "::", ""]  # an equation right below its sentence
+        shown.append(line)
+    return shown
+
+
+def _docstring(
+    _app: Any, _what: str, _name: str, _thing: Any, _opts: Any, lines: list[str]
+) -> None:
+    lines[:] = as_printed(lines)
+
+
+def _inline(writer: Any, node: Any) -> None:
+    from docutils import nodes
+
+    writer.body.append(mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def _block(writer: Any, node: Any) -> None:
+    from docutils import nodes
+
+    writer.body.append(f'<div class="formula">{mathml(node.astext(), block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    """Formulas as MathML, docstrings as they are printed."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("autodoc-process-docstring", _docstring)

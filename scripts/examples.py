@@ -1,0 +1,79 @@
+"""The examples on the pages of docs/: runs them, and compares with what the page shows.
+
+    scripts/examples.py [--write] PAGE.md ...
+
+A page's blocks run in their order, in one empty folder.  ``toml`` is a scenario, written under its name
+and read; ``python`` a whole program; ``console`` holds a command after a dollar and what it prints.
+``--write`` puts what they print today into the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import vegasmodel as vm
+from vegasmodel.cli import run
+
+__all__ = ["played"]
+
+TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
+BLOCK = re.compile(r"^```(toml|python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
+
+
+def played(text: str) -> str:
+    """The page's text with what its examples print now, in the current folder.
+
+    ``mixed.toml`` lies there: the scenario of the tutorial.
+    """
+    first = BLOCK.search(TUTORIAL.read_text(encoding="utf-8").partition("## A scenario file")[2])
+    if first is not None:
+        Path("mixed.toml").write_text(first[2], encoding="utf-8")
+    return BLOCK.sub(_play, text)
+
+
+def _play(found: re.Match[str]) -> str:
+    kind, body, _ = found.groups()
+    if kind == "toml":
+        name = vm.Scenario.from_toml(body).name
+        Path(f"{name.replace(' ', '-')}.toml").write_text(body, encoding="utf-8")
+        return f"```toml\n{body}```\n"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if kind == "python":
+            exec(compile(body, "example", "exec"), {"__name__": "__main__"})  # noqa: S102 - our page
+        else:
+            command = body.splitlines()[0]
+            status = run(shlex.split(command.removeprefix("$ vegasmodel")))
+            if status:
+                raise RuntimeError(f"exit status {status}: {command}")
+    lines = [line.rstrip() for line in out.getvalue().strip("\n").splitlines()]
+    shown = "\n".join(lines) + "\n" if any(lines) else ""
+    if kind == "console":
+        return f"```console\n{body.splitlines()[0]}\n{shown}```\n"
+    return f"```python\n{body}```\n" + (f"\n```text\n{shown}```\n" if shown else "")
+
+
+def main(arguments: list[str]) -> int:
+    """Play every page; 1 if one shows something else and is not to be written."""
+    pages = [Path(a).resolve() for a in arguments if a != "--write"]
+    other = 0
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            now = played(text)
+        if now != text:
+            other += 1
+            print(f"{page.name}: its examples print something else")
+            if "--write" in arguments:
+                page.write_text(now, encoding="utf-8")
+    return int(other > 0 and "--write" not in arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

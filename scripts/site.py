@@ -1,0 +1,226 @@
+"""Builds the documentation site in out/site/: pages of docs/, and pages generated from the code.
+
+    scripts/site.py [--quick]
+
+Generated are the commands (from ``--help``), the models (from ``vegasmodel explain``), the Python
+reference (from docstrings), the gallery (from executed notebooks), and the models' errors beside
+stored measurements.  Notebooks whose executed copy in out/notebooks/ is missing or older are
+executed first.  ``--quick`` leaves out notebooks that are not executed yet, and the errors.  The
+site loads nothing from elsewhere; any warning of Sphinx fails.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import nbformat
+from nbconvert import MarkdownExporter
+
+import vegasmodel as vm
+from vegasmodel.explanations import EXPLANATIONS
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "out" / "site-source"
+SITE = ROOT / "out" / "site"
+EXECUTED = ROOT / "out" / "notebooks"
+PAGES = re.compile(r"`docs/([\w/-]+)\.md`")
+
+
+def main(arguments: list[str]) -> int:
+    """Assemble the sources, then let Sphinx build them."""
+    quick = "--quick" in arguments
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", SOURCE)
+    for page in SOURCE.rglob("*.md"):
+        page.write_text(linked(page), encoding="utf-8")
+    write("reference/commands.md", commands())
+    write("reference/models.md", models())
+    for name, text in python_pages():
+        write(f"reference/{name}", text)
+    gallery(quick)
+    write("validation.md", validation(quick))
+    options = ["-W", "--keep-going", "-q", "-E", "-b", "html", "-d", ROOT / "out" / "site-trees"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, SOURCE, SITE], check=False
+    )
+    if done.returncode == 0:
+        pages = sum(1 for _ in SITE.rglob("*.html"))
+        print(
+            f"{pages} pages in {SITE.relative_to(ROOT)}/; open {SITE.relative_to(ROOT)}/index.html"
+        )
+    return done.returncode
+
+
+def write(name: str, text: str) -> None:
+    """A page among the sources."""
+    path = SOURCE / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def linked(page: Path) -> str:
+    """The page's text; where it names another page of docs/ as a path, with a link to it."""
+    up = "../" * (len(page.relative_to(SOURCE).parts) - 1)
+
+    def link(found: re.Match[str]) -> str:
+        name = found[1]
+        known = (ROOT / "docs" / f"{name}.md").exists()
+        return f"[`{name}`]({up}{name}.md)" if known else found[0]
+
+    return PAGES.sub(link, page.read_text(encoding="utf-8"))
+
+
+def commands() -> str:
+    """Every command and option, as ``--help`` gives them."""
+    done = subprocess.run(
+        [sys.executable, "-m", "typer", "vegasmodel.cli", "utils", "docs", "--name", "vegasmodel"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    text = html.unescape(done.stdout).replace("# `vegasmodel`", "# Commands", 1)
+    text = re.sub(r"^Example: (.*(?:\n\S.*)*)", example, text, flags=re.MULTILINE)
+    heads = re.findall(r"^## `vegasmodel (\S+)`\n\n(.*(?:\n.+)*)", text, flags=re.MULTILINE)
+    rows = [f"| [`{name}`](#vegasmodel-{name}) | {said.split('.  ')[0]} |" for name, said in heads]
+    index = "\n".join(["| command | |", "| --- | --- |", *(row.replace("\n", " ") for row in rows)])
+    return re.sub(r"\*\*Commands\*\*:\n\n(\* .*\n)+", index + "\n", text)
+
+
+def example(found: re.Match[str]) -> str:
+    """An example of a docstring as one line of a shell."""
+    return "```console\n$ " + " ".join(found[1].split()) + "\n```"
+
+
+def models() -> str:
+    """Every model's equations, hypotheses, source and accuracy."""
+    parts = [
+        "# Models\n\nWhat `vegasmodel explain MODEL` prints.  A hypothesis has the name under which "
+        "an answer says that it does not hold.  [The models and their equations](../models.md) puts "
+        "them into context.\n"
+    ]
+    for name, known in EXPLANATIONS.items():
+        parts.append(f"## `{name}`\n\n{known.title[0].upper()}{known.title[1:]}.\n")
+        parts.append("```text\n" + "\n".join(known.equations) + "\n```\n")
+        parts.append("| hypothesis | meaning |\n| --- | --- |")
+        parts += [f"| `{key}` | {said} |" for key, said in known.hypotheses.items()]
+        parts.append(f"\nSource: {known.source}.  Accuracy: {known.accuracy}.\n")
+    return "\n".join(parts)
+
+
+def python_pages() -> Iterator[tuple[str, str]]:
+    """One page a public package, its modules included; and a page that lists them."""
+    packages = [vm] + [
+        importlib.import_module(info.name)
+        for info in pkgutil.walk_packages(vm.__path__, "vegasmodel.")
+        if info.ispkg
+    ]
+    packages = [package for package in packages if dir(package)]
+    rows = []
+    for package in packages:
+        said = (package.__doc__ or "").split("\n")[0]
+        rows.append(f"| [`{package.__name__}`](python/{package.__name__}.rst) | {said} |")
+        yield f"python/{package.__name__}.rst", python_page(package)
+    tree = "\n".join(f"python/{package.__name__}" for package in packages)
+    yield (
+        "python.md",
+        "# Python\n\nThe public names of each package, from their docstrings.\n\n"
+        "| package | |\n| --- | --- |\n"
+        + "\n".join(rows)
+        + "\n\n```{toctree}\n:hidden:\n\n"
+        + tree
+        + "\n```\n",
+    )
+
+
+def python_page(package: ModuleType) -> str:
+    """A package's own names, then those of its public modules."""
+    name = package.__name__
+    parts = [name, "=" * len(name), "", f".. automodule:: {name}", "   :members:"]
+    if package is not vm:
+        again = [n for n in dir(package) if getattr(package, n) is getattr(vm, n, None)]
+        parts += [f"   :exclude-members: {', '.join(again)}", ""] if again else [""]
+        names = ", ".join(f"`vegasmodel.{n}`" for n in again)
+        parts += [f"Shown at the top of the package: {names}.", ""] if again else []
+    else:
+        parts.append("")
+    for inner in dir(package):
+        module = getattr(package, inner)
+        if isinstance(module, ModuleType) and not hasattr(module, "__path__"):
+            title = f"{name}.{inner}"
+            parts += [title, "-" * len(title), "", f".. automodule:: {title}", "   :members:", ""]
+    return "\n".join(parts)
+
+
+def gallery(quick: bool) -> None:
+    """Each executed notebook as a page, and a page with a picture of each."""
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    late = [path for path in notebooks if not fresh(path)]
+    if late and not quick:
+        subprocess.run([sys.executable, ROOT / "scripts" / "notebooks.py", *late], check=True)
+    rows, names = [], []
+    for path in notebooks:
+        executed = (EXECUTED / path.name).exists()
+        text, picture = notebook_page(path) if executed else (f"# {path.stem}\n", "")
+        write(f"gallery/{path.stem}.md", text)
+        names.append(path.stem)
+        title = text.partition("# ")[2].partition("\n")[0]
+        question = re.search(r"^\*\*(.*?)\*\*", text, re.MULTILINE | re.DOTALL)
+        rows.append(f"## [{title}]({path.stem}.md)\n\n{question[1] if question else ''}\n")
+        rows.append(f"![{title}]({picture})\n" if picture else "")
+    tree = "\n".join(names)
+    write(
+        "gallery/index.md",
+        "# Notebooks\n\nEach explains one subject, with pictures, a comparison with packets, and "
+        "exercises with solutions.  Here they stand as executed; run `make notebooks` once, then "
+        "`.venv/bin/jupyter lab notebooks` to move their sliders.\n\n"
+        + "\n".join(rows)
+        + "\n```{toctree}\n:hidden:\n\n"
+        + tree
+        + "\n```\n",
+    )
+
+
+def fresh(path: Path) -> bool:
+    """Whether the executed copy is as new as the notebook."""
+    copy = EXECUTED / path.name
+    return copy.exists() and copy.stat().st_mtime >= path.stat().st_mtime
+
+
+def notebook_page(path: Path) -> tuple[str, str]:
+    """An executed notebook as Markdown, its pictures beside it, and the first picture's name."""
+    notebook = nbformat.read(EXECUTED / path.name, as_version=4)
+    text, resources = MarkdownExporter().from_notebook_node(notebook)
+    for name, data in resources["outputs"].items():
+        unique = f"{path.stem}-{name}"
+        (SOURCE / "gallery").mkdir(exist_ok=True)
+        (SOURCE / "gallery" / unique).write_bytes(data)
+        text = text.replace(f"({name})", f"({unique})")
+    text = re.sub(r"```python\n", "```{code-block} python\n", text)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
+    found = re.search(r"!\[[^]]*\]\(([^)]+\.png)\)", text)
+    return text, found[1] if found else ""
+
+
+def validation(quick: bool) -> str:
+    """The models' errors beside stored measurements."""
+    if quick:
+        return "# How near the models come\n\nLeft out of this quick build.\n"
+    from site_validation import page
+
+    text, pictures = page()
+    for name, data in pictures.items():
+        (SOURCE / name).write_bytes(data)
+    return text
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""The page on validation: every model beside every stored measurement of ns-2 and the Linux kernel.
+
+Answers are kept in out/validation.json until a source of the package or a stored run changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import vegasmodel as vm
+from vegasmodel.packets import reference
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / "out" / "validation.json"
+ENGINES = {"ns2": "ns-2", "linux": "the Linux kernel"}
+
+
+class Case(NamedTuple):
+    """One model's answer to one scenario that was measured; ``error``: NRMSE of throughputs."""
+
+    engine: str
+    scenario: str
+    flows: int
+    model: str
+    error: float
+    broken: tuple[str, ...]
+
+
+def page() -> tuple[str, dict[str, bytes]]:
+    """The page in Markdown, and its pictures by name."""
+    found, measured = cases()
+    text = [
+        "# How near the models come\n\nEvery model is asked about every scenario of which a "
+        "measurement is stored in the package, and its throughputs are compared.  The error is the root mean "
+        "square over the flows, divided by the mean throughput (NRMSE).  Where a scenario breaks a "
+        "hypothesis of the model, the answer says so; such answers have a column of their own.  "
+        "`make docs` computes this page anew.  Most of these scenarios were known while the models "
+        "were built; [accuracy on drawn cases](accuracy.md) tells how the simulators do on cases "
+        "that nobody had seen.\n"
+    ]
+    pictures = {}
+    for engine, name in ENGINES.items():
+        mine = [case for case in found if case.engine == engine]
+        text.append(f"## Beside {name}: {measured[engine]} scenarios\n")
+        text.append(table(mine, measured[engine]))
+        pictures[f"validation-{engine}.png"] = picture(mine, f"Errors beside {name}")
+        text.append(f"\n![Error of each model, a dot a scenario](validation-{engine}.png)\n")
+    text.append("## Each scenario beside ns-2\n")
+    text.append("Error of the best closed form, of `fluid` and of `rounds`.\n")
+    text.append(each([case for case in found if case.engine == "ns2"]))
+    return "\n".join(text), pictures
+
+
+def table(found: Iterable[Case], measured: int) -> str:
+    """A row a model: answers whose hypotheses all hold, and the others."""
+    rows = [
+        "| model | answered | hypotheses hold | mean error | largest | one is broken | mean error "
+        "| largest |",
+        "| --- " + "| ---: " * 7 + "|",
+    ]
+    by_model: dict[str, list[Case]] = {}
+    for case in found:
+        by_model.setdefault(case.model, []).append(case)
+    order = [name for name in vm.MODELS if name in by_model]
+    for name in order:
+        whole = [case.error for case in by_model[name] if not case.broken]
+        broken = [case.error for case in by_model[name] if case.broken]
+        cells = (*figures(whole), *figures(broken))
+        answered = f"{len(by_model[name])} of {measured}"
+        rows.append(f"| `{name}` | {answered} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def figures(errors: list[float]) -> tuple[str, str, str]:
+    """How many, their mean and the largest."""
+    if not errors:
+        return "0", "", ""
+    return str(len(errors)), f"{100 * np.mean(errors):.1f} %", f"{100 * max(errors):.1f} %"
+
+
+def each(found: Iterable[Case]) -> str:
+    """A row a scenario."""
+    by_scenario: dict[str, list[Case]] = {}
+    for case in found:
+        by_scenario.setdefault(case.scenario, []).append(case)
+    rows = [
+        "| scenario | flows | closed form | | fluid | rounds |",
+        "| --- | ---: | --- " + "| ---: " * 3 + "|",
+    ]
+    for name, mine in sorted(by_scenario.items()):
+        simulated = {case.model: f"{100 * case.error:.1f} %" for case in mine}
+        closed = [case for case in mine if case.model not in ("fluid", "rounds")]
+        best = min(closed, key=lambda case: case.error, default=None)
+        cells = [f"`{best.model}`", f"{100 * best.error:.1f} %"] if best else ["", ""]
+        cells += [simulated.get(model, "") for model in ("fluid", "rounds")]
+        rows.append(f"| {name} | {mine[0].flows} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def picture(found: Iterable[Case], title: str) -> bytes:
+    """A dot a scenario, a bar at each model's mean."""
+    errors: dict[str, list[float]] = {}
+    for case in found:
+        errors.setdefault(case.model, []).append(case.error)
+    data = io.BytesIO()
+    vm.plots.model_errors(errors, title=title).savefig(data, format="png", dpi=110)
+    return data.getvalue()
+
+
+def cases() -> tuple[list[Case], dict[str, int]]:
+    """Every model's answer to every stored measurement, and how many measurements there are."""
+    key = fingerprint()
+    if CACHE.exists():
+        kept = json.loads(CACHE.read_text(encoding="utf-8"))
+        if kept["key"] == key:
+            return [Case(*row[:5], tuple(row[5])) for row in kept["cases"]], kept["measured"]
+    found, measured = [], dict.fromkeys(ENGINES, 0)
+    for path in stored():
+        scenario = vm.Scenario.from_dict(json.loads(path.read_text(encoding="utf-8"))["scenario"])
+        run: Any = reference.lookup(scenario)
+        measured[run.model] += 1
+        for answer in vm.predict_all(scenario, vm.MODELS):
+            if answer.applicable and answer.throughput is not None:
+                error = float(vm.metrics.nrmse(answer.throughput, run.throughput))
+                broken = tuple(a.name for a in answer.assumptions if a.holds is False)
+                size = len(scenario.members)
+                found.append(Case(run.model, scenario.name, size, answer.model, error, broken))
+    CACHE.parent.mkdir(exist_ok=True)
+    CACHE.write_text(json.dumps({"key": key, "cases": found, "measured": measured}), "utf-8")
+    return found, measured
+
+
+def stored() -> list[Path]:
+    """Files of the stored runs."""
+    return sorted(reference.FOLDER.glob("*.json")) + sorted(
+        (reference.FOLDER / "linux").glob("*.json")
+    )
+
+
+def fingerprint() -> str:
+    """Of the package's sources and of the stored runs."""
+    sources = sorted(Path(vm.__file__).parent.rglob("*.py"))
+    content = hashlib.sha256()
+    for path in [*sources, Path(__file__), *stored()]:
+        content.update(path.name.encode() + path.read_bytes())
+    return content.hexdigest()
