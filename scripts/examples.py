@@ -2,8 +2,8 @@
 
     scripts/examples.py [--write] PAGE.md ...
 
-A page's blocks run in their order, in one empty folder.  ``toml`` is a scenario, written under its name
-and read; ``python`` a whole program; ``console`` holds a command after a dollar and what it prints.
+A page's blocks run in their order, in one empty folder.  ``toml`` is a scenario, written under its
+name and read; ``python`` a whole program; ``console`` a command after a dollar and what it prints.
 ``--write`` puts what they print today into the page.
 """
 
@@ -18,12 +18,14 @@ import tempfile
 from pathlib import Path
 
 import vegasmodel as vm
-from vegasmodel.cli import run
+from vegasmodel.command_line.commands import run
 
 __all__ = ["played"]
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
-BLOCK = re.compile(r"^```(toml|python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
+BLOCK = re.compile(
+    r"^```(toml|python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S
+)
 
 
 def played(text: str) -> str:
@@ -44,15 +46,16 @@ def _play(found: re.Match[str]) -> str:
         Path(f"{name.replace(' ', '-')}.toml").write_text(body, encoding="utf-8")
         return f"```toml\n{body}```\n"
     out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         if kind == "python":
             exec(compile(body, "example", "exec"), {"__name__": "__main__"})  # noqa: S102 - our page
         else:
             command = body.splitlines()[0]
             status = run(shlex.split(command.removeprefix("$ vegasmodel")))
-            if status:
-                raise RuntimeError(f"exit status {status}: {command}")
-    lines = [line.rstrip() for line in out.getvalue().strip("\n").splitlines()]
+            if status and "vegasmodel: " not in body:  # an error that the page shows
+                raise RuntimeError(f"exit status {status}: {command}\n{out.getvalue()}")
+    told = re.sub(r"; [\d.]+ s\.$", "; ... s.", out.getvalue().strip("\n"), flags=re.M)  # its time
+    lines = [line.rstrip() for line in told.splitlines()]
     shown = "\n".join(lines) + "\n" if any(lines) else ""
     if kind == "console":
         return f"```console\n{body.splitlines()[0]}\n{shown}```\n"

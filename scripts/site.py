@@ -49,9 +49,7 @@ def main(arguments: list[str]) -> int:
     gallery(quick)
     write("validation.md", validation(quick))
     options = ["-W", "--keep-going", "-q", "-E", "-b", "html", "-d", ROOT / "out" / "site-trees"]
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, SOURCE, SITE], check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "sphinx", *options, SOURCE, SITE], check=False)
     if done.returncode == 0:
         pages = sum(1 for _ in SITE.rglob("*.html"))
         print(
@@ -82,7 +80,16 @@ def linked(page: Path) -> str:
 def commands() -> str:
     """Every command and option, as ``--help`` gives them."""
     done = subprocess.run(
-        [sys.executable, "-m", "typer", "vegasmodel.cli", "utils", "docs", "--name", "vegasmodel"],
+        [
+            sys.executable,
+            "-m",
+            "typer",
+            "vegasmodel.command_line.commands",
+            "utils",
+            "docs",
+            "--name",
+            "vegasmodel",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -103,9 +110,9 @@ def example(found: re.Match[str]) -> str:
 def models() -> str:
     """Every model's equations, hypotheses, source and accuracy."""
     parts = [
-        "# Models\n\nWhat `vegasmodel explain MODEL` prints.  A hypothesis has the name under which "
-        "an answer says that it does not hold.  [The models and their equations](../models.md) puts "
-        "them into context.\n"
+        "# Models\n\nWhat `vegasmodel explain MODEL` prints.  A hypothesis has the name under "
+        "which an answer says that it does not hold.  [The models and their "
+        "equations](../models.md) puts them into context.\n"
     ]
     for name, known in EXPLANATIONS.items():
         parts.append(f"## `{name}`\n\n{known.title[0].upper()}{known.title[1:]}.\n")

@@ -20,6 +20,15 @@ from vegasmodel.packets import reference
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "out" / "validation.json"
 ENGINES = {"ns2": "ns-2", "linux": "the Linux kernel"}
+HEAD = """# How near the models come
+
+Every model is asked about every scenario of which a measurement is stored in the package, and its
+throughputs are compared.  The error is the root mean square over the flows, divided by the mean
+throughput (NRMSE).  Where a scenario breaks a hypothesis of the model, the answer says so; such
+answers have columns of their own.  `make docs` computes this page anew.  Most of these scenarios
+were known while the models were built; [accuracy on drawn cases](accuracy.md) tells how the
+simulators do on cases that nobody had seen.
+"""
 
 
 class Case(NamedTuple):
@@ -36,15 +45,7 @@ class Case(NamedTuple):
 def page() -> tuple[str, dict[str, bytes]]:
     """The page in Markdown, and its pictures by name."""
     found, measured = cases()
-    text = [
-        "# How near the models come\n\nEvery model is asked about every scenario of which a "
-        "measurement is stored in the package, and its throughputs are compared.  The error is the root mean "
-        "square over the flows, divided by the mean throughput (NRMSE).  Where a scenario breaks a "
-        "hypothesis of the model, the answer says so; such answers have a column of their own.  "
-        "`make docs` computes this page anew.  Most of these scenarios were known while the models "
-        "were built; [accuracy on drawn cases](accuracy.md) tells how the simulators do on cases "
-        "that nobody had seen.\n"
-    ]
+    text = [HEAD]
     pictures = {}
     for engine, name in ENGINES.items():
         mine = [case for case in found if case.engine == engine]

@@ -1,18 +1,22 @@
 """What the documentation says is so."""
 
 import dataclasses
+import importlib
 import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import vegasmodel as vm
-from vegasmodel import comparison
+from vegasmodel import comparison, laws
 from vegasmodel.command_line.commands import app, run
+from vegasmodel.explanations import EXPLANATIONS
 from vegasmodel.queues import RateDelay, Red
 from vegasmodel.scenario import (
+    VARIANTS,
     Drop,
     Flow,
     Link,
@@ -25,7 +29,65 @@ from vegasmodel.scenario import (
 from vegasmodel.study import sweep, targets
 
 ROOT = Path(__file__).parents[1]
+NO_MESSAGES = {  # words with hyphens that are no names of assumptions
+    "at-buffer",
+    "at-threshold",
+    "buffer-limited",
+    "loss-based",
+    "loss-limited",
+    "no-any-return",
+    "ns-2",
+    "ns-3",
+    "point-to-point",
+    "traffic-control",
+    "utf-8",
+}
 README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["tutorial", "how-to", "reference/messages"])
+def test_the_examples_of_a_page_print_what_it_shows(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command and program, in their order: ``scripts/examples.py --write`` renews them."""
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert importlib.import_module("examples").played(text) == text
+
+
+def test_every_assumption_is_explained() -> None:
+    """Whatever name with hyphens a module of answers holds stands on the page of messages."""
+    page = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE))
+    package = Path(vm.__file__).parent
+    modules = [package / "comparison.py"]
+    for folder in ("adapters", "engines", "packets"):
+        modules += (package / folder).rglob("*.py")
+    said = set()
+    for path in modules:
+        text = path.read_text(encoding="utf-8")
+        said |= set(re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', text))
+    assert len(said) > 50
+    assert said - explained - set(vm.MODELS) == NO_MESSAGES
+
+
+def test_every_model_and_law_is_documented() -> None:
+    models = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    scenario = (ROOT / "docs/scenario.md").read_text(encoding="utf-8")
+    assert set(vm.MODELS) == set(EXPLANATIONS)
+    assert all(f"`{name}`" in models for name in vm.MODELS)
+    assert all(re.search(rf"\b{law.name}\b", scenario) for law in laws.BUILT_IN)
+    assert all(f"`{variant}`" in scenario for variant in VARIANTS)
+
+
+def test_every_command_and_option_says_what_it_does() -> None:
+    """And gives an example, which the commands' page shows."""
+    for name, command in get_command(app).commands.items():
+        assert command.help, name
+        assert f"Example: vegasmodel {name}" in command.help
+        for option in command.params:
+            assert getattr(option, "help", None), (name, option.name)
 
 
 def test_commands_in_the_readme_exist() -> None:
