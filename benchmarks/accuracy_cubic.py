@@ -29,8 +29,8 @@ def case(law: str, index: int) -> Scenario:
     rtt, buffer = float(np.round(rng.uniform(0.03, 0.2), 4)), float(rng.integers(12, 81))
     alpha = float(rng.integers(2, 6))
     flows = (
-        Flow("cubic", rtt, name="cubic", variant="ns2"),
-        Flow(law, rtt, name="other", variant="ns2", alpha=alpha, beta=alpha),
+        Flow("cubic", rtt, name="cubic", variant="ns2", send_jitter=0.0),
+        Flow(law, rtt, name="other", variant="ns2", alpha=alpha, beta=alpha, send_jitter=0.0),
     )
     link = Link(capacity, buffer=buffer)
     return Scenario((link,), flows, run=Run(120.0, 40.0, runs=3, start_jitter=0.5))

@@ -29,11 +29,13 @@ capacity = "1080 pkt/s"
 buffer = "20 pkt"
 [[flow]]
 law = "vegas"
+send_jitter = "0 s"
 rtt = "60 ms"
 alpha = 3
 beta = 3
 [[flow]]
 law = "reno"
+send_jitter = "0 s"
 rtt = "60 ms"
 [run]
 duration = "120 s"

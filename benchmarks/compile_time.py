@@ -44,7 +44,7 @@ import vegasmodel as vm
 model, variant = sys.argv[1:]
 scenario = vm.Scenario(
     links=(vm.Link(capacity=400.0, buffer=20.0),),
-    flows=(vm.Flow("vegas", 0.08, variant=variant), vm.Flow("reno", 0.08, variant=variant)),
+    flows=tuple(vm.Flow(a, 0.08, variant=variant, send_jitter=0.0) for a in ("vegas", "reno")),
     run=vm.Run(duration=30.0, warmup=10.0),
 )
 assert vm.predict(scenario, model).applicable

@@ -29,10 +29,12 @@ capacity = "1080 pkt/s"
 buffer = "20 pkt"
 [[flow]]
 law = "vegas"
+send_jitter = "0 s"
 rtt = "80 ms"
 variant = "ns2"
 [[flow]]
 law = "reno"
+send_jitter = "0 s"
 rtt = "80 ms"
 variant = "ns2"
 [run]
@@ -45,10 +47,12 @@ capacity = "1.5 Mbit/s"
 buffer = "10 pkt"
 [[flow]]
 law = "vegas"
+send_jitter = "0 s"
 rtt = "14 ms"
 variant = "ns2"
 [[flow]]
 law = "sack"
+send_jitter = "0 s"
 rtt = "28 ms"
 variant = "ns2"
 [run]
@@ -61,6 +65,7 @@ capacity = "500 pkt/s"
 buffer = "100 pkt"
 [[flow]]
 law = "vegas"
+send_jitter = "0 s"
 count = 3
 rtt = "60 ms"
 alpha = 2
@@ -70,6 +75,7 @@ start = { every = "20 s" }
 [[flow]]
 name = "far"
 law = "vegas"
+send_jitter = "0 s"
 rtt = "120 ms"
 alpha = 2
 beta = 4

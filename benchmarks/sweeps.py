@@ -27,10 +27,12 @@ capacity = "250 pkt/s"
 buffer = "20 pkt"
 [[flow]]
 law = "vegas"
+send_jitter = "0 s"
 variant = "{variant}"
 rtt = "60 ms"
 [[flow]]
 law = "reno"
+send_jitter = "0 s"
 rtt = "60 ms"
 [run]
 duration = "60 s"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Flow, Scenario
+
+exact = functools.partial(Flow, send_jitter=0.0)
+"""A flow whose senders never wait: its answer is exact and the same every time."""
 
 
 def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: Any) -> Scenario:

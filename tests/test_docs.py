@@ -166,6 +166,8 @@ def test_the_defaults_on_that_page_are_the_defaults() -> None:
     shown = dataclasses.asdict(full)
     for flow in shown["flows"]:  # what is shown there is what the defaults amount to
         flow |= dict.fromkeys(("stop", "initial_window", "packet_size", "path", "access", "match"))
+        wait = flow.pop("send_jitter")
+        assert wait == pytest.approx(bare.jitter(bare.flows[0]), rel=1e-3)
         flow["send_jitter"] = None
     shown["run"]["runs"] = None
     shown["links"][0]["delay"] = bare.links[0].delay

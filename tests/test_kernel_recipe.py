@@ -27,11 +27,13 @@ buffer = "20 pkt"
 name = "one"
 law = "reno"
 variant = "linux"
+send_jitter = "0 s"
 rtt = "40 ms"
 [[flow]]
 name = "two"
 law = "reno"
 variant = "linux"
+send_jitter = "0 s"
 rtt = "80 ms"
 start = "1 s"
 [run]
@@ -91,7 +93,7 @@ def test_vegas_parameters_are_one_set_of_whole_numbers(recipe: types.ModuleType)
         ('buffer = "20 pkt"', 'buffer = "20 pkt"\nloss = 0.01', "link.queue"),
         ('rtt = "40 ms"', 'rtt = "40 ms"\nsize = "30 pkt"', "flow.size"),
         ('rtt = "40 ms"', 'rtt = "40 ms"\nmax_window = "9 pkt"', "flow"),
-        ('rtt = "40 ms"', 'rtt = "40 ms"\nsend_jitter = "1 ms"', "flow.send_jitter"),
+        ('send_jitter = "0 s"', 'send_jitter = "1 ms"', "flow.send_jitter"),
         ('packet_size = "1000 B"', 'packet_size = "100 B"', "packet_size"),
     ],
 )

@@ -1,5 +1,6 @@
 """Scenario files: what they mean, and that every bad one is refused in one line."""
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -134,7 +135,8 @@ def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None
     import json
 
     plain, one, two = (
-        scenario({"law": "reno", **({"initial_window": w} if w else {})}) for w in (0, 1, 2)
+        scenario({"law": "reno", "send_jitter": "0 s", **({"initial_window": w} if w else {})})
+        for w in (0, 1, 2)
     )
     before = plain.to_dict()
     del before["name"]
@@ -148,12 +150,24 @@ def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None
 
 def test_a_wait_counts_in_the_fingerprint_where_packets_wait() -> None:
     """Stored runs without waits are found by the name that they have."""
-    plain, zero, one, two = (
-        scenario({"law": "reno", **({"send_jitter": wait} if wait else {})})
-        for wait in ("", "0 s", "1 ms", "2 ms")
+    zero, one, two = (scenario({"law": "reno", "send_jitter": w}) for w in ("0 s", "1 ms", "2 ms"))
+    assert len({s.fingerprint() for s in (zero, one, two)}) == 3
+
+
+def test_senders_wait_by_default_for_a_packets_time_on_the_slowest_link_of_their_path() -> None:
+    s = Scenario(
+        links=(Link(1000.0, "a"), Link(400.0, "b"), Link(50.0, "c")),
+        flows=(
+            Flow("reno", 0.2, name="all"),
+            Flow("reno", 0.2, name="large", packet_size=1500.0, path=("a", "b")),
+            Flow("reno", 0.2, name="exact", send_jitter=0.0),
+        ),
     )
-    assert plain.fingerprint() == zero.fingerprint()
-    assert len({s.fingerprint() for s in (plain, one, two)}) == 3
+    assert [s.jitter(group) for group in s.flows] == pytest.approx([1 / 50, 1.5 / 400, 0.0])
+    stated = dataclasses.replace(
+        s, flows=tuple(dataclasses.replace(g, send_jitter=s.jitter(g)) for g in s.flows)
+    )
+    assert stated.fingerprint() == s.fingerprint()
 
 
 @pytest.mark.parametrize("bad", ["-1 ms", "1 pkt", "inf", 0.5, True, [], {}])

@@ -220,6 +220,7 @@ EXPLANATIONS = MappingProxyType(
                 "every-ack-arrives": "no ACK is lost",
                 "insensitive-to-starts": "the answer does not hang on how the starts fall",
                 "enough-runs": "more runs would not move the mean",
+                "phase-effects": "senders that wait at random and exact ones get the same",
             },
             "docs/architecture.md, Two simulators; docs/ns2.md",
             "README.md, How near the predictions come: python -m benchmarks.accuracy measures it",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import resolution, run
 from vegasmodel.scenario import DropTail, Flow, Link, Poisson, Red, Run, Scenario
@@ -23,7 +24,7 @@ def flows(draw: st.DrawFn, count: int) -> tuple[Flow, ...]:
     for i in range(count):
         alpha = draw(st.integers(1, 4))
         made.append(
-            Flow(
+            exact(
                 draw(st.sampled_from(LAWS)),
                 rtt=draw(st.floats(0.03, 0.3)),
                 name=f"f{i}",
@@ -87,13 +88,13 @@ def test_the_order_of_the_flows_does_not_matter(scenario: Scenario) -> None:
 def test_a_lone_reno_flow_keeps_a_link_with_a_full_buffer_busy() -> None:
     """B above the bandwidth-delay product: halving never empties the queue."""
     link = Link(500.0, buffer=60.0)
-    scenario = Scenario((link,), (Flow("reno", 0.08, variant="ns2"),))
+    scenario = Scenario((link,), (exact("reno", 0.08, variant="ns2"),))
     assert answer(scenario).throughput == pytest.approx(500.0, rel=2e-3)
 
 
 def test_a_window_limit_sets_the_rate() -> None:
     """max_window below the bandwidth-delay product: rate = W/T."""
-    scenario = Scenario((Link(1000.0),), (Flow("reno", 0.1, max_window=20.0),))
+    scenario = Scenario((Link(1000.0),), (exact("reno", 0.1, max_window=20.0),))
     assert answer(scenario).throughput == pytest.approx(200.0, rel=1e-6)
 
 
@@ -102,7 +103,7 @@ def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
 
     After 51.25 ms 21 of them have come and 5.125 have left.
     """
-    alike = Flow("reno", 0.1, variant="ns2", access=400.0, name="burst")
+    alike = exact("reno", 0.1, variant="ns2", access=400.0, name="burst")
     burst = replace(alike, size=40.0, initial_window=40.0)
     late = replace(alike, size=1.0, start=0.05125, name="late")
     out = run(Scenario((Link(100.0),), (burst, late), run=Run(2.0, 0.0)))
@@ -115,13 +116,13 @@ def test_loss_based_sources_run_where_the_others_do() -> None:
     link = (Link(300.0, buffer=15.0),)
     for vegas in (
         (),
-        (Flow("vegas", 0.09, variant="ns2"),),
-        (Flow("vegas", 0.09, variant="linux"),),
+        (exact("vegas", 0.09, variant="ns2"),),
+        (exact("vegas", 0.09, variant="linux"),),
     ):
         stated = vegas[0].variant if vegas else "ns2"
         rates = [
             answer(
-                Scenario(link, (*vegas, Flow("reno", 0.07, variant=variant)), run=Run(60.0, 20.0))
+                Scenario(link, (*vegas, exact("reno", 0.07, variant=variant)), run=Run(60.0, 20.0))
             )
             for variant in ("paper", stated)
         ]
@@ -130,7 +131,7 @@ def test_loss_based_sources_run_where_the_others_do() -> None:
 
 def test_a_mean_where_chance_has_a_part() -> None:
     red = Link(300.0, buffer=40.0, queue=Red(5.0, 15.0))
-    flows = (Flow("vegas", 0.08, variant="ns2"), Flow("newreno", 0.1, start=1.0))
+    flows = (exact("vegas", 0.08, variant="ns2"), exact("newreno", 0.1, start=1.0))
     several = answer(Scenario((red,), flows, run=Run(60.0, 20.0)))
     assert 3 <= several.extra["runs"] <= 20
     assert several.throughput_se is not None
@@ -141,7 +142,7 @@ def test_a_mean_where_chance_has_a_part() -> None:
 def test_random_loss_follows_the_square_root_law() -> None:
     """``W = sqrt(3/(2p))`` (one ACK a packet): 10 % at p = 0.001, where timeouts are rare."""
     scenario = Scenario(
-        (Link(1e5, loss=1e-3),), (Flow("sack", 0.1, variant="ns2"),), run=Run(4000.0, 100.0)
+        (Link(1e5, loss=1e-3),), (exact("sack", 0.1, variant="ns2"),), run=Run(4000.0, 100.0)
     )
     expected = math.sqrt(1.5 / 1e-3) / 0.1
     assert answer(scenario).throughput == pytest.approx(expected, rel=0.1)
@@ -151,7 +152,7 @@ def test_random_loss_follows_the_square_root_law() -> None:
 def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
     """Whatever the packets in it: 12.5 or a million a round trip here."""
     link = Link(capacity, buffer=round(capacity * 0.05))
-    pair = (Flow("vegas", 0.1, variant="ns2"), Flow("reno", 0.1, variant="ns2"))
+    pair = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, variant="ns2"))
     out = run(Scenario((link,), pair, run=Run(500.0, 50.0)), parts=8)
     rounds = 2 * 500.0 / 0.1
     assert out.events < 2 * 8 * rounds
@@ -161,7 +162,7 @@ def _at(
     capacity: float, rtt: float, buffer: float, duration: float, rival: str = "reno"
 ) -> Scenario:
     """Vegas against another, as ns-2 has them."""
-    pair = tuple(Flow(law, rtt, alpha=3.0, beta=3.0, variant="ns2") for law in ("vegas", rival))
+    pair = tuple(exact(law, rtt, alpha=3.0, beta=3.0, variant="ns2") for law in ("vegas", rival))
     return Scenario((Link(capacity, buffer=buffer),), pair, run=Run(duration, duration / 4.0))
 
 
@@ -199,21 +200,21 @@ def test_long_stretches_tell_what_packets_tell() -> None:
 
 
 def test_features_it_lacks_are_named() -> None:
-    short = Flow("reno", 0.1, arrivals=Poisson(5000.0), size=30.0)
+    short = exact("reno", 0.1, arrivals=Poisson(5000.0), size=30.0)
     many = Scenario((Link(100.0),), (short,))
     out = answer(many)
     assert not out.applicable
     assert "short flows" in str(out.reason)
     with pytest.raises(ValueError, match="short flows"):
         simulate(many)
-    noisy = Scenario((Link(100.0),), (Flow("reno", 0.1, delay_noise=0.01),))
+    noisy = Scenario((Link(100.0),), (exact("reno", 0.1, delay_noise=0.01),))
     flags = {a.name: a.holds for a in answer(noisy).assumptions}
     assert flags["no-delay-noise"] is False
     assert simulate(noisy, samples=3).attrs["left_out"] == "no-delay-noise"
 
 
 def test_trajectories_carry_units_and_provenance() -> None:
-    pair = (Flow("vegas", 0.1, variant="ns2"), Flow("reno", 0.1, max_window=20.0))
+    pair = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, max_window=20.0))
     scenario = Scenario((Link(100.0),), pair)
     data = simulate(scenario, samples=11)
     assert data.attrs["model"] == "rounds"
@@ -229,7 +230,7 @@ def test_trajectories_carry_units_and_provenance() -> None:
 
 
 def test_the_papers_law_moves_continuously() -> None:
-    scenario = Scenario((Link(100.0),), (Flow("vegas", 0.1, count=2, alpha=2.0, beta=2.0),))
+    scenario = Scenario((Link(100.0),), (exact("vegas", 0.1, count=2, alpha=2.0, beta=2.0),))
     data = simulate(scenario, "fluid", samples=601)
     assert data.attrs["model"] == "fluid"
     assert data.attrs["status"] == "done"

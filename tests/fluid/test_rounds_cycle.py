@@ -7,20 +7,23 @@ import functools
 import numpy as np
 import pytest
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds import snapshot
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL
-from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+from vegasmodel.scenario import Link, Red, Run, Scenario
 from vegasmodel.simulation import limit_cycle
 
 steady = functools.partial(limit_cycle, model="rounds")
 
 
 def pair(capacity: float, rtt: float, buffer: float, alpha: float, law: str) -> Scenario:
-    vegas = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2")
+    vegas = exact("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2")
     return Scenario(
-        (Link(capacity, buffer=buffer),), (vegas, Flow(law, rtt, start=0.21)), run=Run(600.0, 200.0)
+        (Link(capacity, buffer=buffer),),
+        (vegas, exact(law, rtt, start=0.21)),
+        run=Run(600.0, 200.0),
     )
 
 
@@ -52,7 +55,9 @@ def test_a_cycle_ends_where_the_loss_based_source_loses() -> None:
 
 
 def test_vegas_alone_rests() -> None:
-    vegas = tuple(Flow("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3))
+    vegas = tuple(
+        exact("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3)
+    )
     found = steady(Scenario((Link(500.0),), vegas))
     assert (found.kind, found.period) == ("fixed point", 0.0)
     assert found.throughput.sum() == pytest.approx(500.0, rel=2e-3)
@@ -60,7 +65,7 @@ def test_vegas_alone_rests() -> None:
 
 def test_what_is_tossed_for_does_not_repeat() -> None:
     link = Link(400.0, buffer=40.0, queue=Red(5.0, 15.0))
-    flows = (Flow("vegas", 0.08, variant="ns2"), Flow("newreno", 0.08, start=1.0))
+    flows = (exact("vegas", 0.08, variant="ns2"), exact("newreno", 0.08, start=1.0))
     found = steady(Scenario((link,), flows))
     assert found.kind == "neither found"
     assert np.isnan(found.period)
@@ -70,11 +75,11 @@ def test_what_is_tossed_for_does_not_repeat() -> None:
 
 def test_sources_that_end_have_no_steady_state() -> None:
     with pytest.raises(ValueError, match="flows end: short"):
-        steady(Scenario((Link(400.0),), (Flow("reno", 0.08, name="short", size=30.0),)))
+        steady(Scenario((Link(400.0),), (exact("reno", 0.08, name="short", size=30.0),)))
 
 
 def alike(law: str, n: int, rtt: float, capacity: float, buffer: float) -> Scenario:
-    flows = tuple(Flow(law, rtt, name=f"{law}-{k}") for k in range(n))
+    flows = tuple(exact(law, rtt, name=f"{law}-{k}") for k in range(n))
     return Scenario((Link(capacity, buffer=buffer),), flows, run=Run(1000.0, 100.0))
 
 
@@ -99,9 +104,9 @@ def test_a_repeat_is_one_of_the_whole_state(scenario: Scenario) -> None:
 def test_a_source_that_waits_for_its_timer_is_waited_for() -> None:
     """SACK lost its first packets, so its timer lasts seconds: the others go round meanwhile."""
     flows = (
-        Flow("tahoe", 0.026, start=0.08, variant="ns2"),
-        Flow("sack", 0.026, start=4.14, variant="ns2"),
-        Flow("reno", 0.026, start=2.43, variant="ns2"),
+        exact("tahoe", 0.026, start=0.08, variant="ns2"),
+        exact("sack", 0.026, start=4.14, variant="ns2"),
+        exact("reno", 0.026, start=2.43, variant="ns2"),
     )
     scenario = Scenario((Link(194.0, buffer=11.0),), flows, run=Run(2000.0, 100.0))
     found, long = steady(scenario), run(scenario).flows
@@ -110,7 +115,9 @@ def test_a_source_that_waits_for_its_timer_is_waited_for() -> None:
 
 
 def test_what_waits_at_rest_is_what_the_engine_counts() -> None:
-    vegas = tuple(Flow("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3))
+    vegas = tuple(
+        exact("vegas", 0.08, name=f"v{i}", variant="ns2", start=5.0 * i) for i in range(3)
+    )
     scenario = Scenario((Link(500.0),), vegas, run=Run(120.0, 60.0))
     long = answer(scenario)
     assert long.queue_mean is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.helpers import exact
 from vegasmodel import stacks
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
@@ -13,19 +14,19 @@ from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import arm, back_off, greet
 from vegasmodel.laws import find
 from vegasmodel.queues import DropTail
-from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+from vegasmodel.scenario import Link, Red, Run, Scenario
 
 
 def _scenario(law: str, link: Link, rtt: float, size: float, alpha: float = 1.0) -> Scenario:
-    vegas = Flow("vegas", rtt, alpha=alpha, beta=3.0, variant="ns2")
+    vegas = exact("vegas", rtt, alpha=alpha, beta=3.0, variant="ns2")
     runs = Run(300.0, 100.0, seed=7, start_jitter=0.5, ns2_defaults="2.35")
-    return Scenario((link,), (vegas, Flow(law, rtt, variant="ns2")), run=runs, packet_size=size)
+    return Scenario((link,), (vegas, exact(law, rtt, variant="ns2")), run=runs, packet_size=size)
 
 
 def test_the_first_windows() -> None:
     """1, then 2 and slow start's 1 for Vegas; SYN, 2, 4 for Reno (delay_growth_, windowInit_)."""
     link = Link(1e5, buffer=1e4)
-    flows = (Flow("vegas", 0.1, variant="ns2"), Flow("reno", 0.1, variant="ns2"))
+    flows = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, variant="ns2"))
     scenario = Scenario((link,), flows, run=Run(1.0, 0.0, ns2_defaults="2.35"))
     totals = run(scenario, samples=11)
     sent = np.diff(totals.per_flow[:, :, 1], axis=0)
@@ -35,7 +36,7 @@ def test_the_first_windows() -> None:
 
 def test_headers_take_their_time() -> None:
     """A lone Reno packet of 500 + 40 bytes at 10 pkt/s: 8 ms longer on its way, for all that."""
-    flows = (Flow("reno", 0.5, variant="ns2", max_window=1.0),)
+    flows = (exact("reno", 0.5, variant="ns2", max_window=1.0),)
     link = Link(10.0, buffer=10.0, queue=DropTail())
     runs = Run(100.0, 10.0, ns2_defaults="2.35")
     found = answer(Scenario((link,), flows, run=runs, packet_size=500.0))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import _decide_whole
@@ -14,7 +15,7 @@ from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.laws import find
 from vegasmodel.packets import reference
-from vegasmodel.scenario import Flow, Link, Run, Scenario, load
+from vegasmodel.scenario import Link, Run, Scenario, load
 from vegasmodel.stacks import STACKS
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +79,7 @@ def test_rack_waits_for_a_quarter_of_the_least_rtt() -> None:
     72.5 ms is more, an eighth of the mean RTT of 120 ms less.  The kernel's packets are lost every
     1.032 s, 129 times the service time; by the second duplicate it would be 128 times.
     """
-    flow = Flow("reno", 0.08, variant="linux")
+    flow = exact("reno", 0.08, variant="linux")
     runs = Run(1005.0, 5.0)
     out = run(Scenario((Link(125.0, buffer=5.0),), (flow,), ack_size=66.0, run=runs))
     lost = out.flows["lost"] - out.flows["mark_lost"]
@@ -111,8 +112,8 @@ def test_two_vegas_with_the_kernels_own_initial_window(name: str) -> None:
 
 def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
     """RFC 6298.  A window of 17 keeps 10 packets on the way and 7 in a system that holds 7."""
-    holder = Flow("reno", 0.04, name="holder", max_window=17.0, variant="linux", stop=10.5)
-    late = Flow("reno", 0.04, name="late", start=10.001, variant="linux")
+    holder = exact("reno", 0.04, name="holder", max_window=17.0, variant="linux", stop=10.5)
+    late = exact("reno", 0.04, name="late", start=10.001, variant="linux")
     for buffer, begins in ((6.0, 11.0), (8.0, 10.05)):
         scenario = Scenario((Link(250.0, buffer=buffer),), (holder, late), run=Run(12.0, 0.0))
         out = run(scenario, samples=1201)
@@ -125,8 +126,8 @@ def test_the_handshake_takes_a_place_in_the_buffer() -> None:
 
     A window of 17 less the 9 packets of 4 ms that are on their way for 36 ms.
     """
-    holder = Flow("reno", 0.04, name="holder", max_window=17.0, variant="linux")
-    late = Flow("reno", 0.04, name="late", start=10.001, variant="linux")
+    holder = exact("reno", 0.04, name="holder", max_window=17.0, variant="linux")
+    late = exact("reno", 0.04, name="late", start=10.001, variant="linux")
     scenario = Scenario((Link(250.0, buffer=9.0),), (holder, late), run=Run(10.12, 0.0))
     assert run(scenario).flows["lost"].tolist() == [0.0, 9.0]
 
@@ -139,7 +140,7 @@ def test_which_of_two_acks_due_at_once_is_first_does_not_hang_on_who_started_fir
     shares = []
     for starts in ((0.0, 1.0), (1.0, 0.0)):
         flows = [
-            Flow("reno", rtt, start=start, name=f"{rtt}", variant="linux")
+            exact("reno", rtt, start=start, name=f"{rtt}", variant="linux")
             for rtt, start in zip((0.04, 0.08), starts, strict=True)
         ]
         scenario = Scenario((Link(250.0, buffer=buffer),), tuple(flows), run=Run(140.0, 40.0))

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
@@ -14,7 +15,7 @@ from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import back_off, heard
 from vegasmodel.laws import find
-from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+from vegasmodel.scenario import Link, Red, Run, Scenario
 from vegasmodel.stacks import STACKS
 
 # Capacity, buffer, RED's lower threshold or None, rtt, alpha, number of Vegas sources, the other
@@ -32,9 +33,9 @@ def _scenario(name: str) -> Scenario:
     link = Link(capacity, buffer=buffer)
     if low is not None:
         link = dataclasses.replace(link, queue=Red(low, 3.0 * low))
-    vegas = Flow("vegas", rtt, count=count, alpha=alpha, beta=alpha, variant="ns2")
+    vegas = exact("vegas", rtt, count=count, alpha=alpha, beta=alpha, variant="ns2")
     runs = Run(300.0, 100.0, seed=3, start_jitter=0.5)
-    return Scenario((link,), (vegas, Flow(law, rtt, variant="ns2")), run=runs)
+    return Scenario((link,), (vegas, exact(law, rtt, variant="ns2")), run=runs)
 
 
 @pytest.mark.parametrize("name", NS2_RUNS)
@@ -47,7 +48,7 @@ def test_stored_ns2_runs(name: str) -> None:
 
 def test_vegas_under_random_loss_as_in_ns2() -> None:
     """ns-2's mean over 5 runs of 600 s: 76.5 +- 1.0 packets/s."""
-    vegas = Flow("vegas", 0.03, variant="ns2")
+    vegas = exact("vegas", 0.03, variant="ns2")
     scenario = Scenario((Link(100.0, buffer=20.0, loss=0.05),), (vegas,), run=Run(600.0, 20.0))
     rates = [run(scenario, seed=seed).flows["delivered"][0] / 600.0 for seed in range(1, 6)]
     assert np.mean(rates) == pytest.approx(76.5, abs=3.0)
@@ -55,8 +56,8 @@ def test_vegas_under_random_loss_as_in_ns2() -> None:
 
 def test_limited_windows_under_random_loss_as_in_ns2() -> None:
     """The window that is halved is what was used of it: 81.9 +- 1.3 and 96.8 +- 0.7 in ns-2."""
-    reno = Flow("reno", 0.1, max_window=12.0, variant="ns2")
-    vegas = Flow("vegas", 0.1, alpha=3.0, beta=3.0, max_window=12.0, variant="ns2")
+    reno = exact("reno", 0.1, max_window=12.0, variant="ns2")
+    vegas = exact("vegas", 0.1, alpha=3.0, beta=3.0, max_window=12.0, variant="ns2")
     link = Link(300.0, buffer=30.0, loss=0.01)
     scenario = Scenario((link,), (reno, vegas), run=Run(150.0, 50.0, start_jitter=0.5))
     found = answer(scenario, runs=5).throughput
@@ -65,7 +66,7 @@ def test_limited_windows_under_random_loss_as_in_ns2() -> None:
 
 def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
     """At a window of 2 and without slow start: one packet more a round trip."""
-    vegas = Flow("vegas", 0.1, alpha=3.0, beta=3.0, over_estimate=0.0, variant="ns2")
+    vegas = exact("vegas", 0.1, alpha=3.0, beta=3.0, over_estimate=0.0, variant="ns2")
     out = run(Scenario((Link(1000.0),), (vegas,), run=Run(2.0, 1.0)), samples=21)
     assert np.all(np.diff(out.per_flow[2:, 0, 0]) <= 1.0)
     assert out.per_flow[-1, 0, 0] == pytest.approx(2 + 19, abs=1)
@@ -73,7 +74,7 @@ def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
 
 def test_ns2_never_times_the_first_packet_of_vegas() -> None:
     """It takes 0.3 s; the second, 0.01 s behind the other flow's, takes 0.39 s."""
-    late, early = (Flow("vegas", 0.3, name=n, variant="ns2") for n in ("late", "early"))
+    late, early = (exact("vegas", 0.3, name=n, variant="ns2") for n in ("late", "early"))
     scenario = Scenario((Link(10.0),), (late, early), run=Run(0.7, 0.5))
     base = run(scenario, starts=np.array([0.29, 0.0])).base
     np.testing.assert_allclose(base, [0.3, 0.39])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds import batch
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
@@ -103,10 +104,10 @@ def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> No
     links = (Link(900.0, "fast", queue=RateDelay()), slow)
     both, back = ("fast", "slow"), "reverse"
     flows = (
-        Flow("newreno", 0.18, variant="ns2", path=both, direction=back, packet_size=1500.0),
-        Flow("reno", 0.3, variant="ns2", start=1.5, path=("fast",), direction=back),
-        Flow("vegas", 0.19, variant="ns2", path=both, direction=back, service="rate"),
-        Flow("vegas", 0.2, name="v", variant="linux", path=both[::-1], service="rate"),
+        exact("newreno", 0.18, variant="ns2", path=both, direction=back, packet_size=1500.0),
+        exact("reno", 0.3, variant="ns2", start=1.5, path=("fast",), direction=back),
+        exact("vegas", 0.19, variant="ns2", path=both, direction=back, service="rate"),
+        exact("vegas", 0.2, name="v", variant="linux", path=both[::-1], service="rate"),
     )
     out = run(Scenario(links, flows, run=Run(15.0, 5.0)), parts=4)
     assert out.flows["timeouts"].sum() > 0
@@ -114,8 +115,8 @@ def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> No
 
 
 def lone() -> Scenario:
-    group = Flow("reno", 0.1, variant="ns2", path=("a",))
-    other = Flow("vegas", 0.1, name="v", variant="ns2", path=("a",))
+    group = exact("reno", 0.1, variant="ns2", path=("a",))
+    other = exact("vegas", 0.1, name="v", variant="ns2", path=("a",))
     links = (Link(500.0, "a", buffer=20.0), Link(1e5, "b"))
     return Scenario(links, (group, other), run=Run(60.0, 10.0))
 
@@ -130,7 +131,7 @@ def test_a_link_that_never_fills_changes_nothing() -> None:
 
 
 def test_the_slowest_link_sets_the_rate_wherever_it_is() -> None:
-    flow = Flow("reno", 0.1, variant="ns2", max_window=60.0)
+    flow = exact("reno", 0.1, variant="ns2", max_window=60.0)
     rates = (900.0, 300.0, 700.0)
     for order in (rates, rates[::-1]):
         links = tuple(Link(c, name=f"l{i}") for i, c in enumerate(order))
@@ -148,11 +149,11 @@ def test_a_batch_answers_as_one_by_one() -> None:
     laws = ("reno", "vegas", "sack", "newreno")
     short = Run(20.0, 5.0, start_jitter=0.5)
     cases = [
-        Scenario((lossy,), (Flow(law, 0.05 + 0.01 * i, variant="ns2"),), run=short)
+        Scenario((lossy,), (exact(law, 0.05 + 0.01 * i, variant="ns2"),), run=short)
         for i, law in enumerate(laws * 3)
     ]
     cases[4] = dataclasses.replace(
-        cases[4], flows=(Flow("reno", 0.1, arrivals=Poisson(50000.0), size=30.0),)
+        cases[4], flows=(exact("reno", 0.1, arrivals=Poisson(50000.0), size=30.0),)
     )
     found = batch.run(cases, threads=4)
     for i, (one, scenario) in enumerate(zip(found, cases, strict=True)):
@@ -169,8 +170,8 @@ def test_a_batch_answers_as_one_by_one() -> None:
 
 def test_short_flows_bring_what_they_carry() -> None:
     """An idle link: lambda flows a second of m packets are lambda m packets a second."""
-    poisson = Flow("newreno", 0.05, arrivals=Poisson(40.0), size=12.0, variant="ns2")
-    tail = Flow(
+    poisson = exact("newreno", 0.05, arrivals=Poisson(40.0), size=12.0, variant="ns2")
+    tail = exact(
         "vegas",
         0.05,
         name="tail",
@@ -191,8 +192,8 @@ def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:
     for k, n_rate, n_delay in ((1.0, 2, 4), (2.0, 3, 2)):
         link = Link(500.0, buffer=80.0, queue=RateDelay(k=k, delay_buffer=0.3))
         flows = (
-            Flow("newreno", 0.05, count=n_rate, variant="ns2"),
-            Flow("vegas", 0.05, count=n_delay, variant="ns2"),
+            exact("newreno", 0.05, count=n_rate, variant="ns2"),
+            exact("vegas", 0.05, count=n_delay, variant="ns2"),
         )
         found = answer(Scenario((link,), flows, run=Run(120.0, 40.0)))
         S_R, S_D = rate_delay.service_rates(n_rate, n_delay, 500.0, k=k)
@@ -212,7 +213,7 @@ def test_fast_links_are_resolved_to_who_loses() -> None:
     """
     rng = np.random.default_rng(3)
     flows = tuple(
-        Flow("sack", float(rng.uniform(0.01, 0.1)), name=f"s{i}", variant="ns2") for i in range(10)
+        exact("sack", float(rng.uniform(0.01, 0.1)), name=f"s{i}", variant="ns2") for i in range(10)
     )
     fast = Scenario((Link(12500.0, buffer=190.0),), flows, run=Run(30.0, 10.0))
     exact = run(fast, parts=12500).flows["delivered"]

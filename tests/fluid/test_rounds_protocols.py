@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns2_trace
-from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.scenario import Link, Run, Scenario
 
 # Two Vegas flows of the Linux 6.1 kernel at 250 pkt/s, buffer 1000: rtt, alpha, beta, initial
 # window, start of the second, end, throughput counted from; then the second flow's measured
@@ -30,7 +31,7 @@ def test_linux_shares_and_base_rtts(name: str) -> None:
     own = None if first == 10 else first  # the kernel's default
     for over in (("measured", "measured"), (0.0, base - rtt)):  # as it was measured
         flows = tuple(
-            Flow(
+            exact(
                 "vegas", rtt, name=f"v{i}", start=start, alpha=alpha, beta=beta, variant="linux",
                 initial_window=own, over_estimate=over[i],
             )
@@ -47,7 +48,7 @@ def test_linux_shares_and_base_rtts(name: str) -> None:
 @pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
 def test_the_first_round_trip_sends_the_initial_window(law: str, variant: str) -> None:
     for own, usual in ((None, 10.0 if variant == "linux" else 1.0), (4.0, 4.0)):
-        flow = Flow(law, 0.1, variant=variant, initial_window=own)
+        flow = exact(law, 0.1, variant=variant, initial_window=own)
         out = run(Scenario((Link(640.0),), (flow,), run=Run(0.21, 0.0)), samples=22)
         greeted = 10 if variant == "linux" else 0  # samples; the handshake
         assert out.per_flow[9 + greeted, 0, 1] == usual
@@ -61,7 +62,7 @@ def test_slow_start_from_an_initial_window_is_that_of_ns2(
     law: str, defaults: str, first: int
 ) -> None:
     """Packets sent by the end of each round trip, and a pause."""
-    flow = Flow(law, 0.1, variant="ns2", initial_window=4.0, start=0.001)
+    flow = exact(law, 0.1, variant="ns2", initial_window=4.0, start=0.001)
     scenario = Scenario((Link(1500.0),), (flow,), run=Run(0.6, 0.0, ns2_defaults=defaults))
     sent = np.cumsum(ns2_trace.record(scenario, 0.02).get("sent")[:, 0])[3::5]
     assert sent[0] == first  # the SYN; Vegas without one
@@ -77,7 +78,7 @@ def test_the_laws_rest_at_the_secular_equilibrium(over: tuple[float, float], var
     """
     alpha, capacity, rtt = 6.0, 1000.0, 0.1
     groups = tuple(
-        Flow("vegas", rtt, name=f"v{i}", alpha=alpha, beta=alpha, over_estimate=x, variant=variant)
+        exact("vegas", rtt, name=f"v{i}", alpha=alpha, beta=alpha, over_estimate=x, variant=variant)
         for i, x in enumerate(over)
     )
     scenario = Scenario((Link(capacity),), groups, run=Run(600.0, 300.0))
@@ -94,7 +95,10 @@ def test_the_laws_rest_at_the_secular_equilibrium(over: tuple[float, float], var
 
 def test_above_ten_packets_of_buffer_vegas_loses_nothing_to_reno() -> None:
     """The burst that overflows is Reno's (measured in ns-2 and in Linux)."""
-    pair = (Flow("vegas", 0.08, alpha=3, beta=3, variant="ns2"), Flow("reno", 0.08, variant="ns2"))
+    pair = (
+        exact("vegas", 0.08, alpha=3, beta=3, variant="ns2"),
+        exact("reno", 0.08, variant="ns2"),
+    )
     out = run(Scenario((Link(1080.0, buffer=20.0),), pair))
     lost = out.flows["lost"] - out.flows["mark_lost"]
     assert lost[0] == 0
@@ -102,7 +106,10 @@ def test_above_ten_packets_of_buffer_vegas_loses_nothing_to_reno() -> None:
 
 
 def test_synchronised_losses_cut_vegas_too() -> None:
-    pair = (Flow("vegas", 0.08, alpha=3, beta=3, variant="ns2"), Flow("reno", 0.08, variant="ns2"))
+    pair = (
+        exact("vegas", 0.08, alpha=3, beta=3, variant="ns2"),
+        exact("reno", 0.08, variant="ns2"),
+    )
     out = run(Scenario((Link(1080.0, buffer=20.0),), pair), synchronised=True)
     lost = out.flows["lost"] - out.flows["mark_lost"]
     assert lost[0] > 0.5 * lost[1]
@@ -110,7 +117,7 @@ def test_synchronised_losses_cut_vegas_too() -> None:
 
 def test_basertt_is_never_raised_by_the_flows_own_window() -> None:
     """One flow alone meets the empty network: its first packet measures the propagation."""
-    scenario = Scenario((Link(500.0),), (Flow("vegas", 0.1, variant="ns2"),), run=Run(100.0, 50.0))
+    scenario = Scenario((Link(500.0),), (exact("vegas", 0.1, variant="ns2"),), run=Run(100.0, 50.0))
     assert answer(scenario).base_rtt == pytest.approx([0.1], abs=1e-9)
 
 
@@ -119,7 +126,7 @@ def test_basertt_is_never_raised_by_the_flows_own_window() -> None:
 @pytest.mark.parametrize("law", ["reno", "newreno", "sack", "tahoe"])
 def test_ratio_against_ns2(law: str) -> None:
     """A case of its own, not one of the accuracy study: 5 % as the study demands on average."""
-    pair = (Flow("vegas", 0.07, alpha=4, beta=4, variant="ns2"), Flow(law, 0.07, variant="ns2"))
+    pair = (exact("vegas", 0.07, alpha=4, beta=4, variant="ns2"), exact(law, 0.07, variant="ns2"))
     runs = Run(150.0, 50.0, runs=1, start_jitter=0.5)
     scenario = Scenario((Link(640.0, buffer=33.0),), pair, run=runs)
     measured, model = ns2.run(scenario, rtts=False).throughput, answer(scenario).throughput

@@ -8,11 +8,12 @@ import numba
 import numpy as np
 import pytest
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import starts_of
 from vegasmodel.engines.rounds.queue import _pick, chance
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import LINK, RED
-from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+from vegasmodel.scenario import Link, Red, Run, Scenario
 
 
 @numba.njit
@@ -96,8 +97,8 @@ NS2_RUNS = {
 
 def _pair(queue: Red) -> Scenario:
     flows = (
-        Flow("vegas", 0.0813, alpha=3.0, beta=3.0, variant="ns2"),
-        Flow("newreno", 0.0813, variant="ns2"),
+        exact("vegas", 0.0813, alpha=3.0, beta=3.0, variant="ns2"),
+        exact("newreno", 0.0813, variant="ns2"),
     )
     link = Link(800.0, buffer=100.0, queue=queue)
     return Scenario((link,), flows, run=Run(300.0, 100.0, seed=3, start_jitter=0.5))

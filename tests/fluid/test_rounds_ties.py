@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.queue import burst, join
 from vegasmodel.engines.rounds.route import routes
 from vegasmodel.engines.rounds.state import LINK
 from vegasmodel.engines.rounds.stock import count, take
-from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.scenario import Link, Run, Scenario
 
 
 @pytest.mark.parametrize(("precedes", "stay"), [(0, 1.0), (1, 0.0)])
@@ -44,7 +45,7 @@ def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: 
 
 def _precedes(variant: str, *rtts: float) -> list[bool]:
     link = Link(100.0, buffer=10.0)
-    flows = tuple(Flow("reno", rtt, name=f"r{rtt}", variant=variant) for rtt in rtts)
+    flows = tuple(exact("reno", rtt, name=f"r{rtt}", variant=variant) for rtt in rtts)
     scenario = Scenario((link,), flows, run=Run(10.0, 0.0))
     hops = routes(scenario, list(scenario.members), 0.01).hops
     return [bool(p) for p in hops["precedes"][hops["data"] == 1]]
@@ -63,7 +64,7 @@ NEWRENO = ((0.1803, 518.96, 21.75), (0.1569, 486.30, 11.43), (0.1457, 962.86, 48
 def test_a_stored_ns2_run() -> None:
     """Phases decide: with departures first the shares are off by a quarter."""
     flows = tuple(
-        Flow("newreno", rtt, name=f"f{i}", variant="ns2") for i, (rtt, _, _) in enumerate(NEWRENO)
+        exact("newreno", rtt, name=f"f{i}", variant="ns2") for i, (rtt, _, _) in enumerate(NEWRENO)
     )
     runs = Run(300.0, 100.0, seed=7, start_jitter=0.5)
     prediction = answer(Scenario((Link(2562.0, buffer=57.0),), flows, run=runs))
@@ -78,7 +79,7 @@ def test_a_stored_ns2_run() -> None:
 def test_where_round_trips_are_whole_service_times() -> None:
     """60 and 36 of them.  ns-2, 5 runs: 55.9 +- 2.7 and 510.8 +- 2.0; by exact ties 270 and 296."""
     link = Link(600.0, buffer=20.0)
-    reno, sack = Flow("reno", 0.1, variant="ns2"), Flow("sack", 0.06, variant="ns2")
+    reno, sack = exact("reno", 0.1, variant="ns2"), exact("sack", 0.06, variant="ns2")
     scenario = Scenario((link,), (reno, sack), run=Run(150.0, 50.0, start_jitter=0.5))
     found = answer(scenario, runs=3).throughput
     np.testing.assert_allclose(found, [55.9, 510.8], rtol=0.15)
@@ -103,7 +104,7 @@ def test_where_acks_and_packets_meet(
     If ACKs did not wait for each other it would be 400 and 451, 221 and 673; if a burst came in one
     go, the second 385 and 530.
     """
-    flows = tuple(Flow(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in (one, two))
+    flows = tuple(exact(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in (one, two))
     link, span = Link(1000.0, buffer=20.0), Run(300.0, 100.0, start_jitter=0.5)
     found = answer(Scenario((link,), flows, run=span), runs=6)
     assert found.throughput is not None
@@ -118,7 +119,7 @@ def test_round_trips_that_all_but_differ_by_whole_service_times() -> None:
     20 runs of ns-2.
     """
     laws = (("sack", 0.2473), ("newreno", 0.0439), ("reno", 0.0743), ("reno", 0.1632))
-    flows = tuple(Flow(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in laws)
+    flows = tuple(exact(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in laws)
     link, span = Link(2405.7, buffer=69.0), Run(394.0, 80.0, start_jitter=0.5)
     found = answer(Scenario((link,), flows, run=span), runs=4).throughput
     np.testing.assert_allclose(found, [36.0, 2042.5, 185.4, 47.8], rtol=0.1)

@@ -56,9 +56,12 @@ def test_a_connection_begins_with_its_initial_window() -> None:
 
 
 def test_a_lost_packet_is_sent_again_once() -> None:
-    """With a timeout after each fast retransmission the whole window would follow."""
+    """With a timeout after each fast retransmission the whole window would follow.
+
+    Its senders do not wait, so that nothing that is sent again meets the full queue.
+    """
     link = '[[link]]\ncapacity = "250 pkt/s"\nbuffer = "62 pkt"\n'
-    run = '[run]\nduration = "40 s"\nwarmup = "10 s"\n'
+    run = 'send_jitter = "0 s"\n[run]\nduration = "40 s"\nwarmup = "10 s"\n'
     out = ns3.run_trace(vm.Scenario.from_toml(link + NEWRENO + run), 0.1)
     late = out.samples.time > 5  # slow start's burst is over
     assert out.samples.window[late].min() > 0.4 * out.samples.window[late].max()
@@ -101,6 +104,16 @@ def test_a_run_over_time_is_a_trace() -> None:
     late = trace.edges[1:] > 10 + 1e-6
     measured = ns3.run(s)
     np.testing.assert_array_equal(trace.get("acks")[late].sum(axis=0), measured.acks)
+
+
+def test_a_wait_delays_each_round_and_loses_nothing() -> None:
+    """A window of two leaves together: two packets every T + J/2, the wait not part of an RTT."""
+    flow = VEGAS + 'max_window = 2\nsend_jitter = "40 ms"\n'
+    run = '[run]\nduration = "400 s"\nwarmup = "10 s"\n'
+    p = ns3.run(vm.Scenario.from_toml(LINK + flow + run))
+    assert p.throughput[0] == pytest.approx(2.0 / (0.08 + 0.02), rel=0.02)
+    assert p.rtt_mean[0] < 0.082
+    assert p.loss_rate[0] == p.retransmits[0] == 0
 
 
 def test_random_loss_is_of_data_and_a_finite_flow_ends() -> None:

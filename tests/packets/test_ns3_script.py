@@ -101,7 +101,6 @@ def test_seeds_are_of_the_run() -> None:
         ("", "decrease = 0.6", r"flow\[0\].decrease"),
         ("", "over_estimate = '0 s'", r"flow\[0\].over_estimate"),
         ("", "delay_noise = '1 ms'", r"flow\[0\].delay_noise"),
-        ("", "send_jitter = '1 ms'", r"flow\[0\].send_jitter"),
         ("", "size = '20 pkt'\narrivals = { poisson = '5000 1/s' }", r"flow\.arrivals"),
         ("", "packet_size = '42 B'", r"packet_size"),
         ("", "max_window = 9e6", r"flow\[0\].max_window"),

@@ -66,7 +66,7 @@ class Network
             {
                 Plan p{};
                 in >> p.law >> p.from >> p.to >> p.bits >> p.leg >> p.segment >> p.start >> p.stop;
-                in >> p.first >> p.packets >> p.window >> p.every >> p.ecn >> p.tos;
+                in >> p.first >> p.packets >> p.window >> p.every >> p.wait >> p.ecn >> p.tos;
                 in >> p.alpha >> p.beta >> p.gamma >> p.initial;
                 m_plans.push_back(p);
             }

@@ -19,7 +19,7 @@ from vegasmodel.support.files import whole
 
 __all__ = ["Installation", "find", "program"]
 
-SOURCES = ("ns3.cc", "ns3_connection.h", "ns3_link.h", "ns3_rate_delay.h")
+SOURCES = ("ns3.cc", "ns3_connection.h", "ns3_link.h", "ns3_rate_delay.h", "ns3_wait.h")
 LIBRARIES = ("point-to-point", "internet", "traffic-control", "network", "core")
 PATIENCE = 900.0  # seconds that the compiler may take
 INSTALL = "apt-get install libns3-dev g++, or pip install 'vegasmodel[ns3]' (with g++)"

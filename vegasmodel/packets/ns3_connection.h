@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ns3_link.h"
+#include "ns3_wait.h"
 
 namespace
 {
@@ -30,7 +31,9 @@ struct Plan
     uint32_t segment;
     double start, stop, first;
     int64_t packets; // -1: without end; 0: a crowd, whose short flows come one by one
-    uint32_t window, every, ecn, tos, alpha, beta, gamma, initial;
+    uint32_t window, every;
+    double wait; // seconds, before the source uses an open window
+    uint32_t ecn, tos, alpha, beta, gamma, initial;
 };
 
 // One of the short flows of a crowd.
@@ -87,9 +90,9 @@ class Connection
     }
 
   private:
-    Ptr<TcpSocketBase> Make(Ptr<Node> node)
+    Ptr<TcpSocketBase> Make(Ptr<Node> node, double wait)
     {
-        auto socket = DynamicCast<TcpSocketBase>(Socket::CreateSocket(node, TcpSocketFactory::GetTypeId()));
+        auto socket = WaitingSocket::On(node, wait);
         uint32_t room = m_plan.window * m_plan.segment;
         socket->SetAttribute("SegmentSize", UintegerValue(m_plan.segment));
         socket->SetAttribute("SndBufSize", UintegerValue(room + 2 * RESERVE * m_plan.segment));
@@ -125,7 +128,8 @@ class Connection
 
     void Listen()
     {
-        m_listener = Make(m_sink);
+        m_listener = Make(m_sink, 0.0);
+        m_listener->SetCongestionControlAlgorithm(CreateObject<TcpNewReno>()); // it only sends ACKs
         m_listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), m_f + 1));
         m_listener->SetIpTos(m_plan.tos);
         m_listener->Listen();
@@ -142,7 +146,7 @@ class Connection
 
     void Start()
     {
-        m_socket = Make(m_source);
+        m_socket = Make(m_source, m_plan.wait);
         m_socket->SetCongestionControlAlgorithm(Law());
         m_socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), m_f + 1));
         m_socket->SetIpTos(m_plan.tos);

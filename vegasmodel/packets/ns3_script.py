@@ -111,6 +111,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         packets,
         min(window_limit(scenario, f), ns3_support.MAX_BYTES // size),
         2 if group.delayed_ack else 1,
+        scenario.jitter(group),
         int(any(isinstance(x.queue, Red) and x.queue.ecn for x in path)),
         D_MARK if group.service == "delay" else 0,
         int(group.alpha),

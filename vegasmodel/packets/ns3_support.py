@@ -100,9 +100,6 @@ def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if flow.over_estimate != "measured":
         allowed = '"measured": ns-3 measures its baseRTT itself'
         raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
-    if flow.send_jitter:
-        allowed = '"0 s" in ns-3, whose senders wait for nothing'
-        raise FieldError(f"{where}.send_jitter", flow.send_jitter, allowed)
     if flow.delay_noise:
         raise FieldError(f"{where}.delay_noise", flow.delay_noise, "0 in ns-3")
     most = MAX_BYTES // size

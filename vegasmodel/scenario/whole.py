@@ -150,8 +150,11 @@ class Scenario(Checked):
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """Seconds that the group's senders wait, at most, before they use an open window."""
-        return 0.0 if group.send_jitter is None else group.send_jitter
+        """Seconds that the group's senders wait, at most, before they use an open window.
+
+        Default: ``usual_jitter``.
+        """
+        return self.usual_jitter(group) if group.send_jitter is None else group.send_jitter
 
     def transmission(self, group: Flow) -> float:
         """Seconds that a data packet and its ACK spend in transmission on a round trip.
