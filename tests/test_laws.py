@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from tests.helpers import exact
 from vegasmodel import laws
 from vegasmodel.fields.units import FieldError
-from vegasmodel.scenario import LAWS, Flow, Link, Red, Run, Scenario
+from vegasmodel.scenario import LAWS, Link, Red, Run, Scenario
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +33,8 @@ def _registered(monkeypatch):
 
 def scenario(one: str, two: str, variant: str = "paper", **link) -> Scenario:
     flows = (
-        Flow(one, 0.08, name="one", variant=variant, alpha=3.0, beta=3.0),
-        Flow(two, 0.08, name="two", variant=variant, alpha=3.0, beta=3.0),
+        exact(one, 0.08, name="one", variant=variant, alpha=3.0, beta=3.0),
+        exact(two, 0.08, name="two", variant=variant, alpha=3.0, beta=3.0),
     )
     return Scenario((Link(1080.0, **({"buffer": 20.0} | link)),), flows, run=Run(300.0, 100.0))
 
