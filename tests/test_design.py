@@ -28,11 +28,13 @@ buffer = "20 pkt"
 law = "vegas"
 variant = "ns2"
 rtt = "60 ms"
+send_jitter = "0 s"
 alpha = 3
 beta = 3
 [[flow]]
 law = "reno"
 rtt = "60 ms"
+send_jitter = "0 s"
 """
 SHORT = '[run]\nduration = "60 s"\nwarmup = "20 s"\n'
 

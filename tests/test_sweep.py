@@ -33,11 +33,13 @@ buffer = "20 pkt"
 law = "vegas"
 variant = "VARIANT"
 rtt = "60 ms"
+send_jitter = "0 s"
 alpha = 3
 beta = 3
 [[flow]]
 law = "reno"
 rtt = "60 ms"
+send_jitter = "0 s"
 [run]
 duration = "20 s"
 warmup = "5 s"

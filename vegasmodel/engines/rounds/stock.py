@@ -12,6 +12,7 @@ import numpy as np
 from vegasmodel.engines.rounds.state import Record, jit
 
 NOTHING = 1e-9  # packets
+ALIKE = 1e-9  # of a size: rounding
 WORK, SIZE, WHOLE = range(3)
 
 
@@ -24,8 +25,8 @@ def store(link: Record, work: float, size: float, whole: int) -> None:
     rows = stock.shape[0]
     last = (link.oldest + link.rows - 1) % rows
     if link.rows > 0:
-        alike = stock[last, WHOLE] == whole and (not whole or stock[last, SIZE] == size)
-        if alike or link.rows == rows:
+        alike = np.abs(stock[last, SIZE] - size) <= ALIKE * size
+        if (alike and stock[last, WHOLE] == whole) or link.rows == rows:
             packets = stock[last, WORK] / stock[last, SIZE] + work / size
             stock[last, WORK] += work
             if stock[last, SIZE] != size:
