@@ -99,3 +99,15 @@ def test_ns2_runs(
     assert found.throughput_se is not None
     error = np.abs(found.throughput - np.array(measured))
     assert np.all(error < 3.0 * np.hypot(found.throughput_se, se) + 0.002 * np.sum(measured))
+
+
+@pytest.mark.parametrize(("first", "after"), [(8, 28), (11, 19), (12, 21), (16, 28), (20, 35)])
+def test_the_burst_of_a_first_window_does_not_end_slow_start(first: int, after: int) -> None:
+    """ns-2 2.35 doubled each of these before it left slow start; windows after its cut to 7/8."""
+    flow = exact("vegas", 0.115, alpha=1, beta=4, variant="ns2", initial_window=first)
+    link, runs = Link(355.0, buffer=80.0), Run(1.0, 0.5)
+    window = run(Scenario((link,), (flow,), run=runs, packet_size=500.0), samples=201)
+    seen = window.per_flow[:, 0, 0]
+    top = int(np.argmax(seen))
+    assert seen[top] in (2 * first, 4 * first)
+    assert seen[top:].min() == after

@@ -79,7 +79,7 @@ class Stack(Mechanisms):
     decrease: float  # window factor after a loss
     least_window: float
     least_of_round: bool = False  # it decides on the least RTT of a round, not the mean
-    untimed_first: bool = False  # the first packet gives no RTT
+    untimed_first: bool = False  # the first window's packets give no RTT
     probes_base: bool = False  # a known baseRTT is measured by packets sent in advance
 
     # how a flow begins

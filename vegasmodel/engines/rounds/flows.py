@@ -72,14 +72,14 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     if own and runs.probes_base and not measured:  # it starts with 2, without slow start
         record["first_window"], record["ssthresh"] = 2.0, 2.0
         record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0
-    elif own and runs.untimed_first:
-        record["resent"] = 1.0
     if law.per_ack == "drift" and law.slow_start == "none":
         record["ssthresh"] = 0.0
     if group.initial_window is not None:
         record["first_window"] = group.initial_window
     late = runs.second_packet_first and own and measured
     record["cwnd"] = 1.0 if late else record["first_window"]
+    if own and runs.untimed_first and measured:
+        record["untimed"] = record["cwnd"]
     record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity

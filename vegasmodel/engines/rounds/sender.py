@@ -46,7 +46,8 @@ from vegasmodel.metrics import Floats
 @jit
 def _new(f: Record, p: Record, now: float, step: float) -> float:
     """ACKs of new data, in order."""
-    once = not f.overdue_checks or f.acked >= f.resent
+    untimed = max(f.resent, f.untimed)
+    once = not f.overdue_checks or f.acked >= untimed
     if f.overdue_checks:
         deflate(f)
         f.worried = 0.0
@@ -66,7 +67,7 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     elif f.round_end > f.acked:
         acks = min(acks, f.round_end - f.acked)
     if not once:
-        acks = min(acks, f.resent - f.acked)
+        acks = min(acks, untimed - f.acked)
     alone = f.next - f.acked <= 1.0
     end = take(f, p, acks, now, once)
     f.acked += acks

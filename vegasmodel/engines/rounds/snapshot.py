@@ -70,7 +70,7 @@ LEFT_OUT = {
     + _words(
         "recovery drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt gap "
         "block alpha beta gamma "
-        "decrease max_window first_window syn "
+        "decrease max_window first_window untimed syn "
         "known_base jitter start stop size without boot hop hops longest member brief "
         "capable head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area "
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"

@@ -114,6 +114,7 @@ FLOW = np.dtype(
         ("deflated", "f8"),  # window to fall back to when duplicates have swollen it
         ("changed", "f8"),  # when the window was last cut
         ("resent", "f8"),  # what was sent below has been sent before
+        ("untimed", "f8"),  # what was sent below gives no RTT: the sender's clock stood at 0
         ("patience", "f8"),  # factor of the fine timeout since its last sample
         ("smooth", "f8"),  # mean RTT and mean deviation, for Vegas's fine-grained timeout
         ("deviation", "f8"),
