@@ -69,6 +69,7 @@ def compiled(
     Whatever is wrong with the place where compiled code is kept (``NUMBA_CACHE_DIR``, beside the
     sources or in the user's cache: the first that can be written) costs time, never an answer.
     """
+    whole_program = whole_program and not numba.config.DISABLE_JIT
     made = WholeProgram(function, options) if whole_program else None
     dispatcher = made or numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError, OSError):  # no place to write: kept nowhere

@@ -21,7 +21,7 @@ AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # what follows ea
 # its type
 TCP, OTHER, ACK, ROUTING = range(4)
 # Without Numba's reference counts, which took half of the time; so nothing may be allocated.
-jit = functools.partial(compiled, nogil=True, error_model="numpy", _nrt=False)
+jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="numpy", _nrt=False)
 
 
 @jit
