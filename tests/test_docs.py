@@ -200,3 +200,26 @@ def test_the_page_on_sweeps_names_every_variable() -> None:
     page = (ROOT / "docs/sweep.md").read_text()
     assert all(f"`{name}`" in page for name in (*sweep.FIGURES, "status"))
     assert all(kind in page for kind in targets.KINDS)
+
+
+def test_the_page_on_laws_of_your_own_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Words as they stand; numbers within 0.03, as what a simulator gives moves with its making."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(laws, "_outside", {})
+    page = (ROOT / "docs/write-your-own-law.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```(?:\n```text\n(.*?)```)?", page, re.DOTALL)
+    assert len(blocks) == 5
+    names: dict[str, object] = {}
+    number = r"-?\d+\.?\d*"
+    for code, shown in blocks:
+        exec(code, names)  # noqa: S102 - our own page
+        printed = capsys.readouterr().out
+        assert re.sub(number, "N", printed).split() == re.sub(number, "N", shown).split()
+        found, told = (
+            [float(text) for text in re.findall(number, part)] for part in (printed, shown)
+        )
+        assert found == pytest.approx(told, rel=0.01, abs=0.03), code
+    law = blocks[0][0].split("\n\n\n")[1]
+    assert len(law.splitlines()) <= 40
