@@ -11,7 +11,6 @@ from paper_checks.checks import Check
 
 __all__ = ["CAUSES", "cause", "markdown"]
 
-BAND = "a steady state cannot say where in [alpha, beta] a window rests"
 SINGLE = "the printed rates are of single rounds and miss the full link"
 TWICE = "the print contradicts itself: two tables, or the text and its own example"
 NETWORK = "the network of table 6 is missing; 10 Mbit/s and 71.2 ms are inferred"
@@ -35,7 +34,6 @@ NO_RED = "RED's thresholds are not stated; as ns-2 sets them NewReno has no adva
 
 # paper, beginning of the items, why
 CAUSES = (
-    ("tsang", r"section 3\.2, a bias", BAND),
     ("tsang", r"section 3\.2, rate_i", SINGLE),
     ("tsang", r"tables 3 and 4|section 3\.4, shares", TWICE),
     ("tsang", r"table 6|section 4", NETWORK),

@@ -50,7 +50,7 @@ def text(checks: Sequence[Check]) -> str:
         f"   printed    {check.printed}\n"
         f"   computed   {check.computed}\n"
         f"   tolerance  {check.tolerance}\n"
-        f"   evidence   {SOURCES[check.source]}"
+        f"   evidence   {'none' if check.verdict == 'blocked' else SOURCES[check.source]}"
         f"{'' if check.share is None else f', {check.share:.0%} of the seeds agree'}\n"
         f"   note       {check.note}\n"
         for k, check in enumerate(checks, 1)

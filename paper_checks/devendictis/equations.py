@@ -76,13 +76,23 @@ def window_rules() -> list[Record]:
     ]
 
 
-def _resting() -> float:
-    """Window of rule (3) after many ACKs, begun at one packet: it moves by 1/W then."""
+def _resting(reno: float = 0.0) -> float:
+    """Window of rule (3) after many ACKs beside a held Reno window: it moves by 1/W then."""
     W = 1.0
     for _ in range(20_000):
-        RTT = max(T, W / MU)
+        RTT = max(T, (W + reno) / MU)
         W += 1 / W if (W / T - W / RTT) * T <= ALPHA else -1 / W
     return W
+
+
+def _ack_by_ack(W: float, rounds: int) -> list[float]:
+    """Windows of mini-cycles 1, 2, ... of a source that grows by 1/W for each ACK."""
+    windows = [W]
+    for _ in range(rounds):
+        for _ in range(int(W)):
+            W += 1 / W
+        windows.append(W)
+    return windows
 
 
 def _shares(W_V: float, W_R: float) -> tuple[float, float]:
@@ -104,7 +114,7 @@ def equilibrium() -> list[Record]:
     def balance(q: float) -> float:
         return float(brentq(lambda V: backlog(V, q) - ALPHA, 1e-6, M + q - 1e-6, xtol=1e-12))
 
-    V_N = balance(B)
+    V_N, rest = balance(B), _resting(W_R)
     return [
         _equation(
             "equation 4",
@@ -113,11 +123,15 @@ def equilibrium() -> list[Record]:
             "Windows 16 and 90; computed: window over the RTT at which both rates add up to mu.",
         ),
         _equation("equation 5", W_V + W_R, M + queue, "The queue of that RTT."),
-        _equation(
+        Record(
             "equation 6",
+            "equation",
             ALPHA,
-            (V_N / T - V_N / (T + B / MU)) * T,
-            "At q = B = 20: the window in balance, found by Brent's method, and its RTT.",
+            exactly(backlog(rest, rest + W_R - M)),
+            prints=AT_A_POINT,
+            tolerance=1 / rest,
+            note="Diff where rule (3), ACK by ACK, comes to rest beside a Reno window held at 90 "
+            "packets, at the RTT of both. Tolerance: the rule's own step, 1/W.",
         ),
         _equation(
             "equation 7",
@@ -138,6 +152,12 @@ def equilibrium() -> list[Record]:
 # --- the cycle, phase by phase ---------------------------------------------------------------
 
 
+SLACK = (
+    "Tolerance: 3/(2 W) a mini-cycle, half for W's own growth meanwhile and one for W's part that "
+    "is no whole ACK."
+)
+
+
 def phases() -> list[Record]:
     """Equations (10) to (17), with whole numbers of mini-cycles: W_V(1) 10, W_R(1) 20, mu T 50."""
     V1, R1, pipe, N = 10.0, 20.0, 50.0, 30
@@ -154,19 +174,44 @@ def phases() -> list[Record]:
     printed_B_V = (b - a) * V_a + (a + 1 + b) * (b - a) / 2
     right = (b - a) * V_a + (b - a + 1) * (b - a) / 2
     pipe_T = pipe / MU
+    by_ack = _ack_by_ack(R1, N)
+    slack = 1.5 * sum(1 / W for W in by_ack)
+    short = 1.5 * sum(1 / W for W in _ack_by_ack(V1, a)[:a])
     where = f"W_V(1) 10, W_R(1) 20, mu T 50 packets, a = {a}, b = {b}."
     return [
-        _equation("equation 10", R1 + N - 1, reno[-1], f"Mini-cycle {N}, counted."),
+        Record(
+            "equation 10",
+            "equation",
+            [R1 + i - 1 for i in (10, 20, N)],
+            exactly([by_ack[i - 1] for i in (10, 20, N)]),
+            prints=AT_A_POINT,
+            tolerance=slack,
+            note=f"Windows of mini-cycles 10, 20 and {N}; computed: 1/W for each ACK. {SLACK}",
+        ),
         _equation(
             "section 3, P_Reno", N * R1 + N * (N - 1) / 2, sum(reno), f"{N} mini-cycles, counted."
         ),
-        _equation("equation 11", [V_a - V1 + 1, R_a - R1 + 1], [a, a], f"{where} a is counted."),
+        Record(
+            "equation 11",
+            "equation",
+            [V1 + a - 1, R1 + a - 1],
+            exactly([_ack_by_ack(V1, a)[a - 1], by_ack[a - 1]]),
+            prints=AT_A_POINT,
+            tolerance=short,
+            note=f"{where} printed: solved for the windows of mini-cycle a, which is counted; "
+            f"computed: 1/W for each ACK. {SLACK}",
+        ),
         _equation("equation 12", V_a + R_a, pipe, where),
         _equation("section 3, W_V(a)", (pipe + V1 - R1) / 2, V_a, where),
         _equation("section 3, W_R(a)", (pipe + R1 - V1) / 2, R_a, where),
         _equation("section 3, a", (pipe - R1 - V1) / 2 + 1, a, f"{where} Counted."),
         _equation("section 3, A_V", a * V1 + a * (a - 1) / 2, sum(vegas[:a]), f"{where} Counted."),
-        _equation("section 3, Delta_a", a * pipe_T, sum([pipe_T] * a), f"{where} a round trips."),
+        _equation(
+            "section 3, Delta_a",
+            a * pipe_T,
+            sum(max(pipe_T, (v + r) / MU) for v, r in zip(vegas[:a], reno[:a], strict=True)),
+            f"{where} Computed: RTTs of the windows.",
+        ),
         _equation(
             "equation 13",
             vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
