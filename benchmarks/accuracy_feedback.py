@@ -20,7 +20,7 @@ from benchmarks.accuracy import CASES, OTHER_DRAWS, SEED, _draws, _load, case
 from benchmarks.fluid import cpu, pair
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.engines.rounds.answers import FEW, starts_of
+from vegasmodel.engines.rounds.answers import MIN_RUNS, starts_of
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
@@ -44,7 +44,7 @@ def one_by_one(scenario: Scenario, k: int) -> Scenario:
 def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
     """Of the ratio of the two groups' means, or NRMSE where there is one kind of source."""
     asked = _draws(scenario, OTHER_DRAWS)
-    model = np.mean([engine(one_by_one(asked, k)) for k in range(FEW)], axis=0)
+    model = np.mean([engine(one_by_one(asked, k)) for k in range(MIN_RUNS)], axis=0)
     vegas = np.array([m.flow.law == "vegas" for m in scenario.members])
     if vegas.all() or not vegas.any():
         return float(np.sqrt(np.mean((model - measured) ** 2)) / measured.mean())

@@ -67,7 +67,7 @@ def access_leg(scenario: Scenario, member: Member) -> float:
     return (member.rtt - scenario.transmission(member.flow) - delays) / 4.0
 
 
-def ahead(scenario: Scenario, member: Member) -> float:
+def to_first_link(scenario: Scenario, member: Member) -> float:
     """Seconds from the sender to the first link: an access leg, and its transmission."""
     group = member.flow
     return access_leg(scenario, member) + work(scenario, group) / scenario.access_rate(group)

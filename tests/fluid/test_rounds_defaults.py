@@ -11,7 +11,7 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
-from vegasmodel.engines.rounds.timer import arm, back_off, greet
+from vegasmodel.engines.rounds.timer import arm, back_off, syn_acknowledged
 from vegasmodel.laws import find
 from vegasmodel.queues import DropTail
 from vegasmodel.scenario import Link, Red, Run, Scenario
@@ -50,7 +50,7 @@ def test_the_timer_has_its_floor_before_it_is_backed_off() -> None:
     mechanisms(find("reno"), stacks.find("ns2", "2.35"), record)
     f = record[0]
     f["backoff"] = 1.0
-    greet(f, 0.0, 0.035)  # 3 ticks: srtt 3, deviation 1.5 ticks
+    syn_acknowledged(f, 0.0, 0.035)  # 3 ticks: srtt 3, deviation 1.5 ticks
     assert f["rto"] == pytest.approx(0.09)
     arm(f, 0.0)
     assert f["deadline"] == pytest.approx(0.2)

@@ -13,7 +13,7 @@ from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
-from vegasmodel.engines.rounds.timer import back_off, heard
+from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.laws import find
 from vegasmodel.scenario import Link, Red, Run, Scenario
 from vegasmodel.stacks import STACKS
@@ -113,7 +113,7 @@ def test_an_agents_clock_ticks_from_a_time_of_its_own(boot: float, ticks: int) -
     record = np.zeros(1, FLOW)
     mechanisms(find("reno"), STACKS["ns2"], record)
     record["backoff"], record["acked"], record["boot"] = 1.0, 1.0, boot
-    heard(record[0], 0.25)  # sent at 0
+    restart_timer(record[0], 0.25)  # sent at 0
     assert record["srtt"][0] == 8 * ticks
 
 
@@ -124,12 +124,12 @@ def test_bsd_estimate_in_ticks() -> None:
     record["backoff"], record["acked"] = 4.0, 1.0
     f = record[0]
     f["rto"] = 6.0
-    heard(f, 0.25)  # sent at 0: 2 ticks
+    restart_timer(f, 0.25)  # sent at 0: 2 ticks
     assert f["rto"] == pytest.approx(0.6)
     assert f["backoff"] == 1.0
     assert f["deadline"] == pytest.approx(0.25 + 4 * 6.0)  # set before the sample counts
     f["timed_at"], f["timed"], f["acked"] = 1.03, 1.0, 2.0
-    heard(f, 1.48)  # 4 ticks: srtt 16 + 2, rttvar 4 + 2 - 1
+    restart_timer(f, 1.48)  # 4 ticks: srtt 16 + 2, rttvar 4 + 2 - 1
     assert f["rto"] == pytest.approx((5 * 8 + 18) // 8 * 0.1)
     for factor in (2.0, 4.0, 8.0, 16.0):
         back_off(f)

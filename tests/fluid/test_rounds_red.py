@@ -54,7 +54,7 @@ def test_packets_between_two_drops_are_as_red_cc_draws_them(stretch: int, top: f
 
 def _red_queue(average: float, **fields: Any) -> Any:
     link = np.zeros(1, LINK)[0]
-    values = {"discipline": RED, "crowd": 1.0, "capacity": 100.0, "min_threshold": 5.0}
+    values = {"discipline": RED, "packets_per_work": 1.0, "capacity": 100.0, "min_threshold": 5.0}
     values |= {"max_threshold": 15.0, "max_probability": 0.1, "average": average, "early": 1}
     for name, value in (values | fields).items():
         link[name] = value

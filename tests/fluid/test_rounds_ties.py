@@ -10,7 +10,7 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.queue import burst, join
 from vegasmodel.engines.rounds.route import routes
 from vegasmodel.engines.rounds.state import LINK
-from vegasmodel.engines.rounds.stock import count, take
+from vegasmodel.engines.rounds.stock import count, transmit
 from vegasmodel.scenario import Link, Run, Scenario
 
 
@@ -18,7 +18,7 @@ from vegasmodel.scenario import Link, Run, Scenario
 def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
     """Of 3 waiting and 1 in transmission, the latter leaves now: work of 3 packets is left."""
     link = np.zeros(1, LINK)
-    link["buffer"], link["crowd"], link["queue"] = 3.0, 1.0, 3.0
+    link["buffer"], link["packets_per_work"], link["queue"] = 3.0, 1.0, 3.0
     assert burst(link[0], 1.0, precedes) == stay
     link["queue"] = 2.9  # it has left for a while: no tie
     assert burst(link[0], 1.0, precedes) == 1.0
@@ -33,10 +33,10 @@ def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
 def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: float) -> None:
     """One of size 1, then two of 1.5, at a buffer of 2: the first one's last bit leaves at 1."""
     link = np.zeros(1, LINK)[0]
-    link["buffer"], link["crowd"], link["mixed"] = 2.0, 1.0, 1
+    link["buffer"], link["packets_per_work"], link["mixed"] = 2.0, 1.0, 1
     join(link, 1.0, 1.0)
     join(link, 2.0, 1.5)
-    take(link, served)
+    transmit(link, served)
     link["queue"] -= served
     count(link, link["queue"])
     assert burst(link, 1.0, 1) == stay

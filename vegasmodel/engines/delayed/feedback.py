@@ -49,7 +49,7 @@ from vegasmodel.engines.delayed.march import Past, Senders, Totals, march
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.windows import Flows
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import ahead
+from vegasmodel.placement import to_first_link
 from vegasmodel.scenario import Scenario
 
 STEP = 1.0 / 32.0  # over the shortest round trip
@@ -113,7 +113,7 @@ def run(
             f"the delayed fluid makes at most {MOST:g} steps of a flow; {n} flows over "
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
         )
-    way = np.array([ahead(scenario, member) for member in scenario.members])
+    way = np.array([to_first_link(scenario, member) for member in scenario.members])
     y, past = at_rest(flows, np.clip(way, whole, flows.rtt - whole))
     time = np.linspace(0.0, scenario.run.duration, samples)
     record = np.full((samples, 5 * n + 1), np.nan)

@@ -7,32 +7,29 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import window
-from vegasmodel.engines.rounds.state import RECOVERY, TICKS, Record, jit
-from vegasmodel.engines.rounds.timer import smooth
+from vegasmodel.engines.rounds.laws import in_flight, window
+from vegasmodel.engines.rounds.state import RECOVERY, WITHOUT_TICKS, Parcel, Sender, jit
+from vegasmodel.engines.rounds.timer import update_mean
 from vegasmodel.metrics import Floats
 
 
 @jit
-def room(f: Record, now: float) -> float:
+def room(f: Sender, now: float) -> float:
     """Packets that the window lets out at once."""
     if now >= f.stop:
         return 0.0
-    if f.phase == RECOVERY and f.scoreboard:
-        free = window(f) - f.pipe
-    else:
-        free = window(f) - (f.next - f.acked)
-    return max(free, 0.0)
+    out = f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
+    return max(window(f) - out, 0.0)
 
 
 @jit
-def fresh(f: Record, packets: float) -> float:
+def fresh(f: Sender, packets: float) -> float:
     """Of ``packets`` that may leave, those that the flow still has to send."""
     return max(min(packets, f.size - f.next), 0.0)
 
 
 @jit
-def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: float) -> None:
+def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> None:
     """The receiver misses these; a retransmission lost again is missed already.
 
     ns-2's Vegas remembers when each packet was sent, so there each is a hole of its own.  A hole's
@@ -57,7 +54,7 @@ def add_hole(f: Record, holes: Floats, first: float, count: float, sent_at: floa
 
 
 @jit
-def fill(f: Record, holes: Floats, first: float, count: float, sent_at: float) -> float:
+def fill(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> float:
     """Packets arrive out of order: fill later holes.  Returns how many were new."""
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
@@ -82,7 +79,7 @@ def fill(f: Record, holes: Floats, first: float, count: float, sent_at: float) -
 
 
 @jit
-def leave(f: Record, packets: float, spread: float) -> None:
+def send(f: Sender, packets: float, spread: float) -> None:
     """Send ``packets`` new ones, at most ``spread`` of them evenly and the rest at the end.
 
     What one ACK releases leaves at once, when that ACK arrives: at the end.
@@ -95,20 +92,20 @@ def leave(f: Record, packets: float, spread: float) -> None:
 
 
 @jit
-def waits(f: Record, acks: float) -> bool:
+def waits(f: Sender, acks: float) -> bool:
     """What so many ACKs release is not sent at once: the sender waits first (``wait``)."""
     return f.jitter > 0.0 and acks <= 1.0
 
 
 @jit
-def let_go(f: Record, packets: float, spread: float) -> None:
-    """``leave``, unless the sender waits first."""
+def send_or_wait(f: Sender, packets: float, spread: float) -> None:
+    """``send``, unless the sender waits first."""
     if not waits(f, spread):
-        leave(f, packets, spread)
+        send(f, packets, spread)
 
 
 @jit
-def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
+def acknowledge(f: Sender, p: Parcel, acks: float, now: float, sample: bool) -> float:
     """Take ``acks`` ACKs off the parcel; returns when the last of them arrives.
 
     ``sample``: they acknowledge something new, so Vegas times them.
@@ -122,9 +119,9 @@ def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
         f.rtt_sum += share
         f.rtt_count += acks
         f.rtt_min = min(f.rtt_min, p.rtt_min)
-        if f.overdue_checks or f.timestamps or (f.without & TICKS) != 0:
-            smooth(f, f.rtt_last, acks)
-        f.least = min(f.least, p.rtt_min)
+        if f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0:
+            update_mean(f, f.rtt_last, acks)
+        f.min_rtt = min(f.min_rtt, p.rtt_min)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)
     f.rtt_area += share
@@ -141,7 +138,7 @@ def take(f: Record, p: Record, acks: float, now: float, sample: bool) -> float:
 
 
 @jit
-def portion(p: Record, now: float, step: float) -> float:
+def portion(p: Parcel, now: float, step: float) -> float:
     """A parcel that lasts longer than ``step`` is cut into shorter ones of whole packets."""
     span = p.back - now
     if span <= 1.5 * step:

@@ -22,7 +22,7 @@ from vegasmodel.scenario import Red, Scenario
 from vegasmodel.support.progress import Series, series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
-LEAST, MOST = 3, 20  # runs where chance has a part and the scenario does not say how many
+MIN_RUNS, MAX_RUNS = 3, 20  # runs where chance has a part and the scenario does not say how many
 SURE = 0.05  # half a 95 % interval over its mean, at which there are enough
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
@@ -237,9 +237,9 @@ def _wanted(scenario: Scenario, rates: Floats, chance: bool, runs: int | None) -
         return 1
     if scenario.run.runs is not None:
         return scenario.run.runs
-    if n < LEAST:
-        return LEAST
-    return n if n >= MOST or _unsure(rates) <= SURE else n + 1
+    if n < MIN_RUNS:
+        return MIN_RUNS
+    return n if n >= MAX_RUNS or _unsure(rates) <= SURE else n + 1
 
 
 def waiting(links: NDArray[Any]) -> Floats:
@@ -265,8 +265,8 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
     for member, packets in zip(scenario.members, delivered, strict=True):
         if member.flow.direction == "forward":
             for link in scenario.path(member.flow):
-                whole = packets * work(scenario, member.flow)
-                load[names.index(link.name)] += whole / span / link.capacity
+                carried = packets * work(scenario, member.flow)
+                load[names.index(link.name)] += carried / span / link.capacity
     return {
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
         "rtt_mean": rtt.mean(axis=0),

@@ -115,15 +115,15 @@ def _repeats(course: Course, started: float) -> tuple[int, Steady | None]:
         section += 1
         key = rough(course.net)
         if key in seen:
-            here = snapshot(course.net, course.holes, now, course.capacity)
-            if section == due and first is not None and apart(first, here) <= SAME:
-                return status, _periodic(course, first, here, period, apart(first, here))
+            state = snapshot(course.net, course.holes, now, course.capacity)
+            if section == due and first is not None and apart(first, state) <= SAME:
+                return status, _periodic(course, first, state, period, apart(first, state))
             for then, one in reversed(seen[key]):
-                if section > due and apart(one, here) <= SAME:
+                if section > due and apart(one, state) <= SAME:
                     first, period, due = one, section - then, 2 * section - then
                     break
-            seen[key] = [*seen[key][-LIKE:], (section, here)]
-            kept += here.state.size
+            seen[key] = [*seen[key][-LIKE:], (section, state)]
+            kept += state.state.size
         else:
             seen[key] = []
         status, now = course.go(started)

@@ -12,13 +12,13 @@ from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, START
 from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import Recovery
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import ahead, empty_rtt, stack, work
+from vegasmodel.placement import empty_rtt, stack, to_first_link, work
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 from vegasmodel.stacks import Stack
 
 MAX_ARRIVALS = 200_000  # short flows of one group, expected
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
-_MOST = 2.0**53  # packets; a Pareto tail has no end
+_LARGEST = 2.0**53  # packets; a Pareto tail has no end
 _RECOVERIES = get_args(Recovery)
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")  # behind Vegas, at one instant
 _COUNTS = ("sent", "lost", "retransmits", "acks", "timeouts", "delivered", "acks_lost")
@@ -61,7 +61,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["stop"] = member.stop
-    record["capable"] = not own
+    record["ecn_capable"] = not own
     if runs.handshake and not own:
         size = scenario.ack_size if runs.syn_is_ack else runs.header
         record["syn"] = size / scenario.packet_size
@@ -83,15 +83,15 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
-    record["recover"], record["again"], record["timed_at"] = -1.0, -1.0, -1.0
-    record["patience"] = 1.0
+    record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
+    record["overdue_factor"] = 1.0
     # the others put in what is given at the end of a round
     given = runs.whole_window and not measured
     record["base"] = record["known_base"] if given else 1e300
-    record["rtt_min"], record["least"] = 1e300, 1e300
+    record["rtt_min"], record["min_rtt"] = 1e300, 1e300
     record["rtt_last"] = record["rtt"]
     record["backoff"], record["deadline"] = 1.0, 1e300
-    record["jitter"], record["wake"] = scenario.jitter(group), 1e300
+    record["jitter"], record["wait_ends"] = scenario.jitter(group), 1e300
     record["event"] = START
 
 
@@ -100,12 +100,12 @@ def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1.0) / shape
-        drawn: Floats = np.minimum(np.ceil(least * (1.0 + rng.pareto(shape, n))), _MOST)
+        drawn: Floats = np.minimum(np.ceil(least * (1.0 + rng.pareto(shape, n))), _LARGEST)
         return drawn
-    whole = (
+    packets = (
         group.size if math.isinf(group.size) or group.arrivals == "once" else math.ceil(group.size)
     )
-    return np.full(n, whole)
+    return np.full(n, packets)
 
 
 def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
@@ -142,7 +142,7 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         some = np.zeros(max(len(times), 1), FLOW)
         _record(scenario, member, some)
         some["member"], some["brief"] = i, member.flow.arrivals != "once"
-        some["start"] = times + ahead(scenario, member) if len(times) else math.inf
+        some["start"] = times + to_first_link(scenario, member) if len(times) else math.inf
         some["since"] = some["start"]
         some["size"] = _sizes(member.flow, len(some), rng)
         found.append(some)

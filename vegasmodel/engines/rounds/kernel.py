@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import NEVER, doubling, expire, whole, window
+from vegasmodel.engines.rounds.laws import NEVER, cwnd_packets, doubling, expire, window
 from vegasmodel.engines.rounds.losses import waited
 from vegasmodel.engines.rounds.queue import advance, burst, share, slip_in, waiting
 from vegasmodel.engines.rounds.sender import plan
@@ -23,11 +23,12 @@ from vegasmodel.engines.rounds.state import (
     START,
     TIMER,
     Net,
-    Record,
-    Records,
+    Queue,
+    Sender,
+    Table,
     jit,
 )
-from vegasmodel.engines.rounds.timer import arm, greet, refused, watch
+from vegasmodel.engines.rounds.timer import arm, syn_acknowledged, syn_lost, watch
 from vegasmodel.engines.rounds.travel import (
     arrive_at_once,
     arrive_evenly,
@@ -43,13 +44,13 @@ from vegasmodel.metrics import Floats
 
 FINE, FULL_RING, TOO_MANY_EVENTS, FALL = 0, 1, 2, 3  # status
 MOST_EVENTS = 2_000_000_000
-MANY = 256.0  # stretches in a burst, at most
+BURST_PARTS = 256.0  # stretches of a burst, at most
 NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 
 @jit
-def _foresee(links: Records, k: int, time: float) -> None:
-    """A burst takes the queue's clock to ``time`` ahead of other events, and its partner's too."""
+def _foresee(links: Table[Queue], k: int, time: float) -> None:
+    """A burst takes the queue's clock to ``time`` before other events, and its partner's too."""
     link = links[k]
     link.foreseen = max(link.foreseen, time)
     if link.partner >= 0:
@@ -57,7 +58,7 @@ def _foresee(links: Records, k: int, time: float) -> None:
 
 
 @jit
-def finish(net: Net, f: Record) -> bool:
+def finish(net: Net, f: Sender) -> bool:
     """The flow's stretch is over: its packets but for the burst are in its first queue, or lost.
 
     False: failed.
@@ -66,28 +67,28 @@ def finish(net: Net, f: Record) -> bool:
     link = net.links[h.link]
     cease(link, f.rate, h.work)
     f.rate = 0.0
-    fine = True
+    fits = True
     e, now, rtt = f.hop, f.time, f.rtt
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
     f.high = max(f.high, f.first + f.spread + f.burst)
     if f.spread > 0.0:
         f.sent += f.spread
         found = f.since_queue
-        fine = arrive_evenly(net, e, now, found, f.first, f.spread, 0.0, rtt, rtt, 0, now)
-    elif f.again < 0.0 and f.burst == 0.0:
-        fine = pass_silence(net, e, now, f.first, 0.0, now)
-    if f.again >= 0.0:
+        fits = arrive_evenly(net, e, now, found, f.first, f.spread, 0.0, rtt, rtt, 0, now)
+    elif f.retransmit < 0.0 and f.burst == 0.0:
+        fits = pass_silence(net, e, now, f.first, 0.0, now)
+    if f.retransmit >= 0.0:
         f.retransmits += 1.0
         f.sent += 1.0
-        fine = arrive_at_once(net, e, now, f.again, 1.0, 0.0, rtt, rtt, 0, now) and fine
+        fits = arrive_at_once(net, e, now, f.retransmit, 1.0, 0.0, rtt, rtt, 0, now) and fits
     f.first += f.spread
     f.sent += f.burst
-    f.left_at, f.some = now, max(1.0, np.ceil(f.burst / MANY))
-    return fine
+    f.left_at, f.burst_part = now, max(1.0, np.ceil(f.burst / BURST_PARTS))
+    return fits
 
 
 @jit
-def release(net: Net, f: Record, at: float) -> bool:
+def release(net: Net, f: Sender, at: float) -> bool:
     """The burst reaches the queue one by one over the access link, from ``at`` on.  False: failed.
 
     Where another event comes first, what is left of the burst waits for it: a packet of another
@@ -97,28 +98,28 @@ def release(net: Net, f: Record, at: float) -> bool:
     h = net.hops[f.hop]
     link = net.links[h.link]
     f.event = DATA
-    fine = True
-    while f.burst > 0.0 and fine:
+    fits = True
+    while f.burst > 0.0 and fits:
         if not f.bursts_at_once and at + link.shift > rival(net, f.hop):
             f.event, f.time = REST, at
             schedule(net, f.hop, at)
             return True
-        packets = min(f.burst, f.some)
+        packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
         # the kernel notes the time of each packet as it leaves (tcp_transmit_skb); ns-2's clock
         # does not see the sender's own queue
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
-        fine = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
+        fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
         f.first += packets
         f.burst -= packets
         at += packets * f.gap
-    return fine
+    return fits
 
 
 @jit
-def _share_loss(flows: Records, who: int, before: float) -> None:
+def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """Synchronised losses (``devendictis``, hypothesis 5): all lose when one does."""
     if flows[who].lost == before:
         return
@@ -164,7 +165,7 @@ def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         mine[3] += f.delivered
         mine[4] = f.base
         mine[5] += f.lost
-    out_queue[row, k] = max(link.queue * link.crowd - 1.0, 0.0)
+    out_queue[row, k] = max(link.queue * link.packets_per_work - 1.0, 0.0)
     link.sampled += 1
 
 
@@ -197,7 +198,7 @@ def _observe(
 
 
 @jit
-def _handshake(net: Net, f: Record) -> float:
+def _handshake(net: Net, f: Sender) -> float:
     """The SYN crosses the queues as a small packet; seconds until the flow may send.
 
     Modern ns-2's is its packet 0, without data.
@@ -211,12 +212,12 @@ def _handshake(net: Net, f: Record) -> float:
             rtt -= (h.work - f.syn) / link.capacity
             if e == f.hop:
                 slip_in(link, f.syn)
-    greet(f, f.time, rtt)
+    syn_acknowledged(f, f.time, rtt)
     return rtt
 
 
 @jit
-def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
+def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """The first window, or what the timer sends: all at once, from ``next`` on."""
     if f.event == TIMER:
         if waited(f, holes, now):
@@ -227,7 +228,7 @@ def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
         slip_in(net.links[net.hops[f.hop].link], f.syn)
-    f.event, f.first, f.spread, f.again = DATA, f.next, 0.0, -1.0
+    f.event, f.first, f.spread, f.retransmit = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
     arm(f, now)
     if f.jitter > 0.0:
@@ -238,9 +239,9 @@ def _restart(net: Net, f: Record, holes: Floats, now: float) -> None:
 
 
 @jit
-def _count(net: Net, f: Record, change: int) -> None:
+def _count(net: Net, f: Sender, change: int) -> None:
     """The flow comes or goes: Rate-Delay services share by the numbers of flows."""
-    f.here += change
+    f.active += change
     for e in range(f.hop, f.hop + f.hops):
         k = net.hops[e].link
         if net.hops[e].data and net.links[k].partner >= 0:
@@ -250,34 +251,34 @@ def _count(net: Net, f: Record, change: int) -> None:
 
 
 @jit
-def _calm(f: Record, link: Record) -> bool:
+def _calm(f: Sender, link: Queue) -> bool:
     """No loss is near, and the window does not double: long stretches will do.
 
     While a queue neither overflows nor runs empty only the sum of what comes counts, and windows
     that grow by a packet a round change little in a stretch.
     """
-    room = link.buffer - link.queue * link.crowd
+    room = link.buffer - link.queue * link.packets_per_work
     steady = f.phase == OPEN and f.holes == 0 and not doubling(f)
     return steady and room > min(NEAR, 0.5 * link.buffer)
 
 
 @jit
-def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised: bool) -> bool:
+def _flow(net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool) -> bool:
     """The event of a flow at its first queue.  False: failed."""
     h = net.hops[f.hop]
     link = net.links[h.link]
     advance(net.links, h.link, now)
-    if f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.again < 0.0:
+    if f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0:
         now = f.time = max(now, link.now)  # it slept: nothing came until now
-    f.asleep = 0
-    if f.event == START and not f.here:
+    f.awaits_parcels = 0
+    if f.event == START and not f.active:
         _count(net, f, 1)
     if f.event == DATA or f.event == REST:
         before = f.lost
         if f.event == DATA:
             if not finish(net, f):
                 return False
-            now += f.gap if f.again >= 0.0 else 0.0
+            now += f.gap if f.retransmit >= 0.0 else 0.0
         if not release(net, f, now):
             return False
         if synchronised:
@@ -287,14 +288,14 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
         now = f.left_at
         parts = net.calm if _calm(f, link) else net.parts
         plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
-        if f.here and (now >= f.stop or f.acked >= f.size):
+        if f.active and (now >= f.stop or f.acked >= f.size):
             _count(net, f, -1)
         if f.brief and f.acked >= f.size:
-            f.time, f.asleep = NEVER, 0
+            f.time, f.awaits_parcels = NEVER, 0
             schedule(net, f.hop, NEVER)
             return True
     elif f.event == START and f.syn > 0.0 and burst(link, 1.0, 0) < 1.0:
-        f.time = now + refused(f)  # its SYN is lost
+        f.time = now + syn_lost(f)  # its SYN is lost
         schedule(net, f.hop, f.time)
         return True
     elif f.event == START and f.syn > 0.0:
@@ -306,7 +307,7 @@ def _flow(net: Net, f: Record, who: int, holes: Floats, now: float, synchronised
         _restart(net, f, holes, now)
     f.since_queue = link.queue
     # a gap that long is one ACK's, and what one ACK releases leaves at once
-    slow = f.time - now > 1.5001 * f.longest
+    slow = f.time - now > 1.5001 * f.longest_stretch
     f.rate = 0.0 if slow else begin(link, f.spread, h.work, now, f.time)
     if f.rate == 0.0:
         f.burst += f.spread
@@ -347,7 +348,7 @@ def march(
     on that lowers a window by a packet, with all queues brought to that moment, and goes on when it
     is called again.  The time is that of the simulation's clock.
     """
-    events, due, fine = 0, 0.0, True
+    events, due, fits = 0, 0.0, True
     binade, limit = -1, 0.0
     while net.keys[net.tree[1]] < NEVER:
         e = net.tree[1]
@@ -365,15 +366,15 @@ def march(
             limit = 2.0**binade
             net.links[0].capacity = grid[binade, 0]
             for i in range(net.hops.shape[0]):
-                net.hops[i].ahead = grid[binade, 1 + i]
-        before = whole(f)
-        fine = _flow(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
+                net.hops[i].to_next = grid[binade, 1 + i]
+        before = cwnd_packets(f)
+        fits = _flow(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
         events += 1
-        if not fine:
+        if not fits:
             return FULL_RING, events, now
         if events > MOST_EVENTS:
             return TOO_MANY_EVENTS, events, now
-        if now >= falls and whole(f) < before:
+        if now >= falls and cwnd_packets(f) < before:
             now += net.links[h.link].shift
             for k in range(net.links.shape[0]):
                 advance(net.links, k, now - net.links[k].shift)

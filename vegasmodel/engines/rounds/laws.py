@@ -16,9 +16,9 @@ from vegasmodel.engines.outside import call
 from vegasmodel.engines.rounds.state import (
     OPEN,
     RECOVERY,
-    ROUNDING,
     SLOW_START,
-    Record,
+    WITHOUT_ROUNDING,
+    Sender,
     jit,
 )
 from vegasmodel.engines.rounds.timer import arm, back_off, forget, settling
@@ -26,25 +26,31 @@ from vegasmodel.laws.law import Source
 
 NEVER = 1e300
 SLACK = 1e-9  # rounding of a window that stands on a whole packet
-MANY = 32.0  # additions one by one in a stretch, at most
+SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 ASKED = 8.0  # times in a window's ACKs that a law called by address is asked, at least
 DIVISIONS = 8.0  # likewise; each waits for the one before it, and rounding is lost in the window
 
 
 @jit
-def whole(f: Record) -> float:
+def cwnd_packets(f: Sender) -> float:
     """The window in whole packets; ns-2 cuts off what its own rounding leaves."""
     return np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
 
 
 @jit
-def window(f: Record) -> float:
-    """Packets that the flow may have in flight."""
-    return min(whole(f) + f.inflated, np.floor(f.max_window))
+def in_flight(f: Sender) -> float:
+    """Packets sent and not yet acknowledged."""
+    return f.next - f.acked
 
 
 @jit
-def doubling(f: Record) -> bool:
+def window(f: Sender) -> float:
+    """Packets that the flow may have in flight."""
+    return min(cwnd_packets(f) + f.inflated, np.floor(f.max_window))
+
+
+@jit
+def doubling(f: Sender) -> bool:
     """Slow start: each ACK sends one packet more."""
     if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
@@ -52,38 +58,38 @@ def doubling(f: Record) -> bool:
 
 
 @jit
-def _source(f: Record, rtt: float) -> Source:
+def _source(f: Sender, rtt: float) -> Source:
     """What a law called by address may look at, where a round trip takes ``rtt``."""
-    base = min(f.least, rtt) if math.isnan(f.known_base) else f.known_base
-    backlog = whole(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
+    base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
+    backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
     elapsed = max(f.time - f.since, 0.0)
     return Source(f.cwnd, rtt, base, backlog, elapsed, f.memory, f.alpha, f.beta)
 
 
 @jit
-def _per_ack(f: Record) -> float:
+def _per_ack(f: Sender) -> float:
     """By how much an ACK moves the window of a law called by address."""
     return f.growth if f.once else call(f.drift_at, _source(f, f.rtt_last)) / f.cwnd
 
 
 @jit
-def _decide(f: Record, rtt: float) -> None:
+def _decide(f: Sender, rtt: float) -> None:
     """A round trip is over for a law called by address; it took ``rtt`` on average."""
     seen = _source(f, rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
-        f.ssthresh = max(whole(f), 2.0)
+        f.ssthresh = max(cwnd_packets(f), 2.0)
     f.growth = call(f.drift_at, seen) / f.cwnd
 
 
 @jit
-def acks_to_change(f: Record) -> float:
+def acks_to_change(f: Sender) -> float:
     """ACKs after which the window may have passed a whole packet or slow start ends, at least 1."""
     if doubling(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
-    target = whole(f) + 1.0
+    target = cwnd_packets(f) + 1.0
     if f.drift_at != 0:
         step = _per_ack(f)
-        left = target - f.cwnd if step > 0.0 else f.cwnd - whole(f) + SLACK
+        left = target - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
         acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
         return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / ASKED)))
     if f.once:
@@ -95,12 +101,12 @@ def acks_to_change(f: Record) -> float:
 
 
 @jit
-def grow(f: Record, acks: float) -> None:
+def grow(f: Sender, acks: float) -> None:
     """The window after ``acks`` ACKs of new data; the engine stops where the rule changes."""
     if echoing(f):
         return
     # ns-2's Vegas grows only while the flow keeps up with its window
-    keeps_up = not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks
+    keeps_up = not f.overdue_checks or f.cwnd - in_flight(f) <= 2.0 + acks
     if doubling(f):
         f.cwnd += acks if keeps_up else 0.0
     elif f.drift_at != 0:
@@ -114,7 +120,7 @@ def grow(f: Record, acks: float) -> None:
             if f.growth < 0.0:
                 f.cwnd = max(f.cwnd, 2.0)
     elif f.whole_window:  # counts W ACKs for one packet more
-        f.cwnd += acks / whole(f)
+        f.cwnd += acks / cwnd_packets(f)
     elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
     else:
@@ -123,12 +129,12 @@ def grow(f: Record, acks: float) -> None:
 
 
 @jit
-def _add(f: Record, acks: float) -> None:
+def _add(f: Sender, acks: float) -> None:
     """Vegas's increments, one by one as ns-2 adds them.
 
     W times 1/W may stay a rounding below 1, and then the window opens an ACK later.
     """
-    if not f.plain_sums or acks > MANY:
+    if not f.plain_sums or acks > SUMMED_SINGLY:
         f.cwnd += acks * f.growth
         return
     for _ in range(int(acks)):
@@ -136,7 +142,7 @@ def _add(f: Record, acks: float) -> None:
 
 
 @jit
-def _decide_per_ack(f: Record, diff: float, delta: float) -> None:
+def _decide_per_ack(f: Sender, diff: float, delta: float) -> None:
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
         if f.grow_next == 0:
@@ -157,7 +163,7 @@ def _decide_per_ack(f: Record, diff: float, delta: float) -> None:
 
 
 @jit
-def _count_ack(f: Record, packets: float) -> None:
+def _count_ack(f: Sender, packets: float) -> None:
     """An ACK that counts towards the next packet; Vegas's own decisions leave the count alone."""
     if f.credit >= packets:  # from a larger window
         f.credit = 0.0
@@ -169,8 +175,8 @@ def _count_ack(f: Record, packets: float) -> None:
 
 
 @jit
-def _decide_whole(f: Record) -> None:
-    packets = whole(f)
+def _decide_whole(f: Sender) -> None:
+    packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
             _count_ack(f, packets)
@@ -191,17 +197,17 @@ def _decide_whole(f: Record) -> None:
 
 
 @jit
-def drift(f: Record) -> None:
+def drift(f: Sender) -> None:
     """The rule of ns-2's Vegas asked at every ACK (``without`` rounds), on the last RTT."""
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return
     diff = f.cwnd * (1.0 - f.base / f.rtt_last)
-    delta = diff if (f.without & ROUNDING) != 0 else np.trunc(diff + 0.5)
+    delta = diff if (f.without & WITHOUT_ROUNDING) != 0 else np.trunc(diff + 0.5)
     f.growth = 1.0 / f.cwnd if delta < f.alpha else (-1.0 / f.cwnd if delta > f.beta else 0.0)
 
 
 @jit
-def end_round(f: Record, now: float, outstanding: float) -> None:
+def end_round(f: Sender, now: float, outstanding: float) -> None:
     """Vegas's decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
@@ -219,21 +225,23 @@ def end_round(f: Record, now: float, outstanding: float) -> None:
         else:
             f.base = f.known_base
         diff = outstanding - length * f.base / rtt
-        _decide_per_ack(f, diff, diff if (f.without & ROUNDING) != 0 else np.trunc(diff + 0.5))
+        _decide_per_ack(
+            f, diff, diff if (f.without & WITHOUT_ROUNDING) != 0 else np.trunc(diff + 0.5)
+        )
     f.round_end, f.round_start = f.next, now
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
 
 
 @jit
-def _less(f: Record, factor: float) -> float:
-    """The window times ``factor``: in whole packets, but for modern ns-2 (precisionReduce_)."""
+def _less(f: Sender, factor: float) -> float:
+    """The window times ``factor``, in whole packets unless the stack cuts to a part of one."""
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
-    return np.floor(factor * min(whole(f), np.floor(f.max_window)))
+    return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
 
 
 @jit
-def _reduced(f: Record) -> float:
+def _reduced(f: Sender) -> float:
     """The window after a loss, or a mark that counts as one, before any floor."""
     if f.drift_at == 0:
         return _less(f, f.decrease)
@@ -244,17 +252,17 @@ def _reduced(f: Record) -> float:
 
 
 @jit
-def threshold(f: Record, later: float) -> float:
+def threshold(f: Sender, later: float) -> float:
     """Duplicate ACKs that mean a loss: 3, or the one that has come.
 
     That one will do for Linux (RACK, RFC 8985) if its packet was sent ``later`` than the missing
     one by as much as packets are thought to overtake.
     """
-    return f.dups if f.rack and f.dups < 3.0 and later >= settling(f) else 3.0
+    return f.dupacks if f.rack and f.dupacks < 3.0 and later >= settling(f) else 3.0
 
 
 @jit
-def cut(f: Record) -> bool:
+def cut(f: Sender) -> bool:
     """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
     # with SACK, Linux asks no packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
@@ -262,7 +270,7 @@ def cut(f: Record) -> bool:
         if f.swells_uncut:
             f.inflated = 3.0
         return False
-    before = min(whole(f), np.floor(f.max_window))
+    before = min(cwnd_packets(f), np.floor(f.max_window))
     if not echoing(f):  # else the window has been cut already, and the packet is sent again
         f.cwnd = max(_reduced(f), f.least_after_loss)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
@@ -274,14 +282,14 @@ def cut(f: Record) -> bool:
         return False  # go back: the window itself sends the hole
     f.phase = RECOVERY
     f.inflated = 0.0 if f.scoreboard else 3.0
-    f.pipe = f.high - f.acked - f.dups
+    f.pipe = f.high - f.acked - f.dupacks
     f.probed = 0.0
-    f.flight, f.reported, f.released = before, 1.0, 1.0
+    f.recover_in_flight, f.prr_delivered, f.prr_out = before, 1.0, 1.0
     return True
 
 
 @jit
-def suspect(f: Record, sent_at: float, now: float) -> bool:
+def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """ns-2's Vegas takes the first missing packet, sent at ``sent_at``, for lost.
 
     It cuts where the window has not changed since then, by a quarter, or by half where the packet
@@ -291,8 +299,8 @@ def suspect(f: Record, sent_at: float, now: float) -> bool:
         return False
     again = f.acked < f.resent
     f.recover, f.timed_out = f.high, 0
-    f.worried = min(2.0, f.next - f.acked + 1.0)
-    f.patience *= 2.0 if again else 1.125
+    f.rechecks = min(2.0, f.next - f.acked + 1.0)
+    f.overdue_factor *= 2.0 if again else 1.125
     if f.changed < sent_at:
         win = window(f)
         if f.real_numbers:
@@ -301,27 +309,27 @@ def suspect(f: Record, sent_at: float, now: float) -> bool:
             f.deflated = 2.0
         else:
             f.deflated = win - np.floor((0.5 if again else 1.0 - f.decrease) * win)
-        f.cwnd, f.changed = f.deflated + f.dups, now
+        f.cwnd, f.changed = f.deflated + f.dupacks, now
     back_off(f)
     arm(f, now)
     forget(f)
     f.resent = max(f.resent, f.acked + 1.0)
     if not again:
-        f.dups = 3.0
+        f.dupacks = 3.0
     return True
 
 
 @jit
-def deflate(f: Record) -> None:
+def deflate(f: Sender) -> None:
     """ns-2's Vegas at a new ACK: undo what more than three duplicates have added."""
-    if f.dups > 3.0 and f.cwnd > f.deflated:
+    if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
-    f.dups = 0.0
+    f.dupacks = 0.0
 
 
 @jit
-def anew(f: Record) -> None:
-    """Linux's Vegas begins anew where it sends with nothing in flight (CA_EVENT_TX_START)."""
+def restart_when_idle(f: Sender) -> None:
+    """The round begins again where it sends with nothing in flight (CA_EVENT_TX_START)."""
     if f.restarts_rounds:
         f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
         if math.isnan(f.known_base):
@@ -329,18 +337,18 @@ def anew(f: Record) -> None:
 
 
 @jit
-def reduction(f: Record, acks: float, advanced: float) -> float:
+def reduction(f: Sender, acks: float, advanced: float) -> float:
     """Linux in recovery (RFC 6937): what ``acks`` let out, W/flight of what was delivered."""
-    f.reported += acks
+    f.prr_delivered += acks
     if f.pipe > f.cwnd:
-        allowed = np.ceil(f.reported * f.cwnd / f.flight - SLACK) - f.released
+        allowed = np.ceil(f.prr_delivered * f.cwnd / f.recover_in_flight - SLACK) - f.prr_out
     else:
-        allowed = min(f.cwnd - f.pipe, max(f.reported - f.released, acks) + advanced)
+        allowed = min(f.cwnd - f.pipe, max(f.prr_delivered - f.prr_out, acks) + advanced)
     return max(np.floor(allowed + SLACK), 0.0)
 
 
 @jit
-def echo(f: Record) -> None:
+def echo(f: Sender) -> None:
     """An ECN echo: cut without a loss, once a window of data."""
     if f.acked >= f.recover or f.timed_out:
         f.cwnd = max(_less(f, 0.5) if f.drift_at == 0 else _reduced(f), 1.0)
@@ -349,24 +357,24 @@ def echo(f: Record) -> None:
 
 
 @jit
-def echoing(f: Record) -> bool:
+def echoing(f: Sender) -> bool:
     """The receiver echoes a mark until it hears of the cut, by the first packet sent after it."""
     return f.echoed == 1 and f.acked <= f.recover
 
 
 @jit
-def expire(f: Record, now: float) -> None:
+def expire(f: Sender, now: float) -> None:
     """The retransmission timer: start again from the first hole, in slow start."""
     # Linux has cut already where it gives up within a recovery, or for the second time in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
-        half = np.floor(min(whole(f), np.floor(f.max_window)) / 2.0)
+        half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)
         f.ssthresh = max(half if f.drift_at == 0 else np.floor(_reduced(f)), 2.0)
     f.cwnd, f.credit = 2.0 if f.overdue_checks else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
-    f.inflated, f.dups, f.phase = 0.0, 0.0, OPEN
+    f.inflated, f.dupacks, f.phase = 0.0, 0.0, OPEN
     f.recover, f.timed_out, f.echoed = f.high, 1, 0
     f.next = f.acked
     back_off(f)
     forget(f)
     f.timeouts += 1.0
-    anew(f)
+    restart_when_idle(f)

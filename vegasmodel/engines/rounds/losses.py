@@ -11,18 +11,28 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import fill, fresh, leave, let_go, portion, room, take, waits
+from vegasmodel.engines.rounds.acks import (
+    acknowledge,
+    fill,
+    fresh,
+    portion,
+    room,
+    send,
+    send_or_wait,
+    waits,
+)
 from vegasmodel.engines.rounds.laws import (
     NEVER,
     acks_to_change,
-    anew,
     cut,
+    cut_overdue,
     deflate,
     doubling,
     end_round,
     grow,
+    in_flight,
     reduction,
-    suspect,
+    restart_when_idle,
     threshold,
     window,
 )
@@ -36,31 +46,32 @@ from vegasmodel.engines.rounds.state import (
     REORDERED,
     SLOW_START,
     TIMER,
-    Record,
+    Parcel,
+    Sender,
     jit,
 )
 from vegasmodel.engines.rounds.timer import (
     arm,
     await_order,
     forget,
-    heard,
     overdue,
+    restart_timer,
     ringing,
     settling,
-    smooth,
+    update_mean,
 )
 from vegasmodel.metrics import Floats
 
 
 @jit
-def mend(f: Record, holes: Floats, free: float, acks: float) -> None:
+def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
     """SACK in recovery: holes below what was received first, then new data.
 
     At once at most two stretches of packets.
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
-        anew(f)
+        restart_when_idle(f)
     for k in range(f.holes):
         low, high = max(holes[k, 0], holes[k, 5]), holes[k, 1]
         known = holes[k, 4] > 0.0 if f.rack else high < f.received
@@ -68,29 +79,29 @@ def mend(f: Record, holes: Floats, free: float, acks: float) -> None:
             packets = min(free, high - low)
             holes[k, 5] = low + packets
             f.pipe += packets
-            f.released += packets
+            f.prr_out += packets
             free -= packets
-            if packets > 1.0 or f.again >= 0.0 or free <= 0.0:
+            if packets > 1.0 or f.retransmit >= 0.0 or free <= 0.0:
                 f.first = low
                 f.spread = packets if acks > 1.0 else 0.0
                 f.burst = packets - f.spread
                 return
-            f.again = low
+            f.retransmit = low
     before = f.next
-    leave(f, free, free if acks > 1.0 else 0.0)
+    send(f, free, free if acks > 1.0 else 0.0)
     f.pipe += f.next - before
-    f.released += f.next - before
+    f.prr_out += f.next - before
 
 
 @jit
-def _answer(f: Record, holes: Floats, free: float, acks: float) -> None:
-    """``mend``, unless the sender waits first; Linux paces its recovery itself."""
+def _answer(f: Sender, holes: Floats, free: float, acks: float) -> None:
+    """``send_in_recovery``, unless the sender waits first; Linux paces its recovery itself."""
     if f.paced_recovery or not waits(f, acks):
-        mend(f, holes, free, acks)
+        send_in_recovery(f, holes, free, acks)
 
 
 @jit
-def _reported(f: Record, holes: Floats) -> float:
+def _reported(f: Sender, holes: Floats) -> float:
     """Seconds by which SACK blocks lengthen an ACK on its way: at most three."""
     blocks = min(f.holes, 3)
     if f.holes > 0 and f.holes < 4 and holes[f.holes - 1, 1] >= f.received:
@@ -99,15 +110,15 @@ def _reported(f: Record, holes: Floats) -> float:
 
 
 @jit
-def _again(f: Record, end: float) -> None:
+def fast_retransmit(f: Sender, end: float) -> None:
     """Fast retransmit of the first hole at ``end``."""
-    f.again = f.acked
+    f.retransmit = f.acked
     arm(f, end)
     forget(f)
 
 
 @jit
-def _split(f: Record, holes: Floats, k: int, at: float) -> int:
+def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     """Part hole ``k`` before packet ``at``; the number of the part that begins there."""
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k
@@ -121,7 +132,7 @@ def _split(f: Record, holes: Floats, k: int, at: float) -> int:
 
 
 @jit
-def missed(f: Record, holes: Floats, first: float, lost: float) -> None:
+def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
     """Linux in recovery: a retransmission that is lost is in flight no more, and goes once more."""
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
@@ -133,7 +144,7 @@ def missed(f: Record, holes: Floats, first: float, lost: float) -> None:
 
 
 @jit
-def _lost(f: Record, holes: Floats) -> float:
+def _lost(f: Sender, holes: Floats) -> float:
     """Linux in recovery: packets that are now known to be lost, and so in flight no more.
 
     Those sent before one that has arrived, also if that was sent again (tcp_rack_detect_loss), so
@@ -149,7 +160,7 @@ def _lost(f: Record, holes: Floats) -> float:
 
 
 @jit
-def _allowed(f: Record, holes: Floats, acks: float, now: float, advanced: float) -> float:
+def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
     """What a sender that knows its holes may send in recovery upon ``acks``."""
     if not f.paced_recovery or now >= f.stop:
         return room(f, now)
@@ -157,7 +168,7 @@ def _allowed(f: Record, holes: Floats, acks: float, now: float, advanced: float)
 
 
 @jit
-def _missed(f: Record, holes: Floats) -> None:
+def retransmit_first(f: Sender, holes: Floats) -> None:
     """One packet goes again at once; for Linux what is known to be lost is in flight no more."""
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
@@ -165,27 +176,27 @@ def _missed(f: Record, holes: Floats) -> None:
     if f.rack:
         _lost(f, holes)
         if f.pipe <= 0.0:
-            anew(f)
+            restart_when_idle(f)
         f.pipe += 1.0
 
 
 @jit
-def _alike(f: Record, p: Record, acks: float, enough: float) -> float:
+def _alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the ``acks`` have one effect: up to the threshold, or to the end of a silence."""
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
-    if f.phase == OPEN and f.dups < enough:
+    if f.phase == OPEN and f.dupacks < enough:
         one = f.overdue_checks or f.limited_transmit
-        return 1.0 if one else min(acks, enough - f.dups)
+        return 1.0 if one else min(acks, enough - f.dupacks)
     if f.phase == RECOVERY and f.paced_recovery:
         return acks
-    quiet = f.pipe if f.phase == RECOVERY and f.scoreboard else f.next - f.acked
+    quiet = f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
     quiet -= window(f)
     return min(acks, quiet) if quiet >= 1.0 else acks
 
 
 @jit
-def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
+def duplicate(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """ACKs of data beyond a hole, or of data that the receiver had already."""
     acks = _alike(f, p, portion(p, now, step), 3.0)
     end = now + max(p.back - now, 0.0) * acks / p.count
@@ -193,64 +204,64 @@ def duplicate(f: Record, p: Record, holes: Floats, now: float, step: float) -> f
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first
-    take(f, p, acks, now, f.scoreboard)
+    acknowledge(f, p, acks, now, f.scoreboard)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     end += _reported(f, holes)
-    f.dups += acks
+    f.dupacks += acks
     later = p.sent_at - holes[0, 2]
     enough = threshold(f, later)
     if f.overdue_checks:
-        _doubt(f, holes, acks, end)
+        _check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
         if f.scoreboard:
             f.pipe -= acks
             _answer(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
             return end
         f.inflated += acks
-    elif f.dups == enough:
+    elif f.dupacks == enough:
         if cut(f):
-            _missed(f, holes)
-            _again(f, end)
+            retransmit_first(f, holes)
+            fast_retransmit(f, end)
             return end
         if f.recovery == SLOW_START and f.next == f.acked:
-            let_go(f, window(f), 0.0)
+            send_or_wait(f, window(f), 0.0)
             arm(f, end)
             forget(f)
             return end
-    elif f.dups > enough and f.inflated > 0.0:
+    elif f.dupacks > enough and f.inflated > 0.0:
         f.inflated += acks
-    if f.dups >= enough:
+    if f.dupacks >= enough:
         free = room(f, now)
         if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
             free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
-        let_go(f, free, acks)
+        send_or_wait(f, free, acks)
     elif f.rack:  # limited transmit, RFC 3042
-        leave(f, min(room(f, now) + f.dups, acks), acks)
+        send(f, min(room(f, now) + f.dupacks, acks), acks)
         await_order(f, end, settling(f) - later)
     elif f.limited_transmit and not f.overdue_checks and now < f.stop:  # likewise: singledup_
-        free = np.floor(f.cwnd + f.dups) - (f.next - f.acked)
-        leave(f, max(min(free, 1.0), 0.0), 0.0)
+        free = np.floor(f.cwnd + f.dupacks) - in_flight(f)
+        send(f, max(min(free, 1.0), 0.0), 0.0)
     return end
 
 
 @jit
-def waited(f: Record, holes: Floats, now: float) -> bool:
+def waited(f: Sender, holes: Floats, now: float) -> bool:
     """Linux's timer, before it gives up: a hole counts as a loss, or one packet more is sent.
 
     False: it gives up.
     """
-    f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
+    f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.alarm == EXPIRY:
         return False
     if f.alarm == REORDERED and cut(f):
-        _missed(f, holes)
-        _again(f, now)
+        retransmit_first(f, holes)
+        fast_retransmit(f, now)
     elif f.alarm == PROBE:  # beyond the window; the last packet again if there is no other
         f.deadline, f.alarm = ringing(now, f.rto), EXPIRY
         if f.next < f.size:
             f.burst = 1.0
         else:
-            f.again = f.high - 1.0
+            f.retransmit = f.high - 1.0
         f.next += f.burst
         f.probed = f.next
     else:
@@ -259,40 +270,40 @@ def waited(f: Record, holes: Floats, now: float) -> bool:
 
 
 @jit
-def _doubt(f: Record, holes: Floats, acks: float, end: float) -> None:
+def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
     """ns-2's Vegas at duplicate ACKs: retransmits at the first where a packet is overdue."""
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
-    if (f.holes > 0 and overdue(f, end - sent_at)) or f.dups == 3.0:
-        if suspect(f, sent_at, end):
-            f.again = f.acked
+    if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
+        if cut_overdue(f, sent_at, end):
+            f.retransmit = f.acked
             holes[0, 2] = end
-    elif f.dups > 3.0:
+    elif f.dupacks > 3.0:
         f.cwnd += acks
 
 
 @jit
-def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> float:
+def filled(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """The first hole fills: the ACK jumps to the next one, or to everything received."""
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
-    alone = f.next - f.acked <= 1.0
+    alone = in_flight(f) <= 1.0
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
     if f.overdue_checks or (f.phase == RECOVERY and not f.scoreboard):
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
     first, again, before = p.first, min(f.resent, f.next), f.acked
-    take(f, p, acks, now, f.timestamps)
+    acknowledge(f, p, acks, now, f.timestamps)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     end += _reported(f, holes)
     f.next = max(f.next, f.acked)
     if f.overdue_checks:
-        _relief(f, holes, end, again)
+        _check_at_filled(f, holes, end, again)
         return end
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
     if stays and f.recovery != ONE_HOLE:
         _partial(f, holes, now, end, acks, f.acked - before)
         return end
-    heard(f, end)
+    restart_timer(f, end)
     counts = f.phase == OPEN or not f.sack_exit_rests
     if f.phase == RECOVERY and f.restarts_rounds:
         f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
@@ -300,7 +311,7 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     if f.phase == RECOVERY and f.sack_exit_rests:
         f.recover = -1.0
     worse = f.phase == RECOVERY and _relapses(f, holes)
-    f.phase, f.inflated, f.dups = OPEN, 0.0, 0.0
+    f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
     if worse:
         _relapse(f, holes, acks)
         return end
@@ -308,14 +319,14 @@ def filled(f: Record, p: Record, holes: Floats, now: float, step: float) -> floa
     if counts:
         grow(f, acks)
     if alone:
-        anew(f)
+        restart_when_idle(f)
     free = room(f, now)
-    let_go(f, free, free if swell and acks > 1.0 else acks)
+    send_or_wait(f, free, free if swell and acks > 1.0 else acks)
     return end
 
 
 @jit
-def _relapses(f: Record, holes: Floats) -> bool:
+def _relapses(f: Sender, holes: Floats) -> bool:
     """Linux at the end of a recovery: more is known to be lost (tcp_time_to_recover)."""
     known = 0.0
     for k in range(f.holes):
@@ -324,20 +335,20 @@ def _relapses(f: Record, holes: Floats) -> bool:
 
 
 @jit
-def _relapse(f: Record, holes: Floats, acks: float) -> None:
+def _relapse(f: Sender, holes: Floats, acks: float) -> None:
     """The next recovery begins with the ACK that ends this one, and the window is cut again."""
     pipe = f.pipe - acks
     cut(f)
-    f.pipe, f.reported, f.released = pipe, 0.0, 0.0
+    f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
     _lost(f, holes)
-    mend(f, holes, max(reduction(f, acks, 0.0), 1.0), acks)
+    send_in_recovery(f, holes, max(reduction(f, acks, 0.0), 1.0), acks)
 
 
 @jit
-def _relief(f: Record, holes: Floats, end: float, again: float) -> None:
+def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
     """ns-2's Vegas when the first hole fills; packets below ``again`` were sent twice."""
     deflate(f)
-    heard(f, end)
+    restart_timer(f, end)
     if f.acked > f.round_end:
         end_round(f, end, f.next - f.acked + 1.0)
     grow(f, 1.0)
@@ -345,26 +356,26 @@ def _relief(f: Record, holes: Floats, end: float, again: float) -> None:
         sample = end - (holes[0, 3] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0
-        smooth(f, sample, 1.0)
+        update_mean(f, sample, 1.0)
         if math.isnan(f.known_base):
             f.base = min(f.base, sample)
-    if f.worried > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
-        f.worried -= 1.0
+    if f.rechecks > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
+        f.rechecks -= 1.0
         # one that was never sent is overdue too
         unsent = f.next == f.acked and fresh(f, 1.0) > 0.0 and end < f.stop
         if unsent or (f.holes > 0 and overdue(f, end - holes[0, 2])):
-            f.dups, f.again = 3.0, f.acked
+            f.dupacks, f.retransmit = 3.0, f.acked
             if f.holes > 0:
                 holes[0, 2] = end
             f.resent = max(f.resent, f.acked + 1.0)
         else:
-            f.worried = 0.0
-    let_go(f, room(f, end), 0.0)
+            f.rechecks = 0.0
+    send_or_wait(f, room(f, end), 0.0)
 
 
 @jit
 def _partial(
-    f: Record, holes: Floats, now: float, end: float, acks: float, advanced: float
+    f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:
     """A partial ACK in recovery: more is missing.
 
@@ -380,7 +391,7 @@ def _partial(
         f.pipe -= f.partial_in_pipe * acks
         _answer(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
         return
-    f.again = f.acked
+    f.retransmit = f.acked
     if f.acked > f.timed:
         f.backoff = 1.0
         forget(f)
@@ -391,4 +402,4 @@ def _partial(
     else:
         f.cwnd = max(f.cwnd - (advanced - f.inflated), 1.0)
         f.inflated = 1.0
-    let_go(f, min(room(f, now), 2.0), 0.0)
+    send_or_wait(f, min(room(f, now), 2.0), 0.0)

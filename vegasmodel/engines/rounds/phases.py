@@ -18,8 +18,8 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Scenario
 
 APART = 0.1  # of the mean throughput: by so much two answers differ
-FEW = 2  # runs of the other answer where chance has a part in it
-MANY = 6  # groups whose throughputs are written out
+RUNS = 2  # runs of the other answer where chance has a part in it
+GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
@@ -51,7 +51,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
     asked = otherwise(scenario)
-    other = answer(asked, runs=FEW if dice(asked) else None)
+    other = answer(asked, runs=RUNS if dice(asked) else None)
     if other.throughput is None:
         return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
@@ -74,4 +74,4 @@ def _written(scenario: Scenario, rates: Floats) -> str:
     parts = [
         f"{group.name} {rates[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)
     ]
-    return ", ".join(parts[:MANY]) + (", ..." if len(parts) > MANY else "")
+    return ", ".join(parts[:GROUPS_SHOWN]) + (", ..." if len(parts) > GROUPS_SHOWN else "")

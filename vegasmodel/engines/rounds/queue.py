@@ -3,7 +3,7 @@
 ``queue`` is the work in the system, in packets of the scenario, the one in transmission included:
 a packet that has just arrived waits for the work that it found, and drop-tail takes it while that
 is at most ``buffer`` packets.  Where packets of several sizes meet, the buffer still counts
-packets: ``crowd`` of them make a packet's worth of the work that is there (``rounds_stock``).
+packets: ``packets_per_work`` of them make a packet's worth of the work there (``stock.py``).
 
 Two queues may share a link as the classes of Rate-Delay services (``podlesny``): each is sure of
 its share of the capacity, and what it leaves goes to the other.
@@ -16,16 +16,16 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import RED, Record, Records, jit
-from vegasmodel.engines.rounds.stock import count, give_back, store, take, whole
+from vegasmodel.engines.rounds.state import RED, Queue, Table, jit
+from vegasmodel.engines.rounds.stock import count, front_packets, give_back, store, transmit
 
-ROUNDING = 1e-6  # packets
-EMPTY = 1e-9  # packets
+TOLERANCE = 1e-6  # packets: what a sum of arrivals may miss
+EMPTY = 1e-9  # packets: a queue of less holds nothing
 INSTANT = 1e-8  # packets; ``route.roundings`` are larger
 
 
 @jit
-def advance(links: Records, k: int, now: float) -> None:
+def advance(links: Table[Queue], k: int, now: float) -> None:
     """Serve queue ``k`` until ``now``, and its partner."""
     link = links[k]
     if link.partner < 0:
@@ -35,7 +35,7 @@ def advance(links: Records, k: int, now: float) -> None:
 
 
 @jit
-def _serve(link: Record, now: float, capacity: float) -> None:
+def _serve(link: Queue, now: float, capacity: float) -> None:
     """dq/dt = sum of rates - c, and not below 0."""
     span = now - link.now
     if span <= 0.0:
@@ -50,14 +50,16 @@ def _serve(link: Record, now: float, capacity: float) -> None:
     else:
         area = 0.5 * (before + after) * span
     if link.mixed and link.flux > 0.0 and link.rate > EMPTY:
-        crowd = min(max(link.flux / link.rate, link.largest), link.smallest)
-        store(link, link.rate * span, 1.0 / crowd, 0)
+        ratio = min(max(link.flux / link.rate, link.largest), link.smallest)
+        store(link, link.rate * span, 1.0 / ratio, 0)
     if link.mixed:
-        take(link, before + link.rate * span - after)
+        transmit(link, before + link.rate * span - after)
         count(link, after)
-    full = (link.buffer + 1.0) / link.crowd
+    full = (link.buffer + 1.0) / link.packets_per_work
     if link.mixed:  # of those that came, as many as are too many
-        over = (after * link.crowd - link.buffer - 1.0) * link.rate / max(link.flux, EMPTY)
+        over = (
+            (after * link.packets_per_work - link.buffer - 1.0) * link.rate / max(link.flux, EMPTY)
+        )
         full = after - max(min(over, link.rate * span), 0.0)
     if after > full:
         link.excess += after - full
@@ -74,18 +76,18 @@ def _serve(link: Record, now: float, capacity: float) -> None:
         link.served += link.rate * span + before - after
     link.arrived += link.rate * span
     link.queue = after
-    link.area += area * link.crowd
+    link.area += area * link.packets_per_work
     link.now = now
 
 
 @jit
-def _demand(link: Record) -> float:
+def _demand(link: Queue) -> float:
     """The most that a class can be served at: what comes, unless something waits."""
     return np.inf if link.queue > EMPTY else link.rate
 
 
 @jit
-def _serve_both(one: Record, two: Record, now: float) -> None:
+def _serve_both(one: Queue, two: Queue, now: float) -> None:
     """Rate-Delay services: in steps, from one queue's end to the next."""
     capacity = one.capacity
     while one.now < now:
@@ -103,7 +105,7 @@ def _serve_both(one: Record, two: Record, now: float) -> None:
 
 
 @jit
-def share(links: Records, k: int) -> None:
+def share(links: Table[Queue], k: int) -> None:
     """Service shares of the two classes: ``podlesny`` (5), S_R : S_D = k n_R : n_D.
 
     A class without flows keeps its share: it borrows, and lends, all that is not used.
@@ -115,14 +117,14 @@ def share(links: Records, k: int) -> None:
 
 
 @jit
-def _in_step(link: Record, found: float, tolerance: float) -> bool:
+def _in_step(link: Queue, found: float, tolerance: float) -> bool:
     """A transmission ends at this very instant: of the packets found all are whole."""
-    left = whole(link) if link.mixed else found
+    left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 
 
 @jit
-def _early(link: Record) -> float:
+def _early(link: Queue) -> float:
     """RED's drop probability p_b of the average queue."""
     low, high, top = link.min_threshold, link.max_threshold, link.max_probability
     if link.average < low:
@@ -135,7 +137,7 @@ def _early(link: Record) -> float:
 
 
 @jit
-def _observe(link: Record, packets: float, seen: float) -> None:
+def _observe(link: Queue, packets: float, seen: float) -> None:
     """RED's moving average: one step per arrival, and one of 0 per packet an idle link misses."""
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
@@ -144,7 +146,7 @@ def _observe(link: Record, packets: float, seen: float) -> None:
 
 
 @jit
-def _pick(link: Record, packets: float, p: float) -> float:
+def _pick(link: Queue, packets: float, p: float) -> float:
     """How many of ``packets`` arrivals RED drops or marks at the drop probability ``p``.
 
     The n-th since the last one falls with p/(2 - n p) from n_0 = 1/p on (ns-2: ``wait_``).  Up
@@ -152,12 +154,12 @@ def _pick(link: Record, packets: float, p: float) -> float:
     """
     picked, left = 0.0, packets
     while left > 0.0:
-        first = max(link.passed + 1.0, np.ceil(1.0 / p - ROUNDING))
-        if first > link.passed + left + ROUNDING:
+        first = max(link.passed + 1.0, np.ceil(1.0 / p - TOLERANCE))
+        if first > link.passed + left + TOLERANCE:
             break
         fate = (2.0 - np.random.random() * (2.0 - first * p)) / p - 1.0
         falls = max(np.ceil(fate), first)
-        if falls > link.passed + left + ROUNDING:
+        if falls > link.passed + left + TOLERANCE:
             break
         left -= falls - link.passed
         picked += 1.0
@@ -167,14 +169,14 @@ def _pick(link: Record, packets: float, p: float) -> float:
 
 
 @jit
-def _red(link: Record, packets: float, before: float, precedes: int) -> tuple[float, float]:
+def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
     """How many of ``packets`` arrivals RED picks, and its drop probability."""
     # it looks at the packets that wait, without the one in transmission
-    found = before * link.crowd
-    single = np.ceil(found - ROUNDING) - 1.0
-    if precedes and _in_step(link, found, ROUNDING):
+    found = before * link.packets_per_work
+    single = np.ceil(found - TOLERANCE) - 1.0
+    if precedes and _in_step(link, found, TOLERANCE):
         single += 1.0  # the departure of this instant is still to come
-    mean = 0.5 * (before + link.queue) * link.crowd - 1.5
+    mean = 0.5 * (before + link.queue) * link.packets_per_work - 1.5
     seen = max(single if packets <= 1.0 else mean, 0.0)
     _observe(link, packets, seen)
     p = _early(link) if seen > 1.0 else 0.0
@@ -188,7 +190,7 @@ def _red(link: Record, packets: float, before: float, precedes: int) -> tuple[fl
 
 @jit
 def chance(
-    link: Record, packets: float, before: float, data: int, precedes: int, capable: int
+    link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
     """How many of ``packets`` arrivals are lost by chance or to RED, and how many it marks.
 
@@ -213,24 +215,24 @@ def chance(
 
 
 @jit
-def waiting(links: Records, k: int, queue: float, work: float) -> float:
+def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
     """Seconds that the last packet of ``queue`` waits, which is ``work`` itself."""
     link = links[k]
-    ahead = max(queue - work, 0.0)
+    before = max(queue - work, 0.0)
     if link.partner < 0:
-        return ahead / link.capacity
+        return before / link.capacity
     # Rate-Delay: at the class's share until the other queue is empty, if it goes on like this
     other = links[link.partner]
     sure, due = link.share * link.capacity, other.share * link.capacity
     drain = due - other.rate
     left = other.queue / drain if drain > 0.0 else np.inf
-    if sure * left >= ahead:
-        return ahead / sure
-    return left + (ahead - sure * left) / max(sure, link.capacity - other.rate)
+    if sure * left >= before:
+        return before / sure
+    return left + (before - sure * left) / max(sure, link.capacity - other.rate)
 
 
 @jit
-def drop(link: Record, work: float) -> None:
+def drop(link: Queue, work: float) -> None:
     """Work counted as arrived did not stay."""
     if link.mixed:
         give_back(link, work)
@@ -242,19 +244,19 @@ def drop(link: Record, work: float) -> None:
 
 
 @jit
-def overflow(link: Record, packets: float, work: float) -> float:
+def overflow(link: Queue, packets: float, work: float) -> float:
     """Of ``packets`` that arrived evenly until now, those that found the buffer full: they go.
 
     Each is ``work`` packets of the scenario.
     """
-    full = (link.buffer + 1.0) / link.crowd
+    full = (link.buffer + 1.0) / link.packets_per_work
     total = link.queue + link.excess - full
     if link.mixed:  # there may be room again
-        full = link.queue + max(link.buffer + 1.0 - link.queue * link.crowd, 0.0) * work
+        full = link.queue + max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0) * work
         total = link.queue + link.excess - full
-    if total * link.crowd <= ROUNDING:
+    if total * link.packets_per_work <= TOLERANCE:
         return 0.0
-    lost = min(np.ceil(total * link.crowd - ROUNDING), packets)
+    lost = min(np.ceil(total * link.packets_per_work - TOLERANCE), packets)
     gone = lost * work
     if gone > link.queue + link.excess:  # big ones among small: the rest had been served
         link.served -= gone - (link.queue + link.excess)
@@ -272,12 +274,12 @@ def overflow(link: Record, packets: float, work: float) -> float:
 
 
 @jit
-def burst(link: Record, packets: float, precedes: int) -> float:
+def burst(link: Queue, packets: float, precedes: int) -> float:
     """Of ``packets`` that arrive at once, those that find room: the j-th finds q + j - 1.
 
     ``precedes``: a packet that arrives at the instant of a departure still finds that place taken.
     """
-    found = link.queue * link.crowd
+    found = link.queue * link.packets_per_work
     if link.now < link.slim_until:
         found += link.slim
     room = np.floor(link.buffer + 1.0 - found + INSTANT)
@@ -289,7 +291,7 @@ def burst(link: Record, packets: float, precedes: int) -> float:
 
 
 @jit
-def slip_in(link: Record, work: float) -> None:
+def slip_in(link: Queue, work: float) -> None:
     """A packet of a handshake: little work, but a place in the buffer, which counts packets."""
     link.arrived += work
     if link.mixed:
@@ -300,7 +302,7 @@ def slip_in(link: Record, work: float) -> None:
 
 
 @jit
-def join(link: Record, packets: float, work: float) -> None:
+def join(link: Queue, packets: float, work: float) -> None:
     """``packets`` arrive and stay; each is ``work`` packets of the scenario."""
     more = packets * work
     link.queue += more

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import ahead, empty_rtt, link_stack, work
+from vegasmodel.placement import empty_rtt, link_stack, to_first_link, work
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 from vegasmodel.stacks import waiting_room
@@ -34,7 +34,7 @@ class Hop(NamedTuple):
     last: bool
     precedes: bool
     work: float
-    ahead: float  # seconds to the next
+    to_next: float  # seconds
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Routes:
     """Queues and hops of a scenario."""
 
     keys: tuple[Key, ...]  # what each queue is
-    links: NDArray[np.void]  # [queue] ``rounds_state.LINK``
-    hops: NDArray[np.void]  # ``rounds_state.HOP``, each flow's in a row
+    links: NDArray[np.void]  # [queue] ``state.LINK``
+    hops: NDArray[np.void]  # ``state.HOP``, each flow's in a row
     first: NDArray[np.int64]  # [flow] index of its first hop
     longest: float  # seconds that a stretch of arrivals may last
 
@@ -98,7 +98,7 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
-    record["discipline"], record["partner"], record["crowd"] = DROPTAIL, -1, 1.0
+    record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
     if key[1] not in {group.direction for group in scenario.flows if link in scenario.path(group)}:
         record["buffer"] = math.inf  # ACKs alone
         return
@@ -175,10 +175,10 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
             way = ways[member.group, member.rtt] = _way(scenario, member, queues)
         rows += [(i, *hop) for hop in way]
     hops = np.zeros(len(rows), HOP)
-    names = ("flow", "link", "data", "last", "precedes", "work", "ahead")
+    names = ("flow", "link", "data", "last", "precedes", "work", "to_next")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
-    hops["idle"], hops["whole"] = 1, -1
+    hops["idle"], hops["ends_parcel"] = 1, -1
     _sizes(links, hops)
     starts = np.array(first)
     span, shift = _clocks(links, hops, starts, step)
@@ -217,7 +217,7 @@ def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
     comes first still finds a full buffer full.
     """
     path = scenario.path(member.flow)
-    set_out = [ahead(scenario, member), *gaps[: len(path) - 1]]
+    set_out = [to_first_link(scenario, member), *gaps[: len(path) - 1]]
     if not link_stack(scenario).scheduled_ties:  # elsewhere nothing happens in step to the last bit
         return [False] * len(path)
     return [since > 1.0 / link.capacity for since, link in zip(set_out, path, strict=True)]
@@ -227,7 +227,7 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
     for k, link in enumerate(links):
         works = set(hops["work"][hops["link"] == k])
         link["mixed"] = len(works) > 1
-        link["largest"] = link["crowd"] = 1.0 / max(works, default=1.0)
+        link["largest"] = link["packets_per_work"] = 1.0 / max(works, default=1.0)
         link["smallest"] = 1.0 / min(works, default=1.0)
 
 
@@ -249,15 +249,15 @@ def _clocks(
     clock = np.arange(len(links))
     paired = links["partner"] >= 0
     clock[paired] = np.minimum(clock[paired], links["partner"][paired])
-    here, there = clock[hops["link"]], clock[target]
-    shifts = _shifts(here, there, hops["ahead"], 1.5 * step, len(links))
+    source, target_clock = clock[hops["link"]], clock[target]
+    shifts = _shifts(source, target_clock, hops["to_next"], 1.5 * step, len(links))
     if shifts is not None:
         return step, shifts[clock]
     low, high = 0.0, 1.5 * step
     best = np.zeros(len(links))
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        shifts = _shifts(here, there, hops["ahead"], middle, len(links))
+        shifts = _shifts(source, target_clock, hops["to_next"], middle, len(links))
         if shifts is None:
             high = middle
         else:
@@ -266,20 +266,20 @@ def _clocks(
 
 
 def _shifts(
-    here: NDArray[np.int64], there: NDArray[np.int64], gaps: Floats, span: float, n: int
+    source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
     """The least shifts >= 0 that let stretches last ``span``, or None (Bellman and Ford)."""
     shift = np.zeros(n)
     for _ in range(n + 1):
         before = shift.copy()
-        np.maximum.at(shift, there, shift[here] + (span - gaps))
+        np.maximum.at(shift, target, shift[source] + (span - gaps))
         if np.array_equal(before, shift):
             return shift
     return None
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """[binade, 1 + hop]: capacity and ``ahead`` while times lie between 2^(k-1) and 2^k seconds.
+    """[binade, 1 + hop]: capacity and ``to_next`` while times lie between 2^(k-1) and 2^k seconds.
 
     ns-2's times are doubles, so each service time and each wire's delay is rounded to units that
     double at 1, 2, 4 ... seconds.  Where a round trip is a whole number of service times, packets
@@ -309,5 +309,5 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
         legs = [np.array([shared[0], out, back]), np.array([shared[1], back, out])]
         if hop["last"]:
             legs = [np.concatenate(legs)]
-        columns += [way.hops[first + j]["ahead"] + error(leg) for j, leg in enumerate(legs)]
+        columns += [way.hops[first + j]["to_next"] + error(leg) for j, leg in enumerate(legs)]
     return np.column_stack(columns)

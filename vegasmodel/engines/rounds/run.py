@@ -19,19 +19,28 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.flows import fold, records
 from vegasmodel.engines.rounds.route import Routes, roundings, routes
-from vegasmodel.engines.rounds.state import PARCEL, ROUNDING, ROUNDS, TICKS, Net
+from vegasmodel.engines.rounds.state import (
+    PARCEL,
+    WITHOUT_ROUNDING,
+    WITHOUT_ROUNDS,
+    WITHOUT_TICKS,
+    Net,
+    array,
+)
 from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
 from vegasmodel.support.progress import running
 
-FINE, COARSE = 256, 64  # events per flow and round trip, at most about
-FAST = 1024  # ... in a pipe that holds more packets than ``FINE``
-CALM = 20  # ... far from losses,
-SHARP, BLUNT = 192, 128  # ... and near them, in a pipe of few packets and of many
-PACKETS = 1000  # in the smaller of these pipes
-MECHANISMS = {"rounding": ROUNDING, "rounds": ROUNDS, "ticks": TICKS}
+# events per flow and round trip, at most about ...
+ALIKE = 64  # ... where which packet comes first decides little,
+CONTENDED = 256  # ... where it decides who loses,
+CONTENDED_LARGE = 1024  # ... and the pipe holds more packets than that
+PAIR_CALM = 20  # ... of one or two flows alike, far from losses,
+PAIR_NEAR_LOSS = 192, 128  # ... and near them, in a pipe of few packets and of many
+FEW_PACKETS = 1000  # that the smaller of these pipes holds at most
+MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
@@ -44,7 +53,7 @@ class Totals:
 
     status: int
     events: int
-    flows: NDArray[Any]  # the final records, ``rounds_state.FLOW``
+    flows: NDArray[Any]  # the final records, ``state.FLOW``
     routes: Routes  # the queues and hops, their final records
     times: Floats
     per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base, lost)]
@@ -52,7 +61,7 @@ class Totals:
 
     @property
     def link(self) -> Any:
-        """The final record of the first queue, ``rounds_state.LINK``."""
+        """The final record of the first queue, ``state.LINK``."""
         return self.routes.links[0]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
@@ -93,10 +102,11 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
     if overflows and not few:
         held = pipe + max(link.buffer for link in crossed if math.isfinite(link.buffer))
-        return (FINE, FINE) if held <= FINE else (FAST, FAST)
-    if not few or len(scenario.links) > 1 or pipe <= COARSE:
-        return COARSE, COARSE
-    return (SHARP if pipe <= PACKETS else BLUNT), CALM
+        parts = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
+        return parts, parts
+    if not few or len(scenario.links) > 1 or pipe <= ALIKE:
+        return ALIKE, ALIKE
+    return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
 
 
 class Course:
@@ -118,8 +128,8 @@ class Course:
     ) -> None:
         from vegasmodel.engines.rounds.kernel import set_out
 
-        fine, calm = resolution(scenario) if parts is None else (parts, parts)
-        if fine < 1:
+        near, calm = resolution(scenario) if parts is None else (parts, parts)
+        if near < 1:
             raise ValueError(f"parts: {parts} is not allowed; at least 1")
         unknown = sorted(set(without) - set(MECHANISMS))
         if unknown:
@@ -129,25 +139,25 @@ class Course:
         flows = records(scenario, starts, seed)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
-        step = float(flows["rtt"].max()) / fine
+        step = float(flows["rtt"].max()) / near
         way = routes(scenario, [members[i] for i in who], step)
         if synchronised and way.data_queues > 1:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
-        flows["longest"], flows["hop"] = way.longest, way.first
+        flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
         # a parcel has a packet or more, but for silences between them; short stretches make many,
         # and so does the first overflow of a large window, whose losses lie between what is
         # delivered
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-        most = min(max(16 * fine + 8192, spare, int(pipe)), _RING)
-        way.hops["room"] = np.minimum(most, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
+        room = min(max(16 * near + 8192, spare, int(pipe)), _RING)
+        way.hops["room"] = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
         way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
         rings = np.zeros(int(way.hops["room"].sum()), PARCEL)
         tree = np.zeros(2 * len(way.hops), np.int64)
         tree[len(way.hops) :] = np.arange(len(way.hops))
         keys = np.full(len(way.hops), NEVER)
-        self.net = Net(flows, way.hops, way.links, rings, keys, tree, fine, calm)
+        self.net = Net(flows, way.hops, way.links, rings, keys, tree, near, calm)
         self.holes = np.zeros((len(flows), _HOLES, 6))
         self.routes = way
         self.duration, self.capacity = scenario.run.duration, scenario.links[0].capacity
@@ -195,7 +205,7 @@ class Course:
 
     def totals(self, status: int) -> Totals:
         """What was counted so far."""
-        flows = fold(self.net.flows, self.per_flow.shape[1])
+        flows = fold(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
             status, self.events, flows, self.routes, self.times, self.per_flow, self.queues
         )

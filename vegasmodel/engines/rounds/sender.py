@@ -11,11 +11,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import add_hole, fresh, leave, let_go, portion, room, take
+from vegasmodel.engines.rounds.acks import (
+    acknowledge,
+    add_hole,
+    fresh,
+    portion,
+    room,
+    send,
+    send_or_wait,
+)
 from vegasmodel.engines.rounds.laws import (
     NEVER,
     acks_to_change,
-    anew,
     deflate,
     doubling,
     drift,
@@ -23,34 +30,37 @@ from vegasmodel.engines.rounds.laws import (
     echoing,
     end_round,
     grow,
+    in_flight,
+    restart_when_idle,
     window,
 )
-from vegasmodel.engines.rounds.losses import duplicate, filled, missed
+from vegasmodel.engines.rounds.losses import duplicate, filled, retransmission_lost
 from vegasmodel.engines.rounds.state import (
     DATA,
     HOLE_BY_HOLE,
     OPEN,
     RECOVERY,
-    ROUNDS,
     TIMER,
-    Record,
-    Records,
+    WITHOUT_ROUNDS,
+    Parcel,
+    Sender,
+    Table,
     around,
     jit,
 )
-from vegasmodel.engines.rounds.timer import heard, watch
+from vegasmodel.engines.rounds.timer import restart_timer, watch
 from vegasmodel.engines.rounds.wait import begin_wait, depart
 from vegasmodel.metrics import Floats
 
 
 @jit
-def _new(f: Record, p: Record, now: float, step: float) -> float:
+def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
     """ACKs of new data, in order."""
     untimed = max(f.resent, f.untimed)
     once = not f.overdue_checks or f.acked >= untimed
     if f.overdue_checks:
         deflate(f)
-        f.worried = 0.0
+        f.rechecks = 0.0
         if f.second_packet_first and f.acked == 1.0:
             f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
     if f.marked or p.marked:
@@ -63,51 +73,51 @@ def _new(f: Record, p: Record, now: float, step: float) -> float:
     if decides:
         acks = 1.0
         if not f.decides_late:  # the kernel counts the sample of the ACK on which it decides
-            end_round(f, now + max(p.back - now, 0.0) / p.count, f.next - f.acked)
+            end_round(f, now + max(p.back - now, 0.0) / p.count, in_flight(f))
     elif f.round_end > f.acked:
         acks = min(acks, f.round_end - f.acked)
     if not once:
         acks = min(acks, untimed - f.acked)
-    alone = f.next - f.acked <= 1.0
-    end = take(f, p, acks, now, once)
+    alone = in_flight(f) <= 1.0
+    end = acknowledge(f, p, acks, now, once)
     f.acked += acks
     f.delivered += acks
     f.received, f.received_at = f.acked, p.sent_at
     f.next = max(f.next, f.acked)
-    f.dups = 0.0
+    f.dupacks = 0.0
     if not f.scoreboard:  # duplicates of what was sent twice may have swollen the window
         f.inflated = 0.0
         if f.recovery != HOLE_BY_HOLE or f.acked >= f.recover:
             f.phase = OPEN
     if decides and f.decides_late:
-        end_round(f, end, f.next - f.acked)
-    if (f.without & ROUNDS) != 0 and f.overdue_checks:
+        end_round(f, end, in_flight(f))
+    if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
         drift(f)
     swell = doubling(f)
     grow(f, acks)
-    heard(f, end)
+    restart_timer(f, end)
     if alone:
-        anew(f)
+        restart_when_idle(f)
     free = room(f, now)
-    let_go(f, free, free if swell and acks > 1.0 else acks)
+    send_or_wait(f, free, free if swell and acks > 1.0 else acks)
     return end
 
 
 @jit
-def _pop(f: Record, ring: Records) -> None:
+def _pop(f: Sender, ring: Table[Parcel]) -> None:
     f.head = around(f.head + 1, ring)
     f.count -= 1
 
 
 @jit
-def _merge(f: Record, ring: Records, now: float, step: float) -> None:
+def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
     """Join short parcels of one round, so that a round has a bounded number of them."""
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
-        whole = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
+        intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
         # of these ACKs every one counts
         each = f.holes > 0 and (f.overdue_checks or f.phase == RECOVERY)
-        if not whole or each or after.back - now > step or after.first == f.round_end:
+        if not intact or each or after.back - now > step or after.first == f.round_end:
             return
         after.first = p.first
         after.count += p.count
@@ -118,25 +128,27 @@ def _merge(f: Record, ring: Records, now: float, step: float) -> None:
 
 
 @jit
-def _armed(f: Record) -> bool:
+def _armed(f: Sender) -> bool:
     """The timer runs: something is out, or a window of 0 lets nothing out."""
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
 
 @jit
-def _alone(f: Record, holes: Floats, now: float) -> None:
+def _alone(f: Sender, holes: Floats, now: float) -> None:
     """No ACK will come: open the window, or wait for the timer."""
     due = f.deadline if _armed(f) else NEVER
-    if f.wake < due and (f.transit == 0 or f.wake <= now):
+    if f.wait_ends < due and (f.transit == 0 or f.wait_ends <= now):
         depart(f, holes, now)
         return
     if f.transit > 0:  # one will: parcels are on their way through other queues
-        f.asleep, f.slept = 1, now
-        f.event, f.time = (DATA, max(now, f.wake)) if f.wake < due else (TIMER, max(now, due))
+        f.awaits_parcels, f.awaits_since = 1, now
+        f.event, f.time = (
+            (DATA, max(now, f.wait_ends)) if f.wait_ends < due else (TIMER, max(now, due))
+        )
         return
     free = np.floor(room(f, now) + 1e-9)
     if fresh(f, free) >= 1.0:
-        leave(f, free, 0.0)
+        send(f, free, 0.0)
         f.time = now
     elif _armed(f):
         f.event, f.time = TIMER, max(now, f.deadline)
@@ -145,19 +157,19 @@ def _alone(f: Record, holes: Floats, now: float) -> None:
 
 
 @jit
-def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> None:
+def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
     """Set the flow's next stretch: its end ``time``, and what is sent until then."""
-    step = min(f.rtt_last / parts, f.longest)
+    step = min(f.rtt_last / parts, f.longest_stretch)
     f.time = now
     while True:
         f.event = DATA
-        f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
+        f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
         _stretch(f, ring, holes, f.time, step)
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)
         # nothing leaves while the sender waits: on to what comes next
-        idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.again < 0.0
-        if not idle or f.wake == NEVER or f.asleep:
+        idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0
+        if not idle or f.wait_ends == NEVER or f.awaits_parcels:
             break
     watch(f)
     if f.overdue_checks and f.first < f.high:  # Vegas notes when it sends a missing packet again
@@ -167,7 +179,7 @@ def plan(f: Record, ring: Records, holes: Floats, now: float, parts: int) -> Non
 
 
 @jit
-def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -> None:
+def _stretch(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: float) -> None:
     while f.count > 0:
         _merge(f, ring, now, step)
         p = ring[f.head]
@@ -175,7 +187,7 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
             break
         if p.lost > 0.0:
             if f.phase == RECOVERY and f.rack:
-                missed(f, holes, p.first, p.lost)
+                retransmission_lost(f, holes, p.first, p.lost)
             add_hole(f, holes, p.first, p.lost, p.sent_at)
             p.first += p.lost
             p.lost = 0.0
@@ -183,7 +195,7 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
             _pop(f, ring)
             continue
         due = f.deadline if _armed(f) else NEVER
-        if f.wake < min(p.back, due):
+        if f.wait_ends < min(p.back, due):
             depart(f, holes, now)
             return
         if due < p.back:
@@ -197,13 +209,13 @@ def _stretch(f: Record, ring: Records, holes: Floats, now: float, step: float) -
         return
     p = ring[f.head]
     first = now + max(p.back - now, 0.0) / p.count
-    if f.wake < min(first, f.deadline):
+    if f.wait_ends < min(first, f.deadline):
         depart(f, holes, now)
     elif f.deadline < first:
         f.event, f.time = TIMER, max(now, f.deadline)
     elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
         extra = min(p.count, f.acked - p.first)
-        f.time = take(f, p, extra, now, False)
+        f.time = acknowledge(f, p, extra, now, False)
     elif p.first != f.acked:
         f.time = duplicate(f, p, holes, now, step)
     elif f.holes > 0:

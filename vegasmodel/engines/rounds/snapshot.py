@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.state import MECHANISMS, RED, Net
+from vegasmodel.engines.rounds.state import MECHANISMS, RED, Net, array
 from vegasmodel.metrics import Floats
 
 AGO = 16.0  # round trips after which it is of no account when something was
@@ -34,15 +34,15 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 SENDER = Kinds(
-    _words("next high received first again recover resent probed"),
-    _words("received_at latest changed since slept time left_at wake"),
-    _words("rtt_last smooth deviation least base"),
+    _words("next high received first retransmit recover resent probed"),
+    _words("received_at latest changed since awaits_since time left_at wait_ends"),
+    _words("rtt_last mean_rtt rtt_deviation min_rtt base"),
     ("rate",),
     _words(
-        "cwnd memory credit ssthresh dups inflated pipe flight reported released phase partial "
-        "timed_out marked echoed growth grow_next worried deflated patience some since_queue "
-        "spread burst "
-        "event transit asleep here count holes owes"
+        "cwnd memory credit ssthresh dupacks inflated pipe recover_in_flight prr_delivered prr_out "
+        "phase partial timed_out marked echoed growth grow_next rechecks deflated overdue_factor "
+        "burst_part since_queue spread burst "
+        "event transit awaits_parcels active count holes owes"
     ),
 )
 ROUND = Kinds(
@@ -52,12 +52,14 @@ TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff alarm")
 )
 STOP = Kinds(
-    ("first",), ("time", "sent_at"), ("rtt", "least"), ("rate",),
-    _words("count since_queue spread burst lost marked whole"),
+    ("first",), ("time", "sent_at"), ("rtt", "min_rtt"), ("rate",),
+    _words("count since_queue spread burst lost marked ends_parcel"),
 )  # fmt: skip
 QUEUE = Kinds(
     instants=("now",), rates=_words("rate flux"),
-    plain=_words("queue excess average early passed hazard next_hazard active share crowd"),
+    plain=_words(
+        "queue excess average early passed hazard next_hazard active share packets_per_work"
+    ),
 )  # fmt: skip
 PARCEL = Kinds(
     instants=("back", "sent_at"), spans=("rtt_sum", "rtt_min"), plain=_words("count lost marked")
@@ -71,11 +73,11 @@ LEFT_OUT = {
         "recovery drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt gap "
         "block alpha beta gamma "
         "decrease max_window first_window untimed syn "
-        "known_base jitter start stop size without boot hop hops longest member brief "
-        "capable head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area "
+        "known_base jitter start stop size without boot hop hops longest_stretch member brief "
+        "ecn_capable head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area "
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
     ),
-    "hop": _words("flow link data last work precedes ahead ring room latest head idle since"),
+    "hop": _words("flow link data last work precedes to_next ring room latest head idle since"),
     "link": _words(
         "capacity buffer discipline loss min_threshold max_threshold max_probability weight ecn "
         "mark_limit gentle mixed largest smallest oldest rows partner weighs shift late foreseen "
@@ -99,15 +101,15 @@ class Snapshot(NamedTuple):
 
 def rough(net: Net) -> bytes:
     """Whole numbers that equal states share, quick to compare."""
-    flows = net.flows
+    flows = array(net.flows)
     parts = (np.floor(flows["cwnd"] + 1e-6), flows["next"] - flows["acked"], flows["holes"])
-    whole: NDArray[np.int64] = np.stack([*parts, flows["phase"], flows["count"]]).astype(np.int64)
-    return whole.tobytes()
+    numbers: NDArray[np.int64] = np.stack([*parts, flows["phase"], flows["count"]]).astype(np.int64)
+    return numbers.tobytes()
 
 
 def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
     """The state now; ``c`` packets a second make a packet of a second."""
-    flows = net.flows
+    flows = array(net.flows)
     ago = AGO * float(flows["rtt_last"].max())
     acked, rounds, stamped = flows["acked"], flows["rounds"], flows["timestamps"]
 
@@ -133,16 +135,16 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
         some[:, [0, 1, 5]] -= f["acked"]
         some[:, [2, 3]] = np.maximum(some[:, [2, 3]] - now, -ago) * c
         found.append(some)
-    for e, h in enumerate(net.hops):
+    for e, h in enumerate(array(net.hops)):
         f = flows[h["flow"]]
         first = e == f["hop"]
         holder = f if first else h
-        ring = net.rings[h["ring"] : h["ring"] + h["room"]]
+        ring = array(net.rings)[h["ring"] : h["ring"] + h["room"]]
         some = ring[(holder["head"] + np.arange(holder["count"])) % len(ring)]
         found += [columns(some, PARCEL, 0.0), some["first"] - f["acked"]]
         if not first and not h["idle"]:
             found.append(columns(h, STOP, f["acked"]))
-    for link in net.links[net.links["mixed"] == 1]:
+    for link in array(net.links)[net.links["mixed"] == 1]:
         rows = (link["oldest"] + np.arange(link["rows"])) % link["stock"].shape[0]
         found.append(link["stock"][rows])
     return Snapshot(
@@ -152,7 +154,7 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
         np.ravel(timers[:, ~stamped]),
         ((now + flows["boot"]) / flows["tick"] % 1.0)[~stamped],
         flows.copy(),
-        net.links.copy(),
+        array(net.links).copy(),
     )
 
 

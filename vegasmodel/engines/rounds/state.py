@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,261 +30,297 @@ def jit(function: _Function) -> _Function:
     return cast(_Function, compiled(function, whole_program=True, **options))
 
 
-Record = Any  # one element of such an array, read and written by field name
-Records = NDArray[Any]
-
 # what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
 EXPIRY, PROBE, REORDERED = range(3)  # what its timer is set for
-ROUNDING, ROUNDS, TICKS = 1, 2, 4  # bits of ``without``
+WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
 
-_COLUMNS = {"bool": "b1", "float": "f8"}
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
 """Of its stack, where its law has a use for them."""
+ROWS = 512  # of ``Queue.stock``
 
-FLOW = np.dtype(
-    [
-        *((field.name, _COLUMNS[str(field.type)]) for field in fields(Mechanisms)),
-        # the flow's own parameters
-        ("rtt", "f8"),  # empty network, T
-        ("gap", "f8"),  # seconds that a packet takes over the flow's access link
-        ("block", "f8"),  # seconds that one SACK block lengthens an ACK on the link
-        ("alpha", "f8"),
-        ("beta", "f8"),
-        ("gamma", "f8"),
-        ("decrease", "f8"),
-        ("max_window", "f8"),
-        ("first_window", "f8"),
-        ("syn", "f8"),  # size of the packets of a handshake, in data packets; 0: none
-        # rules called by address (``engines/outside.py``): the window grows and is cut by these
-        ("drift_at", "i8"),  # 0: by the engine's own rules
-        ("cut_at", "i8"),  # 0: by the factor ``decrease``
-        ("remember_at", "i8"),  # 0: the window at the loss
-        ("recovery", "i8"),
-        ("once", "b1"),  # decides once a round trip, not upon every ACK
-        ("rounds", "b1"),  # keeps a clock of round trips
-        ("keeps_base", "b1"),  # knows a baseRTT
-        ("scoreboard", "b1"),  # knows which packets are missing (SACK)
-        ("probes", "b1"),  # slow start ends where more than gamma packets are thought to wait
-        ("known_base", "f8"),  # baseRTT held fixed; NaN: the flow measures it
-        ("jitter", "f8"),  # seconds that it waits, at most, before it uses an open window
-        ("start", "f8"),
-        ("stop", "f8"),
-        ("size", "f8"),
-        # the sender: sequence numbers count packets, each the first one not yet ...
-        ("next", "f8"),  # ... sent (falls back after a timeout)
-        ("high", "f8"),  # ... ever sent
-        ("acked", "f8"),  # ... acknowledged
-        ("received", "f8"),  # ... seen by the receiver, holes left aside
-        ("received_at", "f8"),  # when the last of those had been sent
-        ("cwnd", "f8"),
-        ("credit", "f8"),  # Linux's Vegas: ACKs counted towards the next packet (snd_cwnd_cnt)
-        ("ssthresh", "f8"),
-        ("dups", "f8"),  # duplicate ACKs in a row
-        ("inflated", "f8"),  # what fast recovery adds to the window
-        ("pipe", "f8"),  # SACK: packets thought to be in the network
-        ("flight", "f8"),  # Linux's proportional rate reduction: in flight when it began,
-        ("reported", "f8"),  # ... delivered since
-        ("released", "f8"),  # ... and sent since
-        ("latest", "f8"),  # Linux: when the last packet was sent that is known to have arrived
-        ("phase", "i8"),
-        ("partial", "i8"),  # NewReno: a partial ACK came in this recovery
-        ("recover", "f8"),  # high when the window was last cut
-        ("timed_out", "i8"),  # the last cut was a timeout
-        ("capable", "i8"),  # its packets are marked where others are dropped (ECN)
-        ("marked", "i8"),  # an ACK with ECN echo arrived
-        ("echoed", "i8"),  # the last cut answered one
-        ("memory", "f8"),  # what ``remember_at`` returned at the last loss
-        ("since", "f8"),  # when that was
-        # Vegas, once a round
-        ("round_end", "f8"),
-        ("round_start", "f8"),  # time
-        ("growth", "f8"),  # per ACK
-        ("grow_next", "i8"),
-        ("without", "i8"),  # mechanisms that are switched off, a bit each
-        ("base", "f8"),
-        ("rtt_sum", "f8"),
-        ("rtt_count", "f8"),
-        ("rtt_min", "f8"),
-        ("rtt_last", "f8"),
-        ("worried", "f8"),  # new ACKs upon which it still looks for overdue packets
-        ("deflated", "f8"),  # window to fall back to when duplicates have swollen it
-        ("changed", "f8"),  # when the window was last cut
-        ("resent", "f8"),  # what was sent below has been sent before
-        ("untimed", "f8"),  # what was sent below gives no RTT: the sender's clock stood at 0
-        ("patience", "f8"),  # factor of the fine timeout since its last sample
-        ("smooth", "f8"),  # mean RTT and mean deviation, for Vegas's fine-grained timeout
-        ("deviation", "f8"),
-        # the retransmission timer, in ticks as BSD kept it
-        ("srtt", "i8"),
-        ("rttvar", "i8"),
-        ("rto", "f8"),
-        ("backoff", "f8"),
-        ("deadline", "f8"),
-        ("boot", "f8"),  # seconds: the phase of the clock's ticks
-        ("alarm", "i8"),  # what for: ``EXPIRY``, ``PROBE``, ``REORDERED``
-        ("probed", "f8"),  # Linux: behind the last loss probe
-        ("least", "f8"),  # least RTT seen, the handshake's included
-        ("timed", "f8"),  # the packet that is timed
-        ("timed_at", "f8"),  # when it was sent; negative: none is timed
-        ("wake", "f8"),  # when the wait is over that runs; NEVER: none does
-        # the stretch of sending that ends at ``time``
-        ("time", "f8"),
-        ("event", "i8"),
-        ("left_at", "f8"),  # when the burst under way set out,
-        ("some", "f8"),  # ... and so many of its packets are taken at once
-        ("since_queue", "f8"),
-        ("first", "f8"),  # sequence number of its first packet
-        ("spread", "f8"),  # packets sent evenly over it
-        ("burst", "f8"),  # packets sent at its end, back to back
-        ("again", "f8"),  # the hole retransmitted at its end; negative: none
-        ("rate", "f8"),
-        # its way: queues that its data cross, then those that its ACKs share with others' data
-        ("hop", "i8"),  # index of the first
-        ("hops", "i8"),
-        ("longest", "f8"),  # seconds that a stretch may last, so that the next queue hears in time
-        ("transit", "i8"),  # parcels between its first queue and the ring
-        ("asleep", "i8"),  # it waits for them,
-        ("slept", "f8"),  # ... since then
-        ("member", "i8"),  # of the scenario: which entry of the answer
-        ("brief", "i8"),  # one of many short flows of a group
-        ("here", "i8"),  # Rate-Delay queues count it as active
-        ("acks_lost", "f8"),  # in a queue on the way back
-        # ring of packets on their way, and holes
-        ("head", "i8"),
-        ("count", "i8"),
-        ("holes", "i8"),
-        ("owes", "f8"),  # a loss taken over from another flow (synchronised losses)
-        # totals
-        ("sent", "f8"),
-        ("lost", "f8"),
-        ("retransmits", "f8"),
-        ("acks", "f8"),
-        ("timeouts", "f8"),
-        ("delivered", "f8"),  # for the first time
-        ("mark_delivered", "f8"),  # the same counts when warm-up ended
-        ("mark_sent", "f8"),
-        ("mark_lost", "f8"),
-        ("mark_retransmits", "f8"),
-        ("mark_acks", "f8"),
-        ("rtt_area", "f8"),  # sum of RTT samples since then, and their number
-        ("rtt_samples", "f8"),
-    ],
-    align=True,
-)
 
-PARCEL = np.dtype(
-    [
-        ("back", "f8"),  # when the ACK of its last packet has been answered
-        ("first", "f8"),
-        ("count", "f8"),  # delivered
-        ("lost", "f8"),  # dropped, behind those
-        ("sent_at", "f8"),  # when its last packet set out
-        ("rtt_sum", "f8"),
-        ("rtt_min", "f8"),
-        ("marked", "i8"),
-    ],
-    align=True,
-)
+Row = TypeVar("Row", covariant=True)
 
-HOP = np.dtype(
-    [
-        ("flow", "i8"),
-        ("link", "i8"),
-        ("data", "i8"),  # 0: its ACKs cross the queue
-        ("last", "i8"),  # the next stop is the sender
-        ("work", "f8"),  # of one of its packets, in packets of the scenario
-        ("precedes", "i8"),  # its arrivals are taken before a departure of the same instant
-        ("ahead", "f8"),  # seconds from here to the next queue, in the empty network
-        ("ring", "i8"),  # its parcels lie there in ``Net.rings``,
-        ("room", "i8"),  # ... at most so many
-        ("latest", "f8"),  # when its last parcel gets there
-        # from here on for the second queue on a flow's way and those behind it: the ring of
-        # parcels that come, and the stretch of arrivals that ends at ``time``
-        ("head", "i8"),
-        ("count", "i8"),
-        ("idle", "i8"),  # nothing is on its way here
-        ("time", "f8"),
-        ("since", "f8"),
-        ("since_queue", "f8"),
-        ("rate", "f8"),
-        ("first", "f8"),
-        ("spread", "f8"),
-        ("burst", "f8"),
-        ("lost", "f8"),  # earlier on the way, behind those
-        ("rtt", "f8"),  # what the packets have taken so far: mean, and least
-        ("least", "f8"),
-        ("marked", "i8"),
-        ("sent_at", "f8"),
-        ("whole", "i8"),  # the stretch is the rest of its parcel
-    ],
-    align=True,
-)
 
-LINK = np.dtype(
-    [
-        ("capacity", "f8"),
-        ("buffer", "f8"),
-        ("discipline", "i8"),
-        ("loss", "f8"),
-        ("min_threshold", "f8"),
-        ("max_threshold", "f8"),
-        ("max_probability", "f8"),
-        ("weight", "f8"),
-        ("ecn", "i8"),
-        ("mark_limit", "f8"),  # beyond this drop probability marks are not enough
-        ("gentle", "i8"),
-        ("mixed", "i8"),  # packets of several sizes
-        ("crowd", "f8"),  # packets in a packet's worth of work, on average over the queue
-        ("largest", "f8"),  # that of the largest packets,
-        ("smallest", "f8"),  # ... and of the smallest
-        ("stock", "f8", (512, 3)),  # ``rounds_stock``: what waits, by size
-        ("oldest", "i8"),
-        ("rows", "i8"),
-        ("flux", "f8"),  # packets/s that come, of whatever size
-        ("partner", "i8"),  # Rate-Delay: the queue of the other class; -1: none
-        ("weighs", "f8"),  # k for class R, 1 for class D
-        ("active", "f8"),  # flows of the class
-        ("share", "f8"),  # of the capacity, when both classes are backlogged
-        ("shift", "f8"),  # how far the queue's clock is behind the simulation's
-        ("late", "f8"),  # the furthest that an arrival was behind the clock: 0
-        ("foreseen", "f8"),  # when the last packet comes of a burst that its event took as a whole
-        ("sampled", "i8"),  # instants already kept
-        ("warm", "i8"),  # warm-up is over
-        ("now", "f8"),
-        ("queue", "f8"),  # packets' worth of work that an arrival finds
-        ("slim", "f8"),  # what a handshake's packet takes of the buffer, less its work
-        ("slim_until", "f8"),  # ... until then
-        ("excess", "f8"),  # arrivals beyond a full buffer whose losers are not yet picked
-        ("rate", "f8"),  # sum of the flows' arrival rates
-        ("average", "f8"),  # RED
-        ("idle", "f8"),  # RED: seconds without a packet since the last arrival
-        ("early", "i8"),  # RED: the average is above the lower threshold
-        ("passed", "f8"),  # RED: packets since the last drop
-        ("hazard", "f8"),  # random loss: what the packets since the last one have added up to,
-        ("next_hazard", "f8"),  # ... and where the next is lost
-        ("arrived", "f8"),
-        ("lost", "f8"),
-        ("served", "f8"),
-        ("area", "f8"),
-        ("mark_area", "f8"),
-        ("mark_served", "f8"),
-        ("mark_now", "f8"),
-    ],
-    align=True,
-)
+class Table(Protocol[Row]):
+    """An array of records, as compiled code sees it: a row by its place, a column by its name."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many rows."""
+
+    @overload
+    def __getitem__(self, place: int, /) -> Row: ...
+    @overload
+    def __getitem__(self, places: slice, /) -> Table[Row]: ...
+    @overload
+    def __getitem__(self, column: str, /) -> NDArray[Any]: ...
+
+
+class Sender(Mechanisms):
+    """A flow: its sender, its receiver, and the stretch of sending under way."""
+
+    # the flow's own parameters
+    rtt: float  # empty network, T
+    gap: float  # seconds that a packet takes over the flow's access link
+    block: float  # seconds that one SACK block lengthens an ACK on the link
+    alpha: float
+    beta: float
+    gamma: float
+    decrease: float
+    max_window: float
+    first_window: float
+    syn: float  # size of the packets of a handshake, in data packets; 0: none
+    # rules called by address (``engines/outside.py``): the window grows and is cut by these
+    drift_at: int  # 0: by the engine's own rules
+    cut_at: int  # 0: by the factor ``decrease``
+    remember_at: int  # 0: the window at the loss
+    recovery: int
+    once: bool  # decides once a round trip, not upon every ACK
+    rounds: bool  # keeps a clock of round trips
+    keeps_base: bool  # knows a baseRTT
+    scoreboard: bool  # knows which packets are missing (SACK)
+    probes: bool  # slow start ends where more than gamma packets are thought to wait
+    known_base: float  # baseRTT held fixed; NaN: the flow measures it
+    jitter: float  # seconds that it waits, at most, before it uses an open window
+    start: float
+    stop: float
+    size: float
+    # the sender: sequence numbers count packets, each the first one not yet ...
+    next: float  # ... sent (falls back after a timeout)
+    high: float  # ... ever sent
+    acked: float  # ... acknowledged
+    received: float  # ... seen by the receiver, holes left aside
+    received_at: float  # when the last of those had been sent
+    cwnd: float
+    credit: float  # Linux's Vegas: ACKs counted towards the next packet (snd_cwnd_cnt)
+    ssthresh: float
+    dupacks: float  # duplicate ACKs in a row
+    inflated: float  # what fast recovery adds to the window
+    pipe: float  # SACK: packets thought to be in the network
+    recover_in_flight: float  # Linux's proportional rate reduction: in flight when it began,
+    prr_delivered: float  # ... delivered since
+    prr_out: float  # ... and sent since
+    latest: float  # Linux: when the last packet was sent that is known to have arrived
+    phase: int
+    partial: int  # NewReno: a partial ACK came in this recovery
+    recover: float  # high when the window was last cut
+    timed_out: int  # the last cut was a timeout
+    ecn_capable: int  # its packets are marked where others are dropped (ECN)
+    marked: int  # an ACK with ECN echo arrived
+    echoed: int  # the last cut answered one
+    memory: float  # what ``remember_at`` returned at the last loss
+    since: float  # when that was
+    # Vegas, once a round
+    round_end: float
+    round_start: float  # time
+    growth: float  # per ACK
+    grow_next: int
+    without: int  # mechanisms that are switched off, a bit each
+    base: float
+    rtt_sum: float
+    rtt_count: float
+    rtt_min: float
+    rtt_last: float
+    rechecks: float  # new ACKs upon which it still looks for overdue packets
+    deflated: float  # window to fall back to when duplicates have swollen it
+    changed: float  # when the window was last cut
+    untimed: float  # what was sent below gives no RTT: the sender's clock stood at 0
+    resent: float  # what was sent below has been sent before
+    overdue_factor: float  # factor of the fine timeout since its last sample
+    mean_rtt: float  # mean RTT and mean deviation, for Vegas's fine-grained timeout
+    rtt_deviation: float
+    # the retransmission timer, in ticks as BSD kept it
+    srtt: int
+    rttvar: int
+    rto: float
+    backoff: float
+    deadline: float
+    boot: float  # seconds: the phase of the clock's ticks
+    alarm: int  # what for: ``EXPIRY``, ``PROBE``, ``REORDERED``
+    probed: float  # Linux: behind the last loss probe
+    min_rtt: float  # least RTT seen, the handshake's included
+    timed: float  # the packet that is timed
+    timed_at: float  # when it was sent; negative: none is timed
+    wait_ends: float  # when the wait is over that runs; NEVER: none does
+    # the stretch of sending that ends at ``time``
+    time: float
+    event: int
+    left_at: float  # when the burst under way set out,
+    burst_part: float  # ... and so many of its packets are taken at once
+    since_queue: float
+    first: float  # sequence number of its first packet
+    spread: float  # packets sent evenly over it
+    burst: float  # packets sent at its end, back to back
+    retransmit: float  # the hole retransmitted at its end; negative: none
+    rate: float
+    # its way: queues that its data cross, then those that its ACKs share with others' data
+    hop: int  # index of the first
+    hops: int
+    longest_stretch: float  # seconds that a stretch may last, so that the next queue hears in time
+    transit: int  # parcels between its first queue and the ring
+    awaits_parcels: int  # it waits for them,
+    awaits_since: float  # ... since then
+    member: int  # of the scenario: which entry of the answer
+    brief: int  # one of many short flows of a group
+    active: int  # Rate-Delay queues count it as active
+    acks_lost: float  # in a queue on the way back
+    # ring of packets on their way, and holes
+    head: int
+    count: int
+    holes: int
+    owes: float  # a loss taken over from another flow (synchronised losses)
+    # totals
+    sent: float
+    lost: float
+    retransmits: float
+    acks: float
+    timeouts: float
+    delivered: float  # for the first time
+    mark_delivered: float  # the same counts when warm-up ended
+    mark_sent: float
+    mark_lost: float
+    mark_retransmits: float
+    mark_acks: float
+    rtt_area: float  # sum of RTT samples since then, and their number
+    rtt_samples: float
+
+
+class Parcel:
+    """Packets of one flow on their way, and what was lost behind them."""
+
+    back: float  # when the ACK of its last packet has been answered
+    first: float
+    count: float  # delivered
+    lost: float  # dropped, behind those
+    sent_at: float  # when its last packet set out
+    rtt_sum: float
+    rtt_min: float
+    marked: int
+
+
+class Hop:
+    """A queue on a flow's way."""
+
+    flow: int
+    link: int
+    data: int  # 0: its ACKs cross the queue
+    last: int  # the next stop is the sender
+    work: float  # of one of its packets, in packets of the scenario
+    precedes: int  # its arrivals are taken before a departure of the same instant
+    to_next: float  # seconds from here to the next queue, in the empty network
+    ring: int  # its parcels lie there in ``Net.rings``,
+    room: int  # ... at most so many
+    latest: float  # when its last parcel gets there
+    # from here on for the second queue on a flow's way and those behind it: the ring of
+    # parcels that come, and the stretch of arrivals that ends at ``time``
+    head: int
+    count: int
+    idle: int  # nothing is on its way here
+    time: float
+    since: float
+    since_queue: float
+    rate: float
+    first: float
+    spread: float
+    burst: float
+    lost: float  # earlier on the way, behind those
+    rtt: float  # what the packets have taken so far: mean, and least
+    min_rtt: float
+    marked: int
+    sent_at: float
+    ends_parcel: int  # the stretch is the rest of its parcel
+
+
+class Queue:
+    """A queue of a link; two where it offers Rate-Delay services."""
+
+    capacity: float
+    buffer: float
+    discipline: int
+    loss: float
+    min_threshold: float
+    max_threshold: float
+    max_probability: float
+    weight: float
+    ecn: int
+    mark_limit: float  # beyond this drop probability marks are not enough
+    gentle: int
+    mixed: int  # packets of several sizes
+    packets_per_work: float  # packets in a packet's worth of work, on average over the queue
+    largest: float  # that of the largest packets,
+    smallest: float  # ... and of the smallest
+    stock: Floats  # ``stock.py``: what waits, by size
+    oldest: int
+    rows: int
+    flux: float  # packets/s that come, of whatever size
+    partner: int  # Rate-Delay: the queue of the other class; -1: none
+    weighs: float  # k for class R, 1 for class D
+    active: float  # flows of the class
+    share: float  # of the capacity, when both classes are backlogged
+    shift: float  # how far the queue's clock is behind the simulation's
+    late: float  # the furthest that an arrival was behind the clock: 0
+    foreseen: float  # when the last packet comes of a burst that its event took as a whole
+    sampled: int  # instants already kept
+    warm: int  # warm-up is over
+    now: float
+    queue: float  # packets' worth of work that an arrival finds
+    slim: float  # what a handshake's packet takes of the buffer, less its work
+    slim_until: float  # ... until then
+    excess: float  # arrivals beyond a full buffer whose losers are not yet picked
+    rate: float  # sum of the flows' arrival rates
+    average: float  # RED
+    idle: float  # RED: seconds without a packet since the last arrival
+    early: int  # RED: the average is above the lower threshold
+    passed: float  # RED: packets since the last drop
+    hazard: float  # random loss: what the packets since the last one have added up to,
+    next_hazard: float  # ... and where the next is lost
+    arrived: float
+    lost: float
+    served: float
+    area: float
+    mark_area: float
+    mark_served: float
+    mark_now: float
+
+
+_COLUMNS: dict[str, tuple[Any, ...]] = {
+    "bool": ("b1",),
+    "int": ("i8",),
+    "float": ("f8",),
+    "Floats": ("f8", (ROWS, 3)),
+}
+
+
+def _layout(record: type) -> np.dtype[np.void]:
+    """The array's columns: the annotations of a record, its base's first."""
+    kinds: dict[str, str] = {}
+    for part in reversed(record.__mro__):
+        kinds |= vars(part).get("__annotations__", {})
+    return np.dtype([(name, *_COLUMNS[kind]) for name, kind in kinds.items()], align=True)
+
+
+FLOW, PARCEL, HOP, LINK = (_layout(record) for record in (Sender, Parcel, Hop, Queue))
+
+
+def array(table: Table[Any]) -> NDArray[Any]:
+    """The same as NumPy sees it."""
+    return cast(NDArray[Any], table)
 
 
 class Net(NamedTuple):
     """All of a network: what the compiled functions hand on."""
 
-    flows: Records
-    hops: Records  # of all flows, each flow's in a row
-    links: Records  # queues: one a link and direction, two where it has classes
-    rings: Records  # parcels on their way to each hop's queue; a flow's first: ACKs to the flow
+    flows: Table[Sender]
+    hops: Table[Hop]  # of all flows, each flow's in a row
+    links: Table[Queue]  # queues: one a link and direction, two where it has classes
+    rings: Table[
+        Parcel
+    ]  # parcels on their way to each hop's queue; a flow's first: ACKs to the flow
     keys: Floats  # [hop] when the hop's next event is, by the simulation's clock
     tree: NDArray[np.int64]  # tournament of these
     parts: int  # at most about so many stretches a flow, queue and round trip
@@ -292,6 +328,6 @@ class Net(NamedTuple):
 
 
 @jit
-def around(place: int, ring: Records) -> int:
+def around(place: int, ring: Table[Parcel]) -> int:
     """A place in a ring, from one that may have passed its end; a division would take long."""
     return place if place < ring.shape[0] else place - ring.shape[0]

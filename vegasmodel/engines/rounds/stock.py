@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import Record, jit
+from vegasmodel.engines.rounds.state import Queue, jit
 
 NOTHING = 1e-9  # packets
 ALIKE = 1e-9  # of a size: rounding
-WORK, SIZE, WHOLE = range(3)
+WORK, SIZE, DISCRETE = range(3)
 
 
 @jit
-def store(link: Record, work: float, size: float, whole: int) -> None:
+def store(link: Queue, work: float, size: float, discrete: int) -> None:
     """Work of packets of ``size`` joins the end."""
     if work <= NOTHING:
         return
@@ -26,19 +26,19 @@ def store(link: Record, work: float, size: float, whole: int) -> None:
     last = (link.oldest + link.rows - 1) % rows
     if link.rows > 0:
         alike = np.abs(stock[last, SIZE] - size) <= ALIKE * size
-        if (alike and stock[last, WHOLE] == whole) or link.rows == rows:
+        if (alike and stock[last, DISCRETE] == discrete) or link.rows == rows:
             packets = stock[last, WORK] / stock[last, SIZE] + work / size
             stock[last, WORK] += work
             if stock[last, SIZE] != size:
                 stock[last, SIZE] = stock[last, WORK] / packets
             return
     last = (link.oldest + link.rows) % rows
-    stock[last, WORK], stock[last, SIZE], stock[last, WHOLE] = work, size, whole
+    stock[last, WORK], stock[last, SIZE], stock[last, DISCRETE] = work, size, discrete
     link.rows += 1
 
 
 @jit
-def take(link: Record, work: float) -> None:
+def transmit(link: Queue, work: float) -> None:
     """The link has transmitted so much, from the front."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
@@ -51,7 +51,7 @@ def take(link: Record, work: float) -> None:
 
 
 @jit
-def give_back(link: Record, work: float) -> None:
+def give_back(link: Queue, work: float) -> None:
     """So much is refused after all, from the end."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
@@ -64,19 +64,19 @@ def give_back(link: Record, work: float) -> None:
 
 
 @jit
-def whole(link: Record) -> float:
+def front_packets(link: Queue) -> float:
     """Packets left at the front, of one size; 0 where they are a stretch's."""
     front = link.stock[link.oldest]
-    return front[WORK] / front[SIZE] if link.rows > 0 and front[WHOLE] else 0.0
+    return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
 
 
 @jit
-def count(link: Record, queue: float) -> None:
-    """``crowd``: packets in the system over their work ``queue``."""
+def count(link: Queue, queue: float) -> None:
+    """``packets_per_work``: packets in the system over their work ``queue``."""
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]
         share = link.stock[row, WORK] / link.stock[row, SIZE]
-        packets += np.ceil(share - 1e-6) if link.stock[row, WHOLE] else share
+        packets += np.ceil(share - 1e-6) if link.stock[row, DISCRETE] else share
     if queue > 1e-6 and packets > 0.0:
-        link.crowd = packets / queue
+        link.packets_per_work = packets / queue

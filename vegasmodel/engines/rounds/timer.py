@@ -15,12 +15,12 @@ from vegasmodel.engines.rounds.state import (
     OPEN,
     PROBE,
     REORDERED,
-    TICKS,
-    Record,
+    WITHOUT_TICKS,
+    Sender,
     jit,
 )
 
-LEAST = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
+MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
 PAUSE = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
@@ -39,31 +39,31 @@ def ringing(now: float, pause: float) -> float:
 
 
 @jit
-def timeout(f: Record) -> float:
+def timeout(f: Sender) -> float:
     """Seconds; RFC 2988 (rfc2988_, minrto_) has its floor before the backoff."""
     if f.floor_before_backoff:
-        return min(f.backoff * max(f.rto, LEAST), f.longest_rto)
-    return min(max(f.backoff * f.rto, LEAST), f.longest_rto)
+        return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
+    return min(max(f.backoff * f.rto, MIN_RTO), f.longest_rto)
 
 
 @jit
-def arm(f: Record, now: float) -> None:
+def arm(f: Sender, now: float) -> None:
     """Start the timer again."""
     pause = timeout(f)
     f.deadline, f.alarm = now + pause, EXPIRY
     if not f.timer_wheel:
         return
     f.deadline = ringing(now, pause)
-    if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.smooth == 0.0:
+    if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.mean_rtt == 0.0:
         return
-    due = 2.0 * f.smooth + (LEAST if f.cwnd < 2.0 else PAUSE)
+    due = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else PAUSE)
     lost = f.timed_out and f.acked < f.recover
     if due < pause and f.acked >= f.probed and not lost:
         f.deadline, f.alarm = ringing(now, due), PROBE
 
 
 @jit
-def refused(f: Record) -> float:
+def syn_lost(f: Sender) -> float:
     """A SYN is lost: seconds until the next.  ns-2 then opens with one packet (bugfix_ss_)."""
     pause = CONNECT * f.backoff
     f.backoff *= 2.0
@@ -74,33 +74,33 @@ def refused(f: Record) -> float:
 
 
 @jit
-def greet(f: Record, now: float, rtt: float) -> None:
+def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
     """The handshake that began now gives the first sample of the RTT."""
     if not f.timestamps:
         if f.backoff == 1.0:  # what is sent again is not timed
             f.timed_at = now
-            _ticks(f, now + rtt)
+            update_ticks(f, now + rtt)
             forget(f)
         return
     f.backoff = 1.0
-    f.least, f.smooth, f.deviation = rtt, rtt, 0.5 * rtt
-    f.rto = rtt + max(4.0 * f.deviation, LEAST)
+    f.min_rtt, f.mean_rtt, f.rtt_deviation = rtt, rtt, 0.5 * rtt
+    f.rto = rtt + max(4.0 * f.rtt_deviation, MIN_RTO)
 
 
 @jit
-def settling(f: Record) -> float:
+def settling(f: Sender) -> float:
     """Seconds by which Linux lets packets overtake before three duplicates (tcp_rack_reo_wnd)."""
-    return min(0.25 * f.least, f.smooth)  # srtt_us is eight times the mean
+    return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
 @jit
-def await_order(f: Record, now: float, left: float) -> None:
+def await_order(f: Sender, now: float, left: float) -> None:
     """Linux: a hole is not yet old enough to be a loss (tcp_rack_mark_lost)."""
     f.deadline, f.alarm = ringing(now, left + PAUSE), REORDERED
 
 
 @jit
-def back_off(f: Record) -> None:
+def back_off(f: Sender) -> None:
     """Double the timeout, to 64-fold; from 16 on BSD forgets the mean for its deviation."""
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -110,13 +110,13 @@ def back_off(f: Record) -> None:
 
 
 @jit
-def forget(f: Record) -> None:
+def forget(f: Sender) -> None:
     """What is sent again is not timed (Karn)."""
     f.timed_at = -1.0
 
 
 @jit
-def watch(f: Record) -> None:
+def watch(f: Sender) -> None:
     """Time one packet of those that leave at ``time`` for the first time, if none is timed."""
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
@@ -125,27 +125,27 @@ def watch(f: Record) -> None:
 
 
 @jit
-def heard(f: Record, now: float) -> None:
+def restart_timer(f: Sender, now: float) -> None:
     """ACKs of new data: the timer starts again, and then a timed packet gives a sample.
 
     In that order: until 2001 ns-2 set the timer before it updated the estimate (timerfix_).
-    Linux has taken a sample from every ACK by now (``smooth``).
+    Linux has taken a sample from every ACK by now (``update_mean``).
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
         return
-    if (f.without & TICKS) != 0:
-        f.rto = f.smooth + max(4.0 * f.deviation, LEAST)
+    if (f.without & WITHOUT_TICKS) != 0:
+        f.rto = f.mean_rtt + max(4.0 * f.rtt_deviation, MIN_RTO)
         arm(f, now)
     else:
-        _ticks(f, now)
+        update_ticks(f, now)
     f.backoff, f.timed_at = 1.0, -1.0
     if f.estimates_first:
         arm(f, now)
 
 
 @jit
-def _ticks(f: Record, now: float) -> None:
+def update_ticks(f: Sender, now: float) -> None:
     """BSD's integer estimate of RTT and variance: by how much a clock of such ticks moved."""
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot) % f.tick) / f.tick), 1)
     if f.srtt == 0:
@@ -158,22 +158,22 @@ def _ticks(f: Record, now: float) -> None:
 
 
 @jit
-def smooth(f: Record, rtt: float, samples: float) -> None:
+def update_mean(f: Sender, rtt: float, samples: float) -> None:
     """Running means of RTT (gain 1/8) and of its deviation (gain 1/4), ``samples`` at once."""
-    if f.smooth == 0.0:
-        f.smooth, f.deviation = rtt, f.first_deviation * rtt
-    error = rtt - f.smooth
+    if f.mean_rtt == 0.0:
+        f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
+    error = rtt - f.mean_rtt
     one = samples == 1.0  # a power takes long
-    f.smooth += (0.125 if one else 1.0 - 0.875**samples) * error
-    f.deviation += (0.25 if one else 1.0 - 0.75**samples) * (abs(error) - f.deviation)
-    f.patience = 1.0
+    f.mean_rtt += (0.125 if one else 1.0 - 0.875**samples) * error
+    f.rtt_deviation += (0.25 if one else 1.0 - 0.75**samples) * (abs(error) - f.rtt_deviation)
+    f.overdue_factor = 1.0
     if f.timestamps:  # tcp_ack_update_rtt, by the timestamp of every ACK
-        f.rto, f.backoff = f.smooth + max(4.0 * f.deviation, LEAST), 1.0
+        f.rto, f.backoff = f.mean_rtt + max(4.0 * f.rtt_deviation, MIN_RTO), 1.0
 
 
 @jit
-def overdue(f: Record, elapsed: float) -> bool:
+def overdue(f: Sender, elapsed: float) -> bool:
     """ns-2's Vegas, asked at an ACK: the packet is out for too long."""
-    if not f.overdue_checks or f.smooth == 0.0:
+    if not f.overdue_checks or f.mean_rtt == 0.0:
         return False
-    return elapsed >= (f.smooth + 2.0 * f.deviation) * (1.0 + 1.0 / 16.0) * f.patience
+    return elapsed >= (f.mean_rtt + 2.0 * f.rtt_deviation) * (1.0 + 1.0 / 16.0) * f.overdue_factor

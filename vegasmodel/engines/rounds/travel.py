@@ -2,8 +2,9 @@
 
 A parcel arrives at a queue as a stretch: so many packets spread evenly over some time, or at once
 at its end.  When the stretch is over it is known who was lost and when the rest leaves, so the
-next queue hears of a parcel once its last packet has left this one's door.  ``FLOW.longest`` and
-``LINK.shift`` see to it that this is before the next queue's clock has reached the parcel's first.
+next queue hears of a parcel once its last packet has left this one's door.
+``Sender.longest_stretch`` and ``Queue.shift`` see to it that this is before the next queue's clock
+has reached the parcel's first.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -13,7 +14,17 @@ import numpy as np
 
 from vegasmodel.engines.rounds.laws import NEVER
 from vegasmodel.engines.rounds.queue import advance, burst, chance, drop, join, overflow, waiting
-from vegasmodel.engines.rounds.state import DATA, Net, Record, Records, around, jit
+from vegasmodel.engines.rounds.state import (
+    DATA,
+    Hop,
+    Net,
+    Parcel,
+    Queue,
+    Sender,
+    Table,
+    around,
+    jit,
+)
 
 INSTANT = 1e-12  # seconds
 TIE = 1e-10  # seconds; far below the time of an instruction
@@ -50,8 +61,8 @@ def rival(net: Net, e: int) -> float:
 
 @jit
 def push(
-    holder: Record,
-    ring: Records,
+    holder: Sender | Hop,
+    ring: Table[Parcel],
     back: float,
     first: float,
     count: float,
@@ -78,8 +89,8 @@ def push(
 
 @jit
 def _lengthen(
-    h: Record,
-    ring: Records,
+    h: Hop,
+    ring: Table[Parcel],
     back: float,
     first: float,
     count: float,
@@ -93,8 +104,8 @@ def _lengthen(
         return False
     last = ring[around(h.head + h.count - 1, ring)]
     before = ring[around(h.head + h.count - 2, ring)]
-    whole = last.count > 0.0 and last.lost == 0.0 and last.marked == 0
-    if not whole or first != last.first + last.count or back - before.back > step:
+    intact = last.count > 0.0 and last.lost == 0.0 and last.marked == 0
+    if not intact or first != last.first + last.count or back - before.back > step:
         return False
     last.back, last.sent_at = back, sent_at
     last.count += count
@@ -126,9 +137,9 @@ def _onward(
         home = net.hops[f.hop]
         ring = net.rings[home.ring : home.ring + home.room]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
-        if f.asleep:
-            f.asleep, f.event, f.time = 0, DATA, f.slept
-            f.first, f.spread, f.burst, f.again = f.next, 0.0, 0.0, -1.0
+        if f.awaits_parcels:
+            f.awaits_parcels, f.event, f.time = 0, DATA, f.awaits_since
+            f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
             schedule(net, f.hop, f.time)
     else:
         after = net.hops[e + 1]
@@ -147,7 +158,7 @@ def _onward(
 
 
 @jit
-def _tardy(link: Record, time: float) -> None:
+def _tardy(link: Queue, time: float) -> None:
     """How far in the queue's past something happens, but for a burst still on an access link."""
     link.late = max(link.late, link.now - max(time, link.foreseen))
 
@@ -174,7 +185,7 @@ def arrive_evenly(
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _tardy(link, time)
-    lost, picked = chance(link, packets, found, h.data, h.precedes, f.capable)
+    lost, picked = chance(link, packets, found, h.data, h.precedes, f.ecn_capable)
     if e == f.hop:
         lost = max(lost, f.owes)
     if lost > 0.0:
@@ -186,13 +197,13 @@ def arrive_evenly(
     after = waiting(net.links, h.link, link.queue, h.work)
     rtt_sum = kept * (spent + 0.5 * (before + after))
     least += min(before, after)
-    back = time + h.ahead + after
+    back = time + h.to_next + after
     mark = max(mark, int(picked > 0.0))
     return _onward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
 
 
 @jit
-def _count_lost(f: Record, h: Record, lost: float) -> float:
+def _count_lost(f: Sender, h: Hop, lost: float) -> float:
     """Packets that do not go on.  A lost ACK is none: the next one speaks for it."""
     if h.data:
         f.lost += lost
@@ -218,7 +229,7 @@ def arrive_at_once(
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _tardy(link, time)
-    lost, picked = chance(link, packets, link.queue, h.data, h.precedes, f.capable)
+    lost, picked = chance(link, packets, link.queue, h.data, h.precedes, f.ecn_capable)
     if e == f.hop and packets >= 1.0:
         lost = max(lost, f.owes)
     stay = burst(link, packets - lost, h.precedes)
@@ -227,27 +238,27 @@ def arrive_at_once(
     link.lost += lost * h.work
     lost = _count_lost(f, h, lost)
     kept = packets - lost
-    mark, fine = max(mark, int(picked > 0.0)), True
+    mark, fits = max(mark, int(picked > 0.0)), True
     wait = waiting(net.links, h.link, link.queue + h.work, h.work)
     one = min(kept, 1.0)
     if kept > 0.0:
         join(link, min(stay, 1.0), h.work)
         rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
-        back = time + (h.ahead + wait)
+        back = time + (h.to_next + wait)
         rtt = least + wait
-        fine = _onward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
+        fits = _onward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
     if packets > 1.0 or lost > 0.0:
         more = kept - one
         join(link, max(stay - 1.0, 0.0), h.work)
         gap = min(more, 1.0) * h.work / link.capacity
         last = waiting(net.links, h.link, link.queue, h.work)
         rtt_sum = 0.5 * more * ((spent + wait + gap) + (spent + last))
-        back, first = time + (h.ahead + last), first + one
+        back, first = time + (h.to_next + last), first + one
         lost += behind
         rtt = least + wait + gap
         go = _onward(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
-        fine = fine and go
-    return fine
+        fits = fits and go
+    return fits
 
 
 @jit
@@ -255,12 +266,12 @@ def pass_silence(net: Net, e: int, time: float, first: float, lost: float, sent_
     """Nothing arrived until ``time``; or what is lost already would have."""
     h = net.hops[e]
     queue = net.links[h.link].queue
-    back = time + h.ahead + waiting(net.links, h.link, queue, h.work)
+    back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
     return _onward(net, e, back, first, 0.0, lost, 0.0, NEVER, 0, sent_at)
 
 
 @jit
-def begin(link: Record, packets: float, work: float, now: float, end: float) -> float:
+def begin(link: Queue, packets: float, work: float, now: float, end: float) -> float:
     """Packets come evenly until ``end``: their rate, added to the queue's; 0: at once."""
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
@@ -273,7 +284,7 @@ def begin(link: Record, packets: float, work: float, now: float, end: float) -> 
 
 
 @jit
-def cease(link: Record, rate: float, work: float) -> None:
+def cease(link: Queue, rate: float, work: float) -> None:
     """The stretch is over."""
     link.rate -= rate * work
     link.flux -= rate
@@ -292,19 +303,19 @@ def _next_stretch(net: Net, e: int, now: float) -> None:
     now = max(now, min(net.links[h.link].now, p.back))  # after a timeout nothing came until now
     share = 1.0
     span = max(p.back - now, 0.0)
-    step = min(f.rtt_last / net.parts, f.longest)
+    step = min(f.rtt_last / net.parts, f.longest_stretch)
     if p.count > 0.0 and span > 1.5 * step:  # whole packets
         share = min(max(np.floor(p.count * step / span + 0.5), 1.0), p.count) / p.count
     packets = p.count * share
     h.time, h.first, h.spread, h.burst = now + span * share, p.first, packets, 0.0
     h.rtt = p.rtt_sum / p.count if p.count > 0.0 else 0.0
-    h.least, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
+    h.min_rtt, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
     p.first += packets
     p.count -= packets
     p.rtt_sum -= p.rtt_sum * share
-    h.whole, h.lost = 0, 0.0
+    h.ends_parcel, h.lost = 0, 0.0
     if p.count <= 1e-9:
-        h.whole, h.lost = 1, p.lost
+        h.ends_parcel, h.lost = 1, p.lost
         h.head = around(h.head + 1, ring)
         h.count -= 1
     link = net.links[h.link]
@@ -319,15 +330,15 @@ def _next_stretch(net: Net, e: int, now: float) -> None:
 def hop(net: Net, e: int) -> bool:
     """The event of a queue behind the first on a flow's way.  False: failed."""
     h = net.hops[e]
-    now, fine = h.time, True
+    now, fits = h.time, True
     link = net.links[h.link]
     advance(net.links, h.link, now)
     if h.rate > 0.0:
         cease(link, h.rate, h.work)
         h.rate = 0.0
-    if h.whole >= 0:
+    if h.ends_parcel >= 0:
         if h.spread > 0.0:
-            fine = arrive_evenly(
+            fits = arrive_evenly(
                 net,
                 e,
                 now,
@@ -336,17 +347,17 @@ def hop(net: Net, e: int) -> bool:
                 h.spread,
                 h.lost,
                 h.rtt,
-                h.least,
+                h.min_rtt,
                 h.marked,
                 h.sent_at,
             )
         elif h.burst > 0.0:
-            fine = arrive_at_once(
-                net, e, now, h.first, h.burst, h.lost, h.rtt, h.least, h.marked, h.sent_at
+            fits = arrive_at_once(
+                net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
             )
         else:
-            fine = pass_silence(net, e, now, h.first, h.lost, h.sent_at)
-        net.flows[h.flow].transit -= h.whole
-        h.whole = -1  # nothing is coming
+            fits = pass_silence(net, e, now, h.first, h.lost, h.sent_at)
+        net.flows[h.flow].transit -= h.ends_parcel
+        h.ends_parcel = -1  # nothing is coming
     _next_stretch(net, e, now)
-    return fine
+    return fits

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import fresh, leave, room
+from vegasmodel.engines.rounds.acks import fresh, room, send
 from vegasmodel.engines.rounds.laws import NEVER
-from vegasmodel.engines.rounds.losses import mend
-from vegasmodel.engines.rounds.state import RECOVERY, Record, jit
+from vegasmodel.engines.rounds.losses import send_in_recovery
+from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.metrics import Floats
 
 
 @jit
-def _ready(f: Record, holes: Floats, now: float) -> bool:
+def _ready(f: Sender, holes: Floats, now: float) -> bool:
     """The window lets a packet go that the sender has."""
     mends = f.phase == RECOVERY and f.scoreboard
     free = np.floor(room(f, now) + 1e-9)
@@ -34,22 +34,22 @@ def _ready(f: Record, holes: Floats, now: float) -> bool:
 
 
 @jit
-def begin_wait(f: Record, holes: Floats, at: float) -> None:
+def begin_wait(f: Sender, holes: Floats, at: float) -> None:
     """If a packet may go at ``at`` and the timer does not run, it begins."""
-    if f.wake == NEVER and _ready(f, holes, at):
-        f.wake = at + f.jitter * np.random.random()
+    if f.wait_ends == NEVER and _ready(f, holes, at):
+        f.wait_ends = at + f.jitter * np.random.random()
 
 
 @jit
-def depart(f: Record, holes: Floats, now: float) -> None:
+def depart(f: Sender, holes: Floats, now: float) -> None:
     """The flow's next stretch is the end of its wait."""
-    f.time, f.wake = max(now, f.wake), NEVER
+    f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _ready(f, holes, f.time):
         return
     free = np.floor(room(f, f.time) + 1e-9)
     if f.phase == RECOVERY and f.scoreboard:
-        mend(f, holes, free, 0.0)
+        send_in_recovery(f, holes, free, 0.0)
     else:
-        leave(f, free, 0.0)
+        send(f, free, 0.0)
     if _ready(f, holes, f.time):  # the rest of several holes follows at once
-        f.wake = f.time
+        f.wait_ends = f.time
