@@ -357,7 +357,8 @@ def test_a_status_of_ok_is_right_at_any_magnitude(engine):
         args = [np.concatenate([v] * repeat) for v in case]
         if engine == "jax":
             with jax.enable_x64(True):
-                state = secular.solve(*map(jnp.asarray, args), variant)
+                solve = jax.jit(partial(secular.solve, variant=variant))
+                state = solve(*map(jnp.asarray, args))
         else:
             state = secular.solve(*args, variant)
         status, gap = np.asarray(state.status)[:150], np.asarray(state.gap)[:150]
@@ -394,10 +395,10 @@ def test_jax_derivatives_of_the_gap_and_of_absent_flows():
             def gap(over, variant=variant):
                 return secular.solve(alpha, over, c, rtt=rtt, variant=variant).gap
 
-            slope = np.asarray(jax.grad(gap)(jnp.asarray(x)))
             here = jnp.array([1.0, 0.0, 3.0])  # absent, but its x counts where it would come back
             rates = partial(secular.rates, x=x, c=c, rtt=rtt, variant=variant)
-            column = np.asarray(jax.jacfwd(rates)(here))
+            both = jax.jit(lambda over, a, r=rates, g=gap: (jax.grad(g)(over), jax.jacfwd(r)(a)))
+            slope, column = map(np.asarray, both(jnp.asarray(x), here))
         for i in range(3):
             step = 1e-6 * np.eye(3)[i]
             up, down = (float(secular.solve(alpha, x + e, c, rtt=rtt, variant=variant).gap)

@@ -198,6 +198,10 @@ class Scenario(Checked):
         Keys that are younger than stored runs count only where they are given, ``send_jitter``
         where packets wait; ``match`` never does, as it tells of a trace.
         """
+        return self._key
+
+    @functools.cached_property
+    def _key(self) -> str:
         data = self.to_dict()
         del data["name"]
         data["run"]["runs"] = self.run.times
