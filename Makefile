@@ -14,7 +14,7 @@ demo: setup  ## each model beside ns-2: tables, errors, pictures in out/
 	$(BIN)/python scripts/demo.py
 
 test: setup  ## all tests
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -5,12 +5,25 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from vegasmodel.packets import ns3_build
 
+# What compiles or lasts longest begins: two workers then seldom compile the same code at once, and
+# none is left alone at the end.
+FIRST = (
+    "tests/test_predictor.py",  # `rounds`
+    "tests/fluid/test_continuous.py",  # `fluid`, `delayed`
+    "tests/equilibrium/test_secular.py",
+    "tests/test_sweep.py",
+    "tests/fluid/test_batch.py",
+    "tests/test_paper_checks.py",
+    "tests/test_notebooks.py",
+    "tests/packets/test_ns3_run.py",
+)
 ENGINES = ("ns", "g++", "c++", "gcc", "cc", "qemu-system-x86_64")  # programs
 
 
@@ -48,7 +61,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the real simulators say in one line that one is missing."""
+    """Order the files; tests of the real simulators say in one line that one is missing."""
+    file = {item: item.nodeid.partition("::")[0] for item in items}
+    tests = Counter(file.values())
+    rank = {name: i for i, name in enumerate(FIRST)}
+    items.sort(key=lambda item: (rank.get(file[item], len(FIRST)), -tests[file[item]], file[item]))
     missing = {
         "ns2": shutil.which("ns") is None and "ns-2 is not installed: apt-get install ns2",
         "ns3": not (ns3_build.find() and shutil.which("g++"))
