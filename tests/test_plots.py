@@ -111,7 +111,7 @@ def test_class_shares_with_and_without_rd() -> None:
     upper, lower = plots.class_shares(rd, without).axes
     assert lines(upper)["RD equations, RD: rate class"].tolist() == [[1, 1], [2, 1]]
     np.testing.assert_allclose(lines(upper)["ns-2, no RD: delay class"], [[1, 0.1]])
-    np.testing.assert_allclose(lines(lower)["ns-2, no RD"], [[1, 54 / 1026]])
+    np.testing.assert_allclose(lines(lower)["ns-2, no RD: delay / rate"], [[1, 54 / 1026]])
     alone = Prediction("fluid", scenario(VEGAS), np.array([1080.0]))
     with pytest.raises(ValueError, match="no flow of class rate"):
         plots.class_shares([alone])

@@ -7,7 +7,9 @@ from vegasmodel.plots.shares import throughput_bars as throughput_bars
 from vegasmodel.plots.shares import throughput_over_buffer as throughput_over_buffer
 from vegasmodel.plots.style import curves as curves
 from vegasmodel.plots.style import figure as figure
+from vegasmodel.plots.style import legend as legend
 from vegasmodel.plots.style import save as save
+from vegasmodel.plots.style import tidy as tidy
 from vegasmodel.plots.verdicts import model_errors as model_errors
 
 __all__: list[str]

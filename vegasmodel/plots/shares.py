@@ -87,7 +87,8 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
         index, rates = np.arange(1, order.size + 1), result.throughput[order]
         if result.throughput_range is not None:
             low, high = result.throughput_range[order].T
-            ax.fill_between(index, low, high, color=how.color, alpha=0.18, lw=0)
+            span = f"{result.model}: range"
+            ax.fill_between(index, low, high, color=how.color, alpha=0.18, lw=0, label=span)
         se = None if result.throughput_se is None else 2 * result.throughput_se[order]
         _draw(ax, index, rates, how, se=se, marks=drawn_as)
     if scenario is not None:
@@ -166,7 +167,7 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     get the same.  A prediction counts as RD or not by the queue of its first link; without RD its
     marks are hollow.  Each model has a dash of its own, in both.
     """
-    fig = figure(7.5, 6.4)
+    fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
     drawn = _kinds(models, measured)
     for model, rd, marks in dict.fromkeys((p.model, _is_rd(p), marks) for p, _, marks in drawn):
@@ -177,7 +178,7 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
         for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):
             style = Look(f"{name}: {word}", color, how.dash, "o" if column == 1 else "s")
             _draw(upper, points[:, 0], points[:, column], style, marks=marks, hollow=not rd)
-        style = Look(name, GREEN, how.dash, "^")
+        style = Look(f"{name}: delay / rate", GREEN, how.dash, "^")
         _draw(lower, points[:, 0], points[:, 2] / points[:, 1], style, marks=marks, hollow=not rd)
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
@@ -197,7 +198,7 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     upper.set_ylabel("throughput of a flow\n(fair share = 1)")
     upper.set_ylim(0, 1.07 * upper.get_ylim()[1])
     tidy(upper, lower)
-    legend(fig, upper, columns=2)
+    legend(fig, upper, lower, columns=2)
     return fig
 
 

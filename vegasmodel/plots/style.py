@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
 from vegasmodel.support.files import whole
@@ -36,7 +37,7 @@ COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
 Dash = str | tuple[float, tuple[float, ...]]
-Curve = tuple[ArrayLike, ArrayLike]
+Curve = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]  # x, y, error of y
 
 
 class Look(NamedTuple):
@@ -132,15 +133,22 @@ def curves(
     title: str = "",
     log: bool = False,
 ) -> Figure:
-    """Models as lines, measurements as markers: any quantity over any parameter."""
+    """Models as lines, measurements as markers: any quantity over any parameter.
+
+    A curve is its x and y, and for a measurement the half length of its error bars too.  Where all
+    x are whole numbers, so are the axis's.
+    """
     fig = figure()
     ax = fig.subplots()
-    for i, (name, (xs, ys)) in enumerate(models.items()):
+    for i, (name, (xs, ys, *_)) in enumerate(models.items()):
         dash = DASHES[i % len(DASHES)]
         ax.plot(xs, ys, ls=dash, color=COLORS[i % len(COLORS)], label=plain(name), linewidth=1.6)
-    for i, (name, (xs, ys)) in enumerate(measured.items()):
+    for i, (name, (xs, ys, *bars)) in enumerate(measured.items()):
         color = COLORS[(len(models) + i) % len(COLORS)] if len(measured) > 1 else BLACK
-        ax.plot(xs, ys, MARKERS[i % len(MARKERS)], color=color, label=plain(name), markersize=5)
+        how = {"color": color, "label": plain(name), "markersize": 5}
+        ax.errorbar(xs, ys, *bars, fmt=MARKERS[i % len(MARKERS)], capsize=2, lw=1, **how)
+    if all(np.array_equal(xs, np.round(xs)) for xs, *_ in (*models.values(), *measured.values())):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter("{x:g}")
