@@ -8,7 +8,7 @@ colour, dash and marker in every figure, so that grey prints are readable too.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
 Dash = str | tuple[float, tuple[float, ...]]
-Curve = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]  # x, y, error of y
+Curve = Sequence[ArrayLike]  # x, y, and of a measurement the error of y too
 
 
 class Look(NamedTuple):
@@ -145,9 +145,13 @@ def curves(
         ax.plot(xs, ys, ls=dash, color=COLORS[i % len(COLORS)], label=plain(name), linewidth=1.6)
     for i, (name, (xs, ys, *bars)) in enumerate(measured.items()):
         color = COLORS[(len(models) + i) % len(COLORS)] if len(measured) > 1 else BLACK
-        how = {"color": color, "label": plain(name), "markersize": 5}
-        ax.errorbar(xs, ys, *bars, fmt=MARKERS[i % len(MARKERS)], capsize=2, lw=1, **how)
-    if all(np.array_equal(xs, np.round(xs)) for xs, *_ in (*models.values(), *measured.values())):
+        marker = MARKERS[i % len(MARKERS)]
+        error = bars[0] if bars else None
+        ax.errorbar(
+            xs, ys, error, fmt=marker, color=color, label=plain(name), ms=5, capsize=2, lw=1
+        )
+    all_x = [np.asarray(curve[0]) for curve in (*models.values(), *measured.values())]
+    if all(np.array_equal(xs, np.round(xs)) for xs in all_x):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log:
         ax.set_yscale("log")

@@ -1,0 +1,69 @@
+"""Accuracy and speed of each model beside ns-2, on drawn cases that nobody looked at.
+
+    python -m benchmarks.beside_rivals [--seed 90125]      # the table of the README
+
+The error is that of the ratio Vegas : loss-based, model over ns-2, mean over the cases that the
+model answers.  The time is CPU seconds of one answer, the median over the cases: of the closed form
+one evaluation, of a simulator as many runs as ns-2 had (5, or 20 where they differ), of ns-2 five.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+
+import numpy as np
+
+from benchmarks.accuracy import CASES, _load, case, judge, outcomes
+
+FAMILIES = {"pair": "one Vegas, one other", "mixed": "2 to 8, mixed"}
+MODELS = {"minicycle": "closed form `minicycle`", "fluid": "`fluid`", "rounds": "`rounds`"}
+TIMED = 4  # cases of a family that ns-2 runs again, for its time
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=90125)
+    seed = parser.parse_args().seed
+    heads = [f"{said}: error | answered | CPU s" for said in FAMILIES.values()]
+    print(f"| | {' | '.join(heads)} |\n| --- " + "| ---: " * 6 + "|")
+    for model, name in MODELS.items():
+        cells = [cell for family in FAMILIES for cell in figures(model, family, seed)]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    cells = [cell for family in FAMILIES for cell in ("", "", f"{rival(family, seed):.1f}")]
+    print(f"| ns-2 | {' | '.join(cells)} |")
+
+
+def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
+    """Mean error with its standard error, cases answered, median CPU seconds."""
+    judge(family, 0, _load(seed)[f"{family}/0"], seed, model)  # compiles or loads once
+    found = outcomes(1, seed, (family,), model=model)
+    errors = np.array([abs(o.error) for o in found if not np.isnan(o.error)])
+    se = errors.std(ddof=1) / np.sqrt(errors.size)
+    cpu = float(np.median([o.cpu for o in found if not np.isnan(o.error)]))
+    return f"{errors.mean():.1%} ± {se:.1%}", f"{errors.size} of {len(found)}", f"{cpu:.2g}"
+
+
+def rival(family: str, seed: int) -> float:
+    """Median CPU seconds that five runs of ns-2 take."""
+    from vegasmodel.packets import ns2
+
+    used = []
+    for index in range(min(TIMED, CASES)):
+        scenario = case(family, index, seed)
+        five = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=5))
+        before = os.times()
+        ns2.run(five, processes=1)
+        after = os.times()
+        used.append(
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
+    return float(np.median(used))
+
+
+if __name__ == "__main__":
+    main()
