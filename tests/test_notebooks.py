@@ -99,9 +99,13 @@ def test_cells_run_at_both_ends_of_every_slider(
         assert all(assumption.holds for assumption in same), (case.scenario.name, same)
 
 
-def test_there_are_notebooks_and_the_readme_lists_them() -> None:
-    listed = re.findall(r"`notebooks/(\w+\.ipynb)`", (FOLDER.parent / "README.md").read_text())
-    assert listed == [path.name for path in NOTEBOOKS]
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_asks_a_question_and_answers_its_exercise(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    assert re.match(rf"# {path.name[0]}\. .+\n\n\*\*.*\?\*\*", texts[0], re.DOTALL)
+    heads = re.findall(r"^## (Exercise|Solution)$", "\n".join(texts), re.MULTILINE)
+    assert heads in ([], ["Exercise", "Solution"])
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

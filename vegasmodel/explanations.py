@@ -223,7 +223,7 @@ EXPLANATIONS = MappingProxyType(
                 "phase-effects": "senders that wait at random and exact ones get the same",
             },
             "docs/architecture.md, Two simulators; docs/ns2.md",
-            "README.md, How near the predictions come: python -m benchmarks.accuracy measures it",
+            "docs/accuracy.md; python -m benchmarks.accuracy measures it",
         ),
     }
 )
