@@ -3,7 +3,7 @@
 Symbols as in ``windows.py``: propagation ``T_i``, capacity ``c``, queueing delay ``s``.
 ``A_i(t)`` is what flow i has sent by t, ``f_i`` the time from the sender to the queue: of what the
 link's delay leaves of the propagation one of four equal access legs, and its transmission.  With
-random loss ``p`` and a buffer that is full at ``s_max``:
+loss ``p`` of what finds room and a buffer that is full at ``s_max``:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
@@ -24,6 +24,10 @@ The window moves with the ACKs, at the delay that they bring, s_i = s(u_i(t)):
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
 ``m = 1`` for Reno, for Vegas ``boutremans`` (1) as in (W2), which is (D4) at N_i' = W_i/(T_i + s).
+``p`` is the link's random loss, and under RED that of its average queue v, which moves with every
+packet that comes by a share w of the way, dv = -ln(1 - w) (c s - v) sum_i dA_i(t - f_i) (Misra,
+Gong and Towsley, SIGCOMM 2000, whose average is sampled at the link's rate).
+
 Slow start: dW = (e^surge - 1) dN.  What the full buffer drops is heard of when its ACK would have
 come; then the window is cut, once for the packets of a window.  Losses at random are spread over
 all packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al.,
@@ -45,16 +49,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vegasmodel.engines.delayed.march import Past, Senders, Totals, march
+from vegasmodel.engines.delayed.march import Chance, Past, Senders, Totals, dropped, march
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.windows import Flows
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import to_first_link
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Red, Scenario
 
 STEP = 1.0 / 32.0  # over the shortest round trip
 ROOM = 256  # steps of the past to begin with
 MOST = 3e9  # steps of a flow, which take half an hour
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """An equilibrium to begin at: what the curves have been for ever before time 0."""
+
+    delay: float  # s, seconds
+    window: Floats  # [flow] packets
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +89,11 @@ class DelayedRun:
 
 
 def unsupported(scenario: Scenario) -> str | None:
-    """Why this model cannot answer the scenario; None if it can: random loss it has."""
-    return continuous.unsupported(scenario, random_loss=True)
+    """Why this model cannot answer the scenario; None if it can: random loss and RED it has."""
+    queue = scenario.links[0].queue
+    if isinstance(queue, Red) and queue.ecn:
+        return "the delayed fluid has no marks (ecn)"
+    return continuous.unsupported(scenario, random_loss=True, red=True)
 
 
 def run(
@@ -88,14 +103,16 @@ def run(
     losers: str = "growing",
     packets: bool | None = None,
     step: float = STEP,
+    begin: Rest | None = None,
 ) -> DelayedRun:
     """Integrate from 0 to ``duration``; trajectories at ``samples`` instants, evenly spaced.
 
     ``losers`` and ``packets`` are those of ``continuous.run``.  ``step`` is over the shortest round
     trip, and at most the shortest time to or from the queue; the error falls with its square where
     the motion is smooth.  A way to the queue that is shorter than a step counts as one: only the
-    differences between flows matter.  Raises ``ValueError`` where the model has no equation
-    for the scenario (``unsupported`` says why), or would take for ever.
+    differences between flows matter.  ``begin``: at this equilibrium, or at one of a scenario that
+    differs a little; without it, with nothing in the network.  Raises ``ValueError`` where the
+    model has no equation for the scenario (``unsupported`` says why), or would take for ever.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -114,7 +131,12 @@ def run(
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
         )
     way = np.array([to_first_link(scenario, member) for member in scenario.members])
-    y, past = at_rest(flows, np.clip(way, whole, flows.rtt - whole))
+    way, chance = np.clip(way, whole, flows.rtt - whole), chances(scenario)
+    if begin is None:
+        y, past = at_rest(flows, way)
+    else:
+        flows = flows._replace(start=np.full(n, -np.inf))
+        y, past = resting(flows, way, begin, c, chance)
     time = np.linspace(0.0, scenario.run.duration, samples)
     record = np.full((samples, 5 * n + 1), np.nan)
     last = 1
@@ -123,7 +145,7 @@ def run(
             np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
         )
         past, last = march(
-            flows, y, past, last, c, s_max, scenario.links[0].loss,
+            flows, y, past, last, c, s_max, chance,
             continuous.LOSERS.index(losers), end, whole, totals, time, record,
         )  # fmt: skip
     window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
@@ -160,6 +182,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
         expected=np.zeros(n),
         acked=np.zeros(n),
         missed=np.zeros(n),
+        early=np.zeros(n),
         seen=np.zeros(n),
         share=np.zeros(n),
         outward=np.zeros(n, np.int64),
@@ -172,7 +195,40 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
         sent=np.zeros((ROOM, n)),
         came=np.zeros((ROOM, n)),
         lost=np.zeros((ROOM, n)),
+        early=np.zeros((ROOM, n)),
+        mean=np.zeros(ROOM),
         growing=np.zeros((ROOM, n), np.bool_),
     )
     past.time[0] = past.exit[0] = -2.0 * float(flows.rtt.max())
+    return y, past
+
+
+def chances(scenario: Scenario) -> Chance:
+    """How the link drops packets that find room."""
+    link, queue = scenario.links[0], scenario.links[0].queue
+    if not isinstance(queue, Red):
+        return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
+    low, high, top = queue.min_threshold, queue.max_threshold, queue.max_probability
+    return Chance(
+        link.loss, True, float(low), float(high), float(top), queue.gentle, float(queue.weight)
+    )
+
+
+def resting(
+    flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
+) -> tuple[Senders, Past]:
+    """As if the flows had kept ``rest`` for ever: straight curves, up to time 0."""
+    y, past = at_rest(flows, way)
+    s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
+    rtt, x = flows.rtt + s, np.where(flows.measured, 0.0, flows.over)
+    rate, p = W / rtt, float(dropped(chance, c * s))
+    share = np.maximum(s - x, 0.0) / np.where(flows.linux, flows.rtt + x, rtt)
+    time = np.array([-4.0 * float(rtt.max()), 0.0])
+    came = rate * (time[:, None] - way)
+    past.time[:2], past.delay[:2], past.exit[:2], past.mean[:2] = time, s, time + s, c * s
+    past.sent[:2], past.came[:2] = rate * time[:, None], came
+    past.lost[:2], past.early[:2] = p * came, p * came
+    past.growing[:2] = ~flows.vegas
+    y.window[:], y.over[:], y.seen[:], y.share[:] = W, x, s, share
+    y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W  # A(0) is 0, and W is on its way
     return y, past

@@ -31,6 +31,8 @@ class Past(NamedTuple):
     sent: Floats  # A_i(t) packets, by the sender's clock
     came: Floats  # A_i(t - f_i), by the queue's clock
     lost: Floats  # those of ``came`` that were dropped
+    early: Floats  # those of ``lost`` that found room: random loss, RED
+    mean: Floats  # v(t), RED's average of the packets that wait
     growing: np.ndarray  # bool: the window grew in the step that ends at t
 
 
@@ -47,10 +49,23 @@ class Senders(NamedTuple):
     expected: Floats  # random losses expected in slow start
     acked: Floats  # N_i: packets of whose fate the sender has heard
     missed: Floats  # those of ``acked`` that were lost
+    early: Floats  # those of ``missed`` that found room
     seen: Floats  # s_i: queueing delay of the packet whose ACK arrives now
     share: Floats  # backlog over window at that delay: Diff = share W
     outward: np.ndarray  # index in the past of what reaches the queue now
     inward: np.ndarray  # index in the past of what the sender hears of now
+
+
+class Chance(NamedTuple):
+    """How packets are dropped that find room."""
+
+    loss: float  # of every packet
+    red: bool  # RED too, by the average queue
+    low: float  # its thresholds, packets
+    high: float
+    top: float  # its probability at ``high``
+    gentle: bool
+    weight: float  # of a packet in the average
 
 
 class Totals(NamedTuple):
@@ -90,6 +105,30 @@ def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
         came[i] = between(past.time, past.sent[:, i], k, last, t - y.ahead[i])
         total += came[i]
     return total
+
+
+@jit
+def dropped(chance: Chance, mean: float) -> float:
+    """Probability that a packet which finds room is dropped.
+
+    RED's base probability p_b(v), and its drops evened out: 2 p_b/(3 - p_b), ns-2's ``wait_``.
+    """
+    if not chance.red or mean <= chance.low:
+        return chance.loss
+    base = chance.top * (mean - chance.low) / (chance.high - chance.low)
+    if mean > chance.high:
+        over = (mean - chance.high) / chance.high
+        base = min(chance.top + (1.0 - chance.top) * over, 1.0) if chance.gentle else 1.0
+    return 1.0 - (1.0 - chance.loss) * (1.0 - 2.0 * base / (3.0 - base))
+
+
+@jit
+def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
+    """RED's average after ``came`` more packets: each moves it by ``weight`` of the way."""
+    if chance.weight >= 1.0:
+        return queue
+    left: float = np.exp(np.log1p(-chance.weight) * came)
+    return queue + (mean - queue) * left
 
 
 @jit
@@ -208,7 +247,7 @@ def avoid(
 
 
 @jit
-def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float, loss: float) -> float:
+def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
     """Flow i hears what arrives by t, and moves its window; packets lost among them."""
     at = t - p.rtt[i] + y.ahead[i]
     k = index(past.exit, y.inward[i], last, at)
@@ -216,9 +255,10 @@ def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float, loss: fl
     u = between(past.exit, past.time, k, last, at)  # when they reached the queue
     acked = between(past.exit, past.came[:, i], k, last, at)
     missed = between(past.exit, past.lost[:, i], k, last, at)
-    acks = max(acked - y.acked[i], 0.0)
+    early = between(past.exit, past.early[:, i], k, last, at)
+    acks, tossed = max(acked - y.acked[i], 0.0), max(early - y.early[i], 0.0)
     fresh: float = max(missed - y.missed[i], 0.0)
-    y.acked[i], y.missed[i], y.seen[i] = acked, missed, max(at - u, 0.0)
+    y.acked[i], y.missed[i], y.early[i], y.seen[i] = acked, missed, early, max(at - u, 0.0)
     if p.measured[i] and u >= p.start[i] + y.ahead[i]:
         y.over[i] = min(y.over[i], y.seen[i])
     gap, base = y.seen[i] - y.over[i], p.rtt[i] + y.over[i]
@@ -228,18 +268,18 @@ def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float, loss: fl
     y.share[i] = g1
     W = y.window[i]
     if W > 0.0 and t > y.held[i]:
-        y.window[i] = move(p, y, i, acks, g0, g1, loss)
+        y.window[i] = move(p, y, i, acks, g0, g1, tossed)
     return fresh
 
 
 @jit
-def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, loss: float) -> float:
-    """The window of flow i after ``acks`` more packets."""
+def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
+    """The window of flow i after ``acks`` more packets, ``tossed`` of them lost early."""
     W, cap, floor = y.window[i], p.cap[i], p.floor[i]
     # Misra, Gong and Towsley: dW = -(1 - decrease) W dN p, half of it on each side of the law
-    yields = np.exp(-0.5 * loss * (1.0 - p.decrease[i]) * acks)
+    yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.slow[i]:
-        y.expected[i] += loss * acks
+        y.expected[i] += tossed
         up = min(W + (np.exp(p.surge[i]) - 1.0) * acks, cap)
         if y.expected[i] >= 1.0:
             y.slow[i] = False
@@ -305,7 +345,8 @@ def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
     size = past.time.size * (2 if kept > past.time.size // 2 else 1)
     new = Past(
         np.empty(size), np.empty(size), np.empty(size), np.empty((size, n)),
-        np.empty((size, n)), np.empty((size, n)), np.zeros((size, n), np.bool_),
+        np.empty((size, n)), np.empty((size, n)), np.empty((size, n)), np.empty(size),
+        np.zeros((size, n), np.bool_),
     )  # fmt: skip
     old = slice(oldest, last + 1)
     new.time[:kept], new.delay[:kept], new.exit[:kept] = (
@@ -313,6 +354,7 @@ def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
     )  # fmt: skip
     new.sent[:kept], new.came[:kept] = past.sent[old], past.came[old]
     new.lost[:kept], new.growing[:kept] = past.lost[old], past.growing[old]
+    new.early[:kept], new.mean[:kept] = past.early[old], past.mean[old]
     y.outward[:] -= oldest
     y.inward[:] -= oldest
     return new, kept - 1
@@ -342,7 +384,8 @@ def note(
 @making
 def march(
     p: Flows, y: Senders, past: Past, last: int, c: float, s_max: float,
-    loss: float, losers: int, end: float, whole: float, out: Totals, grid: Floats, record: Floats,
+    chance: Chance, losers: int, end: float, whole: float, out: Totals, grid: Floats,
+    record: Floats,
 ) -> tuple[Past, int]:  # fmt: skip
     """Integrate up to ``end`` by steps of at most ``whole`` seconds; the past and its last index.
 
@@ -359,13 +402,24 @@ def march(
         t = past.time[last]
         left = min(due, end) - t
         wanted = left if left <= whole * (1.0 + TINY) else whole
+        mean = past.mean[last]
+        if last and chance.red:  # halfway through the step, as it has moved of late
+            before_that = t - past.time[last - 1]
+            if before_that > TINY * whole:
+                mean += 0.5 * wanted * (mean - past.mean[last - 1]) / before_that
+        loss = dropped(chance, mean)
         h, s1, excess = queue_step(y, past, last, wanted, c, s_max, loss, came)
         now = min(due, end) if h == left else t + h
         new = last + 1
         past.time[new], past.delay[new], past.exit[new] = now, s1, now + s1
         past.came[new] = came
+        arrived = came.sum() - past.came[last].sum()
+        halfway = 0.5 * c * (past.delay[last] + s1)
+        past.mean[new] = averaged(chance, past.mean[last], arrived, halfway)
         for i in range(n):
-            past.lost[new, i] = past.lost[last, i] + loss * (came[i] - past.came[last, i])
+            tossed = loss * (came[i] - past.came[last, i])
+            past.lost[new, i] = past.lost[last, i] + tossed
+            past.early[new, i] = past.early[last, i] + tossed
             before[5 * i], before[5 * i + 1] = y.window[i], y.seen[i]
             before[5 * i + 2], before[5 * i + 4] = past.sent[last, i], past.lost[last, i]
             before[5 * i + 3] = y.acked[i] - y.missed[i]
@@ -373,7 +427,7 @@ def march(
             drop(p, y, past, last, excess, s_max, losers, came, past.lost[new])
         for i in range(n):
             W, acked = y.window[i], y.acked[i]
-            missed = hear(p, y, past, new, i, now, loss)
+            missed = hear(p, y, past, new, i, now)
             acks = y.acked[i] - acked
             past.sent[new, i] = may_send(p, y, i, now, past.sent[last, i])
             past.growing[new, i] = y.window[i] > W
