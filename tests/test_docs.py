@@ -36,8 +36,10 @@ NO_MESSAGES = {  # words with hyphens that are no names of assumptions
     "loss-based",
     "loss-limited",
     "no-any-return",
+    "no-loss",
     "ns-2",
     "ns-3",
+    "on-curve",
     "point-to-point",
     "traffic-control",
     "utf-8",
@@ -192,6 +194,36 @@ def test_the_examples_on_the_page_on_sweeps_run(
     assert err == ""
     assert "0 points have no answer" in out
     assert "one 18.69" in out
+
+
+def test_the_examples_on_the_page_on_stability_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The verdict, the boundary, and a boundary's points beside it by the same roots."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/stability.md").read_text()
+    for kind, block in re.findall(r"```(python|toml)?\n(.*?)```", page, re.DOTALL):
+        if kind == "toml":
+            (tmp_path / "red.toml").write_text(block, encoding="utf-8")
+        elif kind == "python":
+            exec(block, {})  # noqa: S102 - our own page
+            assert capsys.readouterr().out.startswith("True")
+        else:
+            first, second = (shlex.split(line)[1:] for line in block.splitlines())
+            assert run([*first, "--json"]) == 0
+            said = json.loads(capsys.readouterr().out)
+            assert said["stable"]
+            assert said["complete"]
+            assert run(second) == 0
+            traced = json.loads(capsys.readouterr().out)["boundary"]
+    (curve,) = traced["curves"]
+    assert [field["unit"] for field in traced["fields"]] == [None, "s"]
+    for at in curve[2:-2:6]:
+        weight, rtt = at["values"]
+        for factor, stable in ((0.99, True), (1.01, False)):  # longer round trips swing
+            fields = {"link.queue.weight": weight, "flow.rtt": factor * rtt}
+            case = vm.load("red.toml").replace(fields)
+            assert vm.stability(case).stable == stable
 
 
 def test_the_page_on_sweeps_names_every_variable() -> None:

@@ -5,6 +5,8 @@ from vegasmodel import packets as packets
 from vegasmodel import plots as plots
 from vegasmodel import symbolic as symbolic
 from vegasmodel import testing as testing
+from vegasmodel.adapters.stability import StabilityVerdict as StabilityVerdict
+from vegasmodel.adapters.stability import stability as stability
 from vegasmodel.comparison import Comparison as Comparison
 from vegasmodel.comparison import compare as compare
 from vegasmodel.fields.units import FieldError as FieldError
@@ -38,6 +40,8 @@ from vegasmodel.simulation import limit_cycle as limit_cycle
 from vegasmodel.simulation import simulate as simulate
 from vegasmodel.study.basins import Basins as Basins
 from vegasmodel.study.basins import basins as basins
+from vegasmodel.study.boundary import StabilityBoundary as StabilityBoundary
+from vegasmodel.study.boundary import stability_boundary as stability_boundary
 from vegasmodel.study.design import Design as Design
 from vegasmodel.study.design import Solution as Solution
 from vegasmodel.study.design import design as design

@@ -142,6 +142,7 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "steady-queue": "the queue swings little about its mean",
+                "stable-queue": "the loop about the fixed point is stable under feedback delay",
                 "single-threshold": "alpha = beta; else the middle of the band is taken",
                 "paper-equation": "the papers' window rule, not ns-2's or Linux's",
             }

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from vegasmodel.adapters.common import column, left_out, one_link, one_recovery, rtts
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
 from vegasmodel.stacks import dead_zone
+
+if TYPE_CHECKING:
+    from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows
 
 NAME = "red"
 
@@ -58,7 +63,11 @@ def answer(scenario: Scenario) -> Prediction:
         rtt_mean=rtts(scenario) + delay,
         loss_rate=np.full(vegas.size, 0.0 if queue.ecn else root.loss),
         queue_mean=np.array([root.queue]),
-        assumptions=(*_hypotheses(scenario, root.kind), *_rest(scenario)),
+        assumptions=(
+            *_hypotheses(scenario, root.kind),
+            _holds(flows, curve, link.capacity, root, queue.weight),
+            *_rest(scenario),
+        ),
     )
 
 
@@ -79,6 +88,19 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
         ),
         one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
     ]
+
+
+def _holds(flows: Flows, curve: Curve, c: float, root: Equilibrium, weight: float) -> Assumption:
+    """Whether the loop about the fixed point is stable: ``equilibrium.stability``."""
+    from vegasmodel.equilibrium import loop_rest
+    from vegasmodel.equilibrium.stability import assess
+
+    name = "stable-queue"
+    if root.kind not in ("no-loss", "on-curve"):
+        return Assumption(name, None, f"the fixed point has no slope to linearise ({root.kind})")
+    found = assess(loop_rest.about_red(flows, curve, c, root, weight))
+    swing = "" if found.stable else f"the queue swings, at first once in {found.period:.2g} s"
+    return Assumption(name, found.stable, swing)
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from vegasmodel.command_line import closed_forms, scenario_files, study
+from vegasmodel.command_line import closed_forms, scenario_files, stability, study
 from vegasmodel.support import exits, extras, progress
 from vegasmodel.support.exits import Shortfall
 
@@ -346,6 +346,7 @@ app.command()(closed_forms.rd)
 app.command()(study.design)
 app.command()(study.sweep)
 app.command()(study.basins)
+app.command()(stability.stability)
 
 
 def _seconds(timeout: str | None) -> float | None:

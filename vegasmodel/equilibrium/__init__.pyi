@@ -1,6 +1,8 @@
 from vegasmodel.equilibrium import arrivals as arrivals
 from vegasmodel.equilibrium import bands as bands
 from vegasmodel.equilibrium import continuation as continuation
+from vegasmodel.equilibrium import hopf as hopf
+from vegasmodel.equilibrium import loop_rest as loop_rest
 from vegasmodel.equilibrium import loss_rounds as loss_rounds
 from vegasmodel.equilibrium import minicycle as minicycle
 from vegasmodel.equilibrium import minicycle_folds as minicycle_folds
@@ -12,6 +14,7 @@ from vegasmodel.equilibrium import red as red
 from vegasmodel.equilibrium import secular as secular
 from vegasmodel.equilibrium import sensitivity as sensitivity
 from vegasmodel.equilibrium import settling as settling
+from vegasmodel.equilibrium import stability as stability
 from vegasmodel.equilibrium.secular import Equilibrium as Equilibrium
 from vegasmodel.equilibrium.secular import queueing_delay as queueing_delay
 from vegasmodel.equilibrium.secular import rates as rates

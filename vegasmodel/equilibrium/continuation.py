@@ -63,15 +63,16 @@ def follow(
     step: float = 0.05,
     rising: bool = True,
     most: int = 10_000,
+    within: Callable[[Floats], bool] | None = None,
 ) -> Branch:
     """The branch through the solution nearest to ``x`` at ``parameter``.
 
     It is followed until the parameter leaves ``ends``, for ``most`` points at most; ``rising``:
-    in which direction it begins.  ``equations``: of order 1; ``scale`` [n + 1]: what a step of
-    length 1 is in each unknown and, last, in the parameter (the parameter's: of the range by
-    default where ``scale`` is one number).  ``slopes``: the derivatives, else differences.  Where
-    the equations are not defined they give NaN.  Raises ``ValueError`` where there is no solution
-    near the first point.
+    in which direction it begins; ``within``: it also ends where x is no longer.  ``equations``: of
+    order 1; ``scale`` [n + 1]: what a step of length 1 is in each unknown and, last, in the
+    parameter (the parameter's: of the range by default where ``scale`` is one number).
+    ``slopes``: the derivatives, else differences.  Where the equations are not defined they give
+    NaN.  Raises ``ValueError`` where there is no solution near the first point.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends
@@ -90,7 +91,7 @@ def follow(
     length, status = step, "points used up"
     while len(points) < most:
         found = curve.onto(u + length * tangent, tangent)
-        if found is None or (turned := curve.tangent(found, tangent)) @ tangent < 0.0:
+        if found is None or not (turned := curve.tangent(found, tangent)) @ tangent >= 0.0:
             length *= 0.5
             if length < SHORTEST * step:
                 status = "lost"
@@ -101,7 +102,8 @@ def follow(
         u, tangent = found, turned
         points.append(u)
         tangents.append(tangent)
-        if not low <= u[-1] * unit[-1] <= high:
+        v = u * unit
+        if not low <= v[-1] <= high or not (within is None or within(v[:-1])):
             status = "left the range"
             break
         length = min(step, 1.5 * length)
@@ -151,8 +153,11 @@ class _Curve:
         return None
 
     def tangent(self, u: Floats, along: Floats) -> Floats:
-        """The curve's direction, of length 1, on the side of ``along``."""
-        direction = np.linalg.svd(self.slopes(u))[2][-1]
+        """The curve's direction, of length 1, on the side of ``along``; NaN at an edge of F."""
+        slopes = self.slopes(u)
+        if not np.all(np.isfinite(slopes)):
+            return np.full(u.size, np.nan)
+        direction = np.linalg.svd(slopes)[2][-1]
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:

@@ -233,7 +233,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     elif excess(end) > 0:
         return ()
     else:
-        low, high = _bracket(excess, end)
+        low, high = bisect(excess, end)
     q, p = point(high)
     rates = demand(flows, curve, q, p, capacity)
     if low == high:  # the link is not filled even without a queue
@@ -245,7 +245,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     return (Equilibrium(q, p, rates, kind, float(rates.sum() / capacity - 1), interval, shown),)
 
 
-def _bracket(excess: Callable[[float], float], end: float) -> tuple[float, float]:
+def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
     """Bisection to neighbouring numbers: infinite demands do not disturb it."""
     low, high = 0.0, end
     while True:

@@ -1,0 +1,165 @@
+"""The boundary of stability beside the delayed simulator: 2 % inside and 2 % outside of it.
+
+python -m benchmarks.accuracy_stability [POINTS [SEED]]
+
+Random scenarios of four families: Vegas alone on a drop-tail link, with and without random loss;
+Reno under RED; Vegas and Reno under RED.  ``hopf.crossings`` finds where the rest loses its
+stability as capacity (drop-tail) or all RTTs (RED) are scaled.  Then the delayed simulator begins
+at the rest of a link whose capacity differs by a part in 100,000, which favours no mode, and its
+queue is watched: the rate at which its swing grows, beside the rightmost root's real part.
+Exit status 1 if a sign is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vegasmodel.adapters.stability import place
+from vegasmodel.engines.delayed import feedback
+from vegasmodel.equilibrium import hopf
+from vegasmodel.equilibrium.stability import Loop, assess
+from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
+
+FAMILIES = ("vegas", "vegas, random loss", "reno, RED", "both, RED")
+ASIDE = 0.02
+FOLDS = 4.0  # e-folds of growth or decay that a run is meant to show
+NUDGE = 1e-5
+MOST = 2e6  # steps of a run
+
+
+class Case(NamedTuple):
+    """A scenario with one number left open: a factor on its capacity or on its RTTs."""
+
+    family: str
+    flows: tuple[dict[str, Any], ...]
+    capacity: float
+    queue: dict[str, Any] | None
+    loss: float
+
+    def at(self, x: float, duration: float = 50.0, faster: float = 1.0) -> Scenario:
+        """The scenario; ``faster``: a factor on the capacity alone."""
+        by_rtt = self.queue is not None
+        flows = [
+            flow | {"rtt": f"{flow['rtt'] * (x if by_rtt else 1.0)!r} s"} for flow in self.flows
+        ]
+        c = self.capacity * faster * (1.0 if by_rtt else x)
+        link: dict[str, Any] = {"capacity": f"{c!r} pkt/s", "loss": self.loss}
+        link |= {} if self.queue is None else {"queue": self.queue}
+        run = {"duration": f"{duration!r} s", "warmup": "0 s"}
+        return Scenario.from_dict({"link": [link], "flow": flows, "run": run})
+
+    def loop(self, x: float, _: float = 1.0) -> Loop | None:
+        """Its linearised loop; None where it has none, or a packet takes longer than an RTT."""
+        try:
+            found = place(self.at(x))
+        except FieldError:
+            return None
+        return None if isinstance(found, str) else found.loop
+
+
+def draw(rng: np.random.Generator, family: str) -> Case:
+    """One random case."""
+    flows: list[dict[str, Any]] = []
+    if "reno" in family or "both" in family:
+        for k in range(int(rng.integers(1, 3))):
+            rtt = float(rng.uniform(0.03, 0.3))
+            flows.append(
+                {"law": "reno", "name": f"r{k}", "rtt": rtt, "count": int(rng.integers(1, 9))}
+            )
+    if "vegas" in family or "both" in family:
+        for k in range(int(rng.integers(1, 4))):
+            alpha = float(rng.uniform(1.0, 6.0))
+            flow = {"law": "vegas", "name": f"v{k}", "rtt": float(rng.uniform(0.03, 0.3))}
+            flow |= {"alpha": alpha, "beta": alpha, "over_estimate": "0 s"}
+            flows.append(flow | {"count": int(rng.integers(1, 5))})
+    queue = None
+    if "RED" in family:
+        low = float(rng.uniform(3.0, 20.0))
+        queue = {
+            "discipline": "red",
+            "min_threshold": low,
+            "max_threshold": low * rng.uniform(3, 9),
+        }
+        queue |= {"max_probability": float(rng.uniform(0.05, 0.4))}
+        queue |= {"weight": float(10.0 ** rng.uniform(-3.5, -1.0))}
+    loss = float(10.0 ** rng.uniform(-4.5, -3.5)) if "loss" in family else 0.0
+    capacity = float(10.0 ** rng.uniform(2.0, 3.3)) if queue else 100.0
+    return Case(family, tuple(flows), capacity, queue, loss)
+
+
+def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]:
+    """Cases with a crossing that leads, family after family; those without one are passed over."""
+    k = 0
+    while True:
+        family = FAMILIES[k % len(FAMILIES)]
+        case = draw(rng, family)
+        found = hopf.crossings(case.loop, np.geomspace(0.02, 50.0, 25), 1.0)
+        leading = [each for each in found if each.leading]
+        if leading:
+            k += 1
+            yield case, leading[0]
+
+
+def swing(queue: Floats, time: Floats, period: float, begin: float, end: float) -> float:
+    """Rate, 1/s, at which the queue's peak-to-peak swing grows from ``begin`` to ``end``."""
+    first = (time >= begin) & (time < begin + period)
+    last = (time >= end - period) & (time < end)
+    ratio = float(np.ptp(queue[last]) / np.ptp(queue[first]))
+    return math.log(ratio) / (end - period - begin)
+
+
+def measured(case: Case, x: float) -> tuple[bool, float, float]:
+    """(verdict, rate predicted, rate measured), 1/s."""
+    rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + NUDGE))
+    if isinstance(rest, str) or isinstance(near, str):
+        raise ValueError(f"no rest beside the boundary: {rest}, {near}")
+    said = assess(rest.loop)
+    root, R = said.root, rest.loop.rtt
+    span = max(1.5 * said.period, 2.0 * float(R.max()))
+    length = FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
+    # interpolation damps a swing by about (w h)^2/8 a round trip: here by a tenth of the rate
+    h = math.sqrt(0.8 * abs(root.real) * float(R.min())) / max(abs(root.imag), 1e-9)
+    least = float((R - rest.delay).min())
+    step = float(np.clip(h / least, 1 / 512, 1 / 32))
+    length = min(length, MOST * step * least)
+    scenario = case.at(x, length)
+    samples = int(np.clip(24 * length / said.period, 2001, 400_001))
+    begin = feedback.Rest(near.delay, near.window)
+    run = feedback.run(scenario, samples, step=step, begin=begin)
+    return (
+        said.stable,
+        root.real,
+        swing(run.queue[:, 0], run.time, span, 0.4 * length, length),
+    )
+
+
+def main(points: int = 20, seed: int = 1) -> int:
+    """One line a side of each point."""
+    wrong = 0
+    found = boundaries(np.random.default_rng(seed))
+    print(f"{'family':20} {'factor':>9} {'w, 1/s':>9} {'side':>7} {'root':>10} {'measured':>10}")
+    for _ in range(points):
+        case, at = next(found)
+        for factor in (1.0 - ASIDE, 1.0 + ASIDE):
+            stable, predicted, grew = measured(case, at.x * factor)
+            fits = (grew < 0.0) == stable
+            wrong += not fits
+            side = "inside" if stable else "outside"
+            print(
+                f"{case.family:20} {at.x:9.4g} {at.frequency:9.4g} {side:>7} {predicted:10.3g} "
+                f"{grew:10.3g} {'' if fits else 'WRONG'}",
+                flush=True,
+            )
+    print(f"{2 * points - wrong} of {2 * points} sides as said")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(text) for text in sys.argv[1:])))

@@ -1,0 +1,246 @@
+"""Characteristic roots against Lambert's W, a collocation of the equations, and the simulator."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import eigvals
+from scipy.special import lambertw
+
+from vegasmodel.adapters.stability import place, stability
+from vegasmodel.engines.delayed import feedback
+from vegasmodel.equilibrium import hopf
+from vegasmodel.equilibrium.loop_rest import Sources, rest
+from vegasmodel.equilibrium.stability import Loop, assess, characteristic
+from vegasmodel.fields.units import FieldError
+from vegasmodel.scenario import Scenario
+
+
+def loop(rtt, slope=0.0, window=10.0, climb=0.0, **more):
+    R, slope, window, climb = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(v, dtype=float)) for v in (rtt, slope, window, climb))
+    )
+    return Loop(R, window / R, slope, window, climb, **more)
+
+
+def scenario(flows, c, queue=None, duration=50.0):
+    link = {"capacity": f"{c!r} pkt/s"} | ({} if queue is None else {"queue": queue})
+    run = {"duration": f"{duration!r} s", "warmup": "0 s"}
+    return Scenario.from_dict({"link": [link], "flow": flows, "run": run})
+
+
+def vegas(name, rtt, alpha, **more):
+    fixed = {"law": "vegas", "name": name, "rtt": f"{rtt!r} s", "alpha": alpha, "beta": alpha}
+    return fixed | {"over_estimate": "0 s"} | more
+
+
+def test_one_vegas_source_has_the_roots_of_its_map():
+    # e^zR = -gamma
+    for gamma in (0.3, 0.98, 1.02, 40.0):
+        found = assess(loop(0.1, gamma))
+        expected = (math.log(gamma) + 1j * math.pi * np.array([1.0, 3.0])) / 0.1
+        np.testing.assert_allclose(found.roots, expected, rtol=1e-9)
+        assert found.stable == (gamma < 1)
+        assert found.complete
+
+
+def test_frozen_windows_under_red_without_average_are_lambert_w():
+    # z + a = a e^-zR, so z = W_k(a R e^aR)/R - a; k = 0 gives 0, which the pole there takes out
+    a, R = 300.0, 0.1
+    found = assess(loop(R, loss=0.01, steep=a / 100.0), top=250.0, left=9.0)  # Lambda = 10/0.1
+    assert found.complete
+    known = [lambertw(a * R * math.exp(a * R), k) / R - a for k in range(1, 9)]
+    inside = [z for z in known if z.real > found.left and z.imag < found.top]
+    assert len(inside) == found.roots.size > 2
+    np.testing.assert_allclose(np.sort_complex(found.roots), np.sort_complex(inside), rtol=1e-9)
+
+
+def collocated(at, ways, N):
+    """Eigenvalues of the linear equations in time, by Chebyshev collocation over the longest delay.
+
+    Unknowns: delay, average, windows, packets sent; each equation as the module prints it, with
+    the ways to the queue that its characteristic equation no longer has.
+    """
+    n, lam, p = at.rtt.size, at.rate, at.loss
+    total = lam.sum()
+    c, m = (1 - p) * total, 2 + 2 * n
+    nodes = np.cos(np.pi * np.arange(N + 1) / N)
+    weight = np.r_[0.5, np.ones(N - 1), 0.5] * (-1.0) ** np.arange(N + 1)
+    span = at.rtt.max()
+    times = span * (nodes - 1) / 2  # times[0] is now
+    gap = times[:, None] - times + np.eye(N + 1)
+    D = (weight[None, :] / weight[:, None]) / gap
+    D[np.diag_indices(N + 1)] = 0
+    D[np.diag_indices(N + 1)] = -D.sum(axis=1)
+
+    def ago(delay):
+        off = -delay - times
+        if np.any(np.abs(off) < 1e-14):
+            return (np.abs(off) < 1e-14).astype(float)
+        return weight / off / (weight / off).sum()
+
+    size = m * (N + 1)
+    A, E = np.zeros((size, size)), np.zeros((size, size))
+    for k in range(1, N + 1):  # the past moves by
+        for v in range(m):
+            E[k * m + v, k * m + v] = 1
+            A[k * m + v, v::m] = D[k]
+    now = ago(0.0)
+    row = 0  # c s' = (1 - p) sum a_i'(t - f_i) - p' Lambda v, in the derivatives of the past
+    A[row, 0::m] += c * (now @ D)
+    for i in range(n):
+        A[row, 2 + n + i :: m] -= (1 - p) * (ago(ways[i]) @ D)
+    A[row, 1::m] += at.steep * total * now
+    row = 1  # v' = K (c s - v)
+    E[row, 1::m] = now
+    A[row, 0::m], A[row, 1::m] = at.pole * c * now, -at.pole * now
+    for i in range(n):
+        seen = ago(at.rtt[i] - ways[i])
+        row = 2 + i
+        if at.slope[i] > 0:  # on its threshold
+            A[row, row::m] = now
+            A[row, 0::m] += lam[i] * at.slope[i] * seen
+        else:  # w' = lambda (-2 m w/W^2 - (m/W)(p'/p) v)
+            E[row, row::m] = now
+            A[row, row::m] = -2 * at.climb[i] * lam[i] / at.window[i] ** 2 * now
+            A[row, 1::m] -= lam[i] * at.climb[i] / at.window[i] * at.steep / p * seen
+        row = 2 + n + i  # a = a(t - R) - lambda s(t - (R - f)) + w
+        A[row, row::m] = now - ago(at.rtt[i])
+        A[row, 2 + i :: m] -= now
+        A[row, 0::m] += lam[i] * seen
+    z = eigvals(A, E)
+    return z[np.isfinite(z)]
+
+
+def test_roots_are_the_eigenvalues_of_the_equations_in_time():
+    W = np.array([12.0, 12.0, 9.0])
+    at = Loop(
+        rtt=np.array([0.1, 0.17, 0.13]), rate=W / np.array([0.1, 0.17, 0.13]),
+        slope=np.array([0.0, 0.0, 0.6]), window=W, climb=np.array([1.0, 1.0, 0.0]),
+        loss=0.0138, steep=0.01, pole=20.0,
+    )  # fmt: skip
+    found = assess(at, top=40.0, left=9.0)
+    assert found.complete
+    assert found.roots.size >= 3
+    values = collocated(at, np.array([0.01, 0.05, 0.03]), 30)
+    for root in found.roots:
+        assert np.abs(values - root).min() < 1e-6 * abs(root)
+    # and none of theirs is missing: but the counters' and the windows' own modes
+    own = [0.0, *(-2 * at.rate[:2] / W[:2] ** 2)]
+    for z in values[(values.real > 0.9 * found.left) & (values.imag >= 0) & (values.imag < 35)]:
+        assert min(np.abs(found.roots - z).min(), np.abs(z - own).min()) < 1e-4 * max(abs(z), 1)
+
+
+@settings(deadline=None, max_examples=12, derandomize=True)
+@given(
+    rows=st.lists(
+        st.tuples(st.floats(0.04, 0.2), st.floats(0.0, 2.5), st.floats(2, 30)),
+        min_size=1, max_size=3,
+    )
+)  # fmt: skip
+def test_without_red_one_number_decides_whatever_the_round_trips(rows):
+    R, slope, window = (np.array(column) for column in zip(*rows, strict=True))
+    found = assess(loop(R, slope, window))
+    assert found.stable == (found.gain < 1)
+    assert found.complete
+    if found.gain < 0.999:
+        assert not np.any(found.roots.real >= 0)
+    elif found.gain > 1.001:
+        assert found.roots[0].real > 0
+
+
+def test_slope_of_the_characteristic_function():
+    at = loop([0.1, 0.17], [0.4, 0.0], 12.0, [0.0, 1.0], loss=0.01, steep=0.003, pole=3.0)
+    z, h = np.array([0.3 + 7j, -1 + 2j, 4.0 + 0j]), 1e-6
+    f = [characteristic(at, z + step)[0] for step in (h, -h)]
+    np.testing.assert_allclose(characteristic(at, z)[1], (f[0] - f[1]) / (2 * h), rtol=1e-7)
+
+
+def test_the_rest_under_red_solves_its_equations():
+    queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
+    flows = [
+        {"law": "reno", "rtt": "80 ms", "count": 3},
+        vegas("v", 0.05, 3.0),
+        vegas("capped", 0.06, 3.0, max_window=2.0),
+    ]
+    found = place(scenario(flows, 500.0, queue))
+    s, p = found.delay, found.loss
+    base = 0.1 * (500 * s - 10) / 50
+    assert p == pytest.approx(2 * base / (3 - base), rel=1e-12)
+    expected = [math.sqrt(2 / p)] * 3 + [3 * (0.05 + s) / s, 2.0]
+    np.testing.assert_allclose(found.window, expected, rtol=1e-12)
+    assert abs(found.residual) < 1e-12
+    assert np.all((found.loop.slope > 0) == [False, False, False, True, False])
+
+
+def swing(case, near, span):
+    """e-folds of the queue's swing a second, from 40 % of the run on; it begins at ``near``."""
+    run = feedback.run(case, 20001, begin=feedback.Rest(near.delay, near.window), step=1 / 64)
+    T = run.time[-1]
+    parts = [
+        np.ptp(run.queue[(run.time >= begin) & (run.time < begin + span), 0])
+        for begin in (0.4 * T, T - span)
+    ]
+    return math.log(parts[1] / parts[0]) / (T - span - 0.4 * T)
+
+
+@pytest.mark.parametrize("kind", ["vegas", "red"])
+def test_the_simulator_decays_inside_the_boundary_and_grows_outside(kind):
+    def case(x, faster=1.0, duration=20.0):
+        if kind == "vegas":
+            flows = [vegas("a", 0.1, 3.0), vegas("b", 0.1, 2.0, over_estimate="20 ms")]
+            return scenario(flows, 45.0 * x * faster, None, duration)
+        queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0, "weight": 0.02}
+        flows = [{"law": "reno", "rtt": f"{0.1 * x!r} s", "count": 5}]
+        return scenario(flows, 1000.0 * faster, queue, duration)
+
+    def make(x, _):
+        return place(case(x)).loop
+
+    (at,) = hopf.crossings(make, np.geomspace(0.7, 1.4, 4), 1.0)
+    assert at.leading
+    assert at.residual < 1e-9
+    for x in (0.98 * at.x, 1.02 * at.x):
+        said = stability(case(x)).stability
+        grew = swing(case(x, duration=min(6 / abs(said.root.real), 200.0)),
+                     place(case(x, 1 + 1e-7)), 1.5 * said.period)  # fmt: skip
+        assert (grew < 0) == said.stable == (x < at.x)
+        assert grew == pytest.approx(said.root.real, rel=0.3)
+
+
+def test_the_boundary_of_one_source_is_a_hyperbola():
+    # gamma = c T/alpha = 1
+    def make(c, T):
+        found = rest(
+            Sources(*(np.array([v]) for v in (T, 3.0, 0.0)), np.array([False]),
+                    *(np.array([v]) for v in (1.0, 0.75, 0.1, np.inf))), c
+        )  # fmt: skip
+        return found if isinstance(found, str) else found.loop
+
+    (begin,) = hopf.crossings(make, np.geomspace(10.0, 100.0, 5), 0.1)
+    curve = hopf.trace(make, begin, (10.0, 100.0), (0.05, 0.3), 20)
+    assert len(curve) > 8
+    assert all(at.leading for at in curve)
+    np.testing.assert_allclose([at.x * at.y for at in curve], 3.0, rtol=1e-8)
+    assert max(at.x for at in curve) / min(at.x for at in curve) > 4
+
+
+def test_what_cannot_be_linearised_says_why():
+    red = {"discipline": "red", "min_threshold": 5.0, "max_threshold": 15.0}
+    reno = {"law": "reno", "rtt": "80 ms"}
+    for case, word in (
+        (scenario([vegas("v", 0.08, 1.0, beta=3.0)], 500.0), "set of equilibria"),
+        (scenario([reno], 500.0), "no limit"),
+        (scenario([reno | {"count": 60}], 500.0, red), "jumps"),
+        (scenario([reno | {"max_window": "2 pkt"}], 500.0), "do not fill"),
+        (scenario([reno], 500.0, red | {"ecn": True}), "ecn"),
+        (scenario([{"law": "tahoe", "rtt": "80 ms"}], 500.0, red), "one packet"),
+    ):
+        found = stability(case)
+        assert not found.applicable
+        assert word in found.reason
+        assert found.to_json()["stable"] is None
+    with pytest.raises(FieldError, match="rtt"):
+        loop(-0.1)

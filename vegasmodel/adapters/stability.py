@@ -1,0 +1,132 @@
+"""Adapter of the stability verdict: a scenario -> where the delayed equations rest -> the roots."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.adapters import rest as rests
+from vegasmodel.adapters.common import column, rtts
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.equilibrium.loop_rest import Rest, Sources, rest
+from vegasmodel.equilibrium.red import Curve
+from vegasmodel.equilibrium.stability import Stability, assess
+from vegasmodel.laws import find
+from vegasmodel.queues import Red
+from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import STACKS
+
+__all__ = ["StabilityVerdict", "place", "stability"]
+
+
+@dataclass(frozen=True, eq=False)
+class StabilityVerdict:
+    """Whether a scenario's equilibrium holds under feedback delay.
+
+    ``applicable`` is False where there is no rest that can be linearised, with the ``reason``.
+    """
+
+    scenario: Scenario
+    applicable: bool
+    reason: str | None = None
+    rest: Rest | None = None
+    stability: Stability | None = None
+
+    @property
+    def stable(self) -> bool | None:
+        """None where not applicable."""
+        return None if self.stability is None else self.stability.stable
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the command's document; rates 1/s, roots one of each conjugate pair."""
+        found: dict[str, Any] = {
+            "schema": 1,
+            "scenario": self.scenario.name,
+            "applicable": self.applicable,
+            "reason": self.reason,
+            "stable": self.stable,
+        }
+        if self.rest is None or self.stability is None:
+            return found
+        s, c = self.stability, self.scenario.links[0].capacity
+        at = zip(self.scenario.members, self.rest.window, strict=True)
+        return found | {
+            "gain": s.gain if self.rest.loop.plain else None,
+            "growth_per_s": None if math.isnan(s.root.real) else s.root.real,
+            "period_s": s.period if math.isfinite(s.period) else None,
+            "roots": [[float(root.real), float(root.imag)] for root in s.roots],
+            "residual": s.residual,
+            "complete": s.complete,
+            "searched": {"right_of_per_s": s.left, "below_per_s": s.top},
+            "queue_pkt": c * self.rest.delay,
+            "loss": self.rest.loss,
+            "windows_pkt": {member.name: float(W) for member, W in at},
+        }
+
+
+def stability(scenario: Scenario) -> StabilityVerdict:
+    """Linearise the delayed simulator's equations where they rest, and look at the roots.
+
+    One drop-tail or RED link (no marks), forward flows without end of Vegas and of the laws that
+    grow by one packet a round trip.  ``vm.equilibrium.stability`` has the equations.
+    """
+    found = place(scenario)
+    if isinstance(found, str):
+        return StabilityVerdict(scenario, False, found)
+    return StabilityVerdict(scenario, True, None, found, assess(found.loop))
+
+
+def place(scenario: Scenario) -> Rest | str:
+    """The rest of the delayed equations and its loop, or why there is none."""
+    reason = _unsupported(scenario)
+    if reason is not None:
+        return reason
+    link, queue = scenario.links[0], scenario.links[0].queue
+    packets = continuous.in_packets(scenario, None)
+    c, s_max = continuous.limits(scenario, packets)
+    edges = [continuous.thresholds(member.flow) for member in scenario.members]
+    vegas = [member.flow.law == "vegas" for member in scenario.members]
+    halved = [member.flow.delayed_ack and member.flow.law != "vegas" for member in scenario.members]
+    sources = Sources(
+        rtt=rtts(scenario),
+        edge=np.array([lower for lower, _ in edges]),
+        over_estimate=np.where(vegas, rests.given(scenario), 0.0),
+        linux=np.array(
+            [m.flow.law == "vegas" and m.flow.variant == "linux" for m in scenario.members]
+        ),
+        climb=np.where(halved, 0.5, 1.0),
+        decrease=column(scenario, lambda flow: flow.decrease),
+        least=column(scenario, lambda flow: STACKS[flow.variant].least_window),
+        most=column(scenario, lambda flow: flow.max_window),
+    )
+    curve, weight = None, 1.0
+    if isinstance(queue, Red):
+        low, high, top = queue.min_threshold, queue.max_threshold, queue.max_probability
+        curve, weight = Curve(low, high, top, gentle=queue.gentle), float(queue.weight)
+    found = rest(sources, c, c * s_max, link.loss, curve, weight)
+    if isinstance(found, str):
+        return found
+    banded = any(lower < upper for lower, upper in edges)
+    if banded and found.loss == 0.0:
+        return (
+            "without losses a band alpha < beta leaves a set of equilibria; each holds its windows"
+        )
+    return found
+
+
+def _unsupported(scenario: Scenario) -> str | None:
+    queue = scenario.links[0].queue
+    if isinstance(queue, Red) and queue.ecn:
+        return "the delayed equations have no marks (ecn)"
+    reason = continuous.unsupported(scenario, random_loss=True, red=True)
+    if reason is not None:
+        return reason.replace("the continuous fluid has", "the delayed equations have")
+    if any(find(group.law).recovery == "slow start" for group in scenario.flows):
+        return "a window that starts again from one packet does not rest"
+    starts = {member.start for member in scenario.members}
+    if len(starts) > 1 and rests.measures(scenario).any():
+        return "baseRTTs that flows measure one after another are not known: give over_estimate"
+    return None

@@ -1,0 +1,91 @@
+"""The command that asks whether an equilibrium holds: ``stability``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vegasmodel.fields.units import FieldError
+
+if TYPE_CHECKING:
+    from vegasmodel.adapters.stability import StabilityVerdict
+    from vegasmodel.scenario import Scenario
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
+
+
+def stability(
+    scenario: File,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=LOW:HIGH", help="Twice: trace the boundary of stability in two fields."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Whether the equilibrium holds under feedback delay, or the queue swings; with RED too.
+
+    Example: vegasmodel stability red.toml --over link.queue.weight=1e-4:0.1 --over
+    flow.rtt=20ms:500ms
+    """
+    from vegasmodel import console
+    from vegasmodel.adapters.stability import stability as verdict
+    from vegasmodel.scenario import load
+    from vegasmodel.study.boundary import stability_boundary
+
+    case = load(scenario)
+    found = verdict(case)
+    traced = stability_boundary(case, dict(_span(text, case) for text in over)) if over else None
+    if json:
+        more = {} if traced is None else {"boundary": traced.to_json()}
+        console.print_json({**found.to_json(), **more})
+        return
+    console.paragraphs(_said(found))
+    if traced is not None:
+        rows = [
+            [console.number(at.x, 6), console.number(at.y, 6),
+             console.number(2 * math.pi / at.frequency), "yes" if at.leading else "no"]
+            for curve in traced.curves for at in curve
+        ]  # fmt: skip
+        names = [f"{n} ({u})" if u else n for n, u in zip(traced.fields, traced.units, strict=True)]
+        title = f"Boundary of stability, {len(traced.curves)} curves"
+        console.console().print(console.table([*names, "period s", "leads"], rows, title))
+
+
+def _span(text: str, scenario: Scenario) -> tuple[str, tuple[float, float]]:
+    from vegasmodel.study import fields
+
+    name, equals, ends = text.partition("=")
+    low, colon, high = ends.partition(":")
+    if not equals or not colon:
+        raise FieldError("--over", text, "FIELD=LOW:HIGH, such as flow.rtt=20ms:500ms")
+    field = fields.find(scenario, name)
+    if not field.number:
+        raise FieldError("--over", text, "a field of numbers that need not be whole")
+    return name, (float(field.read(low, scenario)), float(field.read(high, scenario)))
+
+
+def _said(found: StabilityVerdict) -> list[str]:
+    if found.rest is None or found.stability is None:
+        return [f"No verdict: {found.reason}."]
+    s, at = found.stability, found.scenario.links[0].capacity * found.rest.delay
+    lines = [
+        f"{'Stable' if s.stable else 'Unstable'}: the queue rests at {at:.4g} packets"
+        + (f", {100 * found.rest.loss:.3g} % of packets lost." if found.rest.loss else ".")
+    ]
+    if found.rest.loop.plain:
+        lines.append(f"Gain {s.gain:.4g}: stable below 1.")
+    if s.roots.size:
+        word = "grows" if s.root.real > 0 else "dies out"
+        swing = "" if math.isinf(s.period) else f", with a period of {s.period:.4g} s"
+        lines.append(
+            f"A disturbance {word} by e in {1 / max(abs(s.root.real), 1e-300):.4g} s{swing}."
+        )
+    if not s.complete:
+        lines.append("The count of roots does not agree with those found: some may be missing.")
+    return lines

@@ -1,0 +1,148 @@
+"""Where an equilibrium loses its stability: the Hopf boundary, traced in two parameters.
+
+A pair of characteristic roots crosses the imaginary axis at i w where F(i w; x, y) = 0
+(``stability`` has F): two real equations in ln x, ln w and ln y, so a curve, which ``continuation``
+follows, also where it turns back in x or y.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from vegasmodel.equilibrium._checks import positive
+from vegasmodel.equilibrium.continuation import Equations, follow
+from vegasmodel.equilibrium.stability import Loop, assess, characteristic
+from vegasmodel.metrics import Floats
+
+__all__ = ["Crossing", "Make", "crossings", "trace"]
+
+Make = Callable[[float, float], Loop | None]  # the loop at (x, y); None: no rest there
+
+STEP = 0.2  # in (ln x, ln w, ln y)
+ASIDE = 1e-5  # of w: a root right of the axis by more is another one
+NEAR = 1.001  # factor between the ends of the bracket that Newton's method begins in
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """One point of the boundary: ``frequency`` w of the pair on the axis, 1/s.
+
+    ``residual``: |F(i w)| over its terms.  ``leading``: no other root lies right of the axis, so
+    that the equilibrium is stable on one side.
+    """
+
+    x: float
+    y: float
+    frequency: float
+    residual: float
+    leading: bool
+
+
+def crossings(make: Make, xs: Floats, y: float) -> list[Crossing]:
+    """Where stability changes along the values ``xs`` (positive, rising) at ``y``.
+
+    A change between two of them that changes back before the second is not seen.
+    """
+    xs = positive("xs", xs)
+    found, before = [], None
+    for x in xs:
+        now = _growth(make, float(x), y)
+        if before is not None and now is not None and (before[1] < 0.0) != (now < 0.0):
+            at = _between(make, before[0], float(x), y)
+            if at is not None:
+                found.append(at)
+        before = None if now is None else (float(x), now)
+    return found
+
+
+def trace(
+    make: Make,
+    begin: Crossing,
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    most: int = 100,
+) -> list[Crossing]:
+    """The boundary through ``begin``, both ways to the edge of the ranges, ``most`` points each.
+
+    It also ends where there is no rest.
+    """
+    ends = (math.log(y_range[0]), math.log(y_range[1]))
+    u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
+    low, high = math.log(x_range[0]), math.log(x_range[1])
+    ways = []
+    for rising in (False, True):
+        branch = follow(
+            _equations(make), u, y, ends, scale=np.ones(3), step=STEP, rising=rising, most=most,
+            within=lambda v: low <= v[0] <= high,
+        )  # fmt: skip
+        points = np.column_stack([branch.x, branch.parameter])
+        ways.append(points[: -1 if branch.status == "left the range" else None])
+    return [_crossing(make, *point) for point in np.exp([*ways[0][::-1], *ways[1][1:]])]
+
+
+def _growth(make: Make, x: float, y: float) -> float | None:
+    """The rightmost root's real part."""
+    loop = make(x, y)
+    if loop is None:
+        return None
+    root = assess(loop).root.real
+    return -math.inf if math.isnan(root) else root
+
+
+def _between(make: Make, low: float, high: float, y: float) -> Crossing | None:
+    """Bisection to a part in a thousand, then Newton's method at this y."""
+    first = _growth(make, low, y)
+    while high / low > NEAR:
+        middle = math.sqrt(low * high)
+        now = _growth(make, middle, y)
+        if now is None or first is None:
+            return None
+        low, high = (middle, high) if (now < 0.0) == (first < 0.0) else (low, middle)
+    for end in (high, low):
+        loop = make(end, y)
+        w = 0.0 if loop is None else abs(assess(loop).root.imag)
+        if w > 0.0:
+            at = math.log(y)
+            try:
+                one = follow(
+                    _equations(make), np.log([end, w]), at, (at - 1.0, at + 1.0),
+                    scale=np.ones(3), most=1,
+                )  # fmt: skip
+            except ValueError:
+                continue
+            x, w = np.exp(one.x[0])
+            return _crossing(make, x, w, y)
+    return None
+
+
+def _equations(make: Make) -> Equations:
+    """(ln x, ln w), ln y -> real and imaginary part of F over the sizes of its terms."""
+
+    def misfit(u: Floats, y: float) -> Floats:
+        with np.errstate(over="ignore"):
+            x, w, other = np.exp([*u, y])
+        sane = np.all(np.isfinite([x, w, other]) & (np.array([x, w, other]) > 0.0))
+        loop = make(float(x), float(other)) if sane else None
+        return np.full(2, np.nan) if loop is None else _relative(loop, float(w))
+
+    return misfit
+
+
+def _relative(loop: Loop, w: float) -> Floats:
+    f, _, size = characteristic(loop, 1j * w)
+    part = complex(f) / float(size)
+    return np.array([part.real, part.imag])
+
+
+def _crossing(make: Make, x: float, w: float, y: float) -> Crossing:
+    loop = make(float(x), float(y))
+    if loop is None:
+        return Crossing(float(x), float(y), float(w), math.nan, False)
+    verdict = assess(loop)
+    leading = verdict.complete and not np.any(verdict.roots.real > ASIDE * w)
+    residual = float(np.hypot(*_relative(loop, float(w))))
+    return Crossing(float(x), float(y), float(w), residual, bool(leading))

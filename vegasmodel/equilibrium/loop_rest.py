@@ -1,0 +1,195 @@
+"""Where the delayed equations rest, and the loop about that rest: what ``stability.py`` asks for.
+
+One link, long flows.  At rest ``engines/delayed``'s windows are, with T the empty round trip, s the
+queueing delay, p the loss of what finds room, and kappa = 1 - decrease,
+
+    W = m/(kappa p) ^ 1/2                       held by losses (Misra, Gong and Towsley, m = 1)
+    W = e (T + s)/(s - x), e (T + x)/(s - x)    on a threshold e: ``boutremans`` (4), Linux
+
+whichever is less, within the least and the largest window; sum (1 - p) W/(T + s) = c.  Under RED
+p is that of its average v = c s, drops evened out as in ``red.effective``.  Demand falls as the
+queue grows, so there is one rest at most.
+
+Losses pull a window that rests in a band alpha < beta down to its lower edge.  Without losses it
+may rest anywhere in it, and an equilibrium is a set, which is not linearised.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows, bisect, effective
+from vegasmodel.equilibrium.stability import Loop
+from vegasmodel.metrics import Floats
+
+__all__ = ["Rest", "Sources", "about_red", "rest"]
+
+SAME = 1e-9  # of a rate: the limit that holds it
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """The flows, arrays [flow].
+
+    ``rtt`` T, s; ``edge`` e, the backlog at which a window stops to grow (inf: not by delay) and
+    ``over_estimate`` x, s; ``linux``: Diff over baseRTT; ``climb`` m, packets a round trip;
+    ``decrease`` the factor at a loss; ``least`` and ``most`` of a window, packets.
+    """
+
+    rtt: Floats
+    edge: Floats
+    over_estimate: Floats
+    linux: NDArray[np.bool_]
+    climb: Floats
+    decrease: Floats
+    least: Floats
+    most: Floats
+
+    def __post_init__(self) -> None:
+        positive("rtt", self.rtt)
+        numbers("edge", self.edge, above=True, infinite=True)
+        numbers("over_estimate", self.over_estimate)
+        positive("climb", self.climb)
+        numbers("decrease", self.decrease, high=1.0, above=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """``delay`` s, ``window`` [flow] packets, ``loss`` of what finds room, the linearised ``loop``.
+
+    ``residual``: (sum of what gets through - c)/c.
+    """
+
+    delay: float
+    window: Floats
+    loss: float
+    residual: float
+    loop: Loop
+
+
+def rest(
+    sources: Sources,
+    capacity: float,
+    buffer: float = math.inf,
+    loss: float = 0.0,
+    curve: Curve | None = None,
+    weight: float = 1.0,
+) -> Rest | str:
+    """The rest and its loop, or why there is none that can be linearised.
+
+    ``capacity`` c pkt/s, ``buffer`` packets at which the queue overflows, random ``loss``, RED's
+    ``curve`` and ``weight``.  Raises ``FieldError`` for values out of range.
+    """
+    c = float(positive("capacity", capacity))
+    numbers("loss", loss, high=1.0, below=True)
+    numbers("weight", weight, high=1.0, above=True)
+
+    def through(queue: float) -> float:
+        p = _chance(curve, loss, queue)[0]
+        return float(
+            ((1.0 - p) * _windows(sources, queue / c, p) / (sources.rtt + queue / c)).sum()
+        )
+
+    if through(0.0) <= c:
+        return "the flows do not fill the link: no queue stands, and nothing answers to one"
+    end, over = _end(buffer, curve)
+    if end < math.inf and through(end) >= c:
+        return over
+    high = 1.0
+    while end == math.inf and through(high) >= c:
+        high *= 2.0
+        if high > 1e15:
+            return "no queue is long enough: the windows have no limit"
+    q = bisect(lambda queue: through(queue) - c, high if end == math.inf else end)[1]
+    if curve is not None and q in (curve.min_threshold, curve.max_threshold):
+        return "the rest is at a corner of RED's curve, where it has two slopes"
+    p, steep = _chance(curve, loss, q)
+    W = _windows(sources, q / c, p)
+    R, rate = sources.rtt + q / c, W / (sources.rtt + q / c)
+    slope, climb = _answers(sources, W, q / c, p)
+    pole = math.inf if weight == 1.0 or curve is None else -math.log1p(-weight) * float(rate.sum())
+    loop = Loop(R, rate, slope, W, climb, p, steep, pole)
+    return Rest(q / c, W, p, float((1.0 - p) * rate.sum() / c - 1.0), loop)
+
+
+def about_red(
+    flows: Flows, curve: Curve, capacity: float, root: Equilibrium, weight: float
+) -> Loop:
+    """The loop about a fixed point of ``red.py``, at its own rates and loss.
+
+    The windows are those that its rates fill, and a window that losses hold balances growth and
+    cuts there: m = 1, whatever timeouts take.  Raises ``FieldError`` for a weight out of range.
+    """
+    numbers("weight", weight, high=1.0, above=True)
+    T, alpha, x, most, vegas = np.broadcast_arrays(
+        *(np.asarray(v, float) for v in (flows.rtt, flows.alpha, flows.over_estimate)),
+        np.asarray(flows.max_window, float), np.asarray(flows.vegas, dtype=bool),
+    )  # fmt: skip
+    s = root.queue / capacity
+    sent = root.rates / (1.0 if curve.ecn else 1.0 - root.loss)
+    R, W = T + s, sent * (T + s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        on = vegas & (sent * (s - x) >= alpha * (1.0 - SAME))
+        slope = np.where(on, (T + x) / (s - x), 0.0)
+    held = ~on & (most * (1.0 - SAME) > W)
+    pole = math.inf if weight == 1.0 else -math.log1p(-weight) * float(sent.sum())
+    steep = _chance(curve, 0.0, root.queue)[1]
+    return Loop(R, sent, slope, W, held.astype(float), root.loss, steep, pole, curve.ecn)
+
+
+def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
+    """The longest queue that can stand, and what is so where it is not long enough."""
+    if curve is None:
+        return buffer, "the buffer overflows: the windows cycle, and there is no rest"
+    if buffer < curve.max_threshold:
+        return buffer, "the buffer overflows at RED's average: the windows cycle"
+    top = curve.max_threshold * (2.0 if curve.gentle else 1.0)
+    return min(top, buffer), "RED's curve jumps where the queue would rest: it oscillates about it"
+
+
+def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
+    """Loss p in all of what finds room, and dp/dv."""
+    if curve is None or queue <= curve.min_threshold:
+        return loss, 0.0
+    low, high, top = curve.min_threshold, curve.max_threshold, curve.max_probability
+    slope = top / (high - low)
+    base = top * (queue - low) / (high - low)
+    if queue > high:
+        slope = (1.0 - top) / high
+        base = min(top + slope * (queue - high), 1.0)
+    p = float(effective(base, curve.spacing))
+    by_base = 6.0 / (3.0 - base) ** 2  # of 2 p_b/(3 - p_b)
+    if curve.spacing != "wait":
+        by_base = 1.0 if curve.spacing == "independent" else 2.0
+    return 1.0 - (1.0 - loss) * (1.0 - p), (1.0 - loss) * by_base * slope
+
+
+def _windows(sources: Sources, s: float, p: float) -> Floats:
+    edge, by_loss = _limits(sources, s, p)
+    return np.clip(np.minimum(edge, by_loss), sources.least, sources.most)
+
+
+def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
+    """Windows at which a threshold and at which losses hold."""
+    gap = s - sources.over_estimate
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
+        edge = np.where(gap > 0.0, sources.edge * top / gap, np.inf)
+        by_loss = np.sqrt(sources.climb / ((1.0 - sources.decrease) * p))
+    return edge, by_loss
+
+
+def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
+    """(gamma_i of windows on a threshold, m_i of those that losses hold); 0 elsewhere."""
+    edge, by_loss = _limits(sources, s, p)
+    free = (sources.least < W) & (sources.most > W)
+    on = free & (edge <= by_loss)
+    part = np.where(sources.linux, sources.rtt + s, sources.rtt + sources.over_estimate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(on, part / (s - sources.over_estimate), 0.0)
+    return slope, np.where(free & ~on, sources.climb, 0.0)

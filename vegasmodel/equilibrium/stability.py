@@ -1,0 +1,386 @@
+"""Whether an equilibrium holds under feedback delay: one link, its characteristic roots.
+
+The equations are those of the delayed simulator (``engines/delayed``, D1 to D4): packets follow
+ACKs, an ACK tells of the queue that its packet met, and RED drops by an average of the queue that
+every packet moves.  About a rest with the queueing delay s, loss p, rates lambda_i that add up to
+Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda, let the delay be off by sigma e^zt.
+
+    u_i = t - (R_i - f_i) - sigma,  so the delay that an ACK brings lags by R_i - f_i
+    a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, from (D2), (D3)
+    c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, from (D1)
+    v = c sigma / (1 + z/K),  K = -ln(1 - weight) Lambda           RED's average
+    w_i = G_i(z) sigma e^-z(R_i - f_i)                             the window, from (D4)
+
+The way f_i to the queue drops out, and with g_i = G_i/lambda_i the characteristic equation is
+
+    F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1) = 0,
+
+since (1 - p) Lambda = c.  A Vegas source whose window stands on its threshold follows the delay:
+``g = -gamma``, the *slope* (T + x)/(s - x), or (T + s)/(s - x) in Linux.  A window that losses
+hold follows the average: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))`` for one that
+grows by m packets a round trip.  (Hollot, Misra, Towsley and Gong, "A control theoretic analysis
+of RED", INFOCOM 2001, have this loop for one RTT, with sources that send W/RTT and a queue that
+leaks by 1/RTT in the place of the ACK clock.)
+
+**Without RED stability is one number.**  Where every g_i = -gamma_i is real, each term maps
+Re z >= 0 into the half plane Re >= (1 - gamma_i)/2 (a Moebius map of |e^zR| >= 1), so there is no
+root in it if
+
+    Gamma = sum_i mu_i gamma_i < 1,
+
+whatever the RTTs.  On the imaginary axis Re F = (1 - Gamma)/2 throughout; for Gamma > 1 each of
+its poles 2 pi i k/R_i then turns F once about 0, so there are infinitely many roots right of it.
+One source: e^zR = -gamma, gamma = c (T + x)/alpha.
+
+Left out: patterns of packets within a round trip that cancel at the queue, which the ACK clock
+keeps for ever (a_i with w_i = sigma = 0), and, under losses, differences of windows of like flows,
+which die out at the rate 2 m lambda/W^2.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.metrics import Floats
+
+Complex = NDArray[np.complex128]
+
+TOLERANCE = 1e-10  # of |F| at a root, over the sizes of its terms
+LIKE = 1e-9  # RTTs that differ by less are one
+SMALL = 0.02  # of F: what losses may add to it beyond the frequencies that are searched
+TURN = 0.7  # radians that F may turn from a point of the contour to the next
+MOST = 400_000  # points of a contour
+WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked for
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """What the linearised loop depends on; arrays [flow].
+
+    ``rtt`` R_i with the queueing delay, s; ``rate`` lambda_i, packets sent a second; ``slope``
+    gamma_i of a window on a threshold, else 0; ``window`` W_i, packets; ``climb`` m_i, packets a
+    round trip, of a window that losses hold, else 0.  ``loss`` p in all and ``steep`` dp/dv a
+    packet of RED's average, ``pole`` K, 1/s (inf: no average).  ``marks``: p marks, and drops none.
+    Raises ``FieldError`` for values out of range.
+    """
+
+    rtt: Floats
+    rate: Floats
+    slope: Floats
+    window: Floats
+    climb: Floats
+    loss: float = 0.0
+    steep: float = 0.0
+    pole: float = math.inf
+    marks: bool = False
+
+    def __post_init__(self) -> None:
+        positive("rtt", self.rtt)
+        positive("rate", self.rate)
+        numbers("slope", self.slope)
+        positive("window", self.window)
+        numbers("climb", self.climb)
+        numbers("loss", self.loss, high=1.0, below=True)
+        numbers("steep", self.steep)
+        numbers("pole", self.pole, above=True, infinite=True)
+
+    @property
+    def gain(self) -> float:
+        """Gamma = sum of mu_i gamma_i: 1 is the boundary without RED."""
+        return float(self.rate @ self.slope / self.rate.sum())
+
+    @property
+    def plain(self) -> bool:
+        """Whether losses do not answer to the queue."""
+        return self.steep == 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """Verdict on one equilibrium.
+
+    ``stable``: every root searched for lies left of the imaginary axis; without RED by the
+    criterion Gamma < 1, which is exact.  ``roots``: those found, rightmost first, one of each
+    conjugate pair, 1/s; ``residual``: the largest |F| over its terms at one.  ``complete``: as
+    many as the argument principle counts right of ``left`` and below ``top`` (1/s; above it
+    losses add less than 2 % to F).  Empty and complete: all that moves dies out faster.
+    """
+
+    stable: bool
+    gain: float
+    roots: Complex
+    residual: float
+    complete: bool
+    left: float
+    top: float
+
+    @property
+    def root(self) -> complex:
+        """The rightmost one; NaN if none was found."""
+        return complex(self.roots[0]) if self.roots.size else complex(math.nan, math.nan)
+
+    @property
+    def period(self) -> float:
+        """Seconds of the oscillation at the rightmost root; infinite where it is real."""
+        w = abs(self.root.imag)
+        return 2.0 * math.pi / w if w > 0 else (math.inf if w == 0 else math.nan)
+
+
+def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
+    """F(z), F'(z) and the sum of the sizes of F's terms, each of the shape of ``z`` (1/s)."""
+    z = np.asarray(z, dtype=np.complex128)
+    total = float(loop.rate.sum())
+    value, slope = np.zeros(z.shape, np.complex128), np.zeros(z.shape, np.complex128)
+    size = np.zeros(z.shape)
+    tau = 1.0 / loop.pole
+    lag = 1.0 + z * tau  # 1 + z/K
+    with np.errstate(all="ignore"):
+        if loop.steep > 0.0 and not loop.marks:
+            part = loop.steep * total / (z * lag)
+            value += part
+            slope += -part * (1.0 / z + tau / lag)
+            size += np.abs(part)
+        for share, R, kind in _classes(loop):
+            g, g_z = _answer(loop, kind, z, lag)
+            turn = np.exp(-z * R)
+            part = share * (1.0 - g * turn) / (1.0 - turn)
+            value += part
+            bend = (g * R - g_z) * turn / (1.0 - turn) - (1.0 - g * turn) * R * turn / (
+                1.0 - turn
+            ) ** 2
+            slope += share * bend
+            size += share * (1.0 + np.abs(g * turn)) / np.abs(1.0 - turn)
+    return value, slope, size
+
+
+def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
+    """(share of the rates, R, (gamma, m/W, m lambda/W^2)) of flows that are alike."""
+    rows: dict[tuple[float, ...], list[float]] = {}
+    total = float(loop.rate.sum())
+    for R, rate, gamma, W, m in zip(
+        loop.rtt, loop.rate, loop.slope, loop.window, loop.climb, strict=True
+    ):
+        key = (float(R), float(gamma), float(m / W), float(m * rate / W**2))
+        rows.setdefault(key, []).append(float(rate))
+    return [(math.fsum(rates) / total, key[0], key[1:]) for key, rates in rows.items()]  # type: ignore[misc]
+
+
+def _answer(
+    loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
+) -> tuple[Any, Any]:
+    """g(z) of a class and its derivative."""
+    gamma, per_window, decay = kind
+    if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
+        return -gamma, 0.0
+    c = float(loop.rate.sum()) * (1.0 if loop.marks else 1.0 - loop.loss)
+    own = z + 2.0 * decay
+    g = -per_window * loop.steep / loop.loss * c / (lag * own)
+    return g, -g * (1.0 / own + 1.0 / loop.pole / lag)
+
+
+def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
+    """The verdict, and the rightmost characteristic roots.
+
+    Newton's method from a grid finds the roots in a box, and the argument principle counts them;
+    where the two differ the grid is refined, at last ``complete`` is False.  The box goes to the
+    right as far as a root can lie, to the left until roots are in it or what is left of a
+    disturbance falls below e^-6 of it in one of the longest round trips, and up to ``top``
+    (default: two periods within the shortest one, and on until losses move F by less than 2 %).
+    ``left``, 1/s: how fast a disturbance dies out that is still looked for.
+    """
+    if top is not None:
+        positive("top", top)
+    if left is not None:
+        positive("left", left)
+    longest = float(loop.rtt.max())
+    right = _right(loop)
+    high = _clear(loop, _top(loop) if top is None else float(top))
+    way = 0.25 / longest if left is None else float(left)
+    while True:
+        edge = _beside(loop, -way)
+        count = _count(loop, edge, right, high)
+        if count != 0 or way * longest >= WIDE or left is not None:
+            break
+        way *= 2.0
+    found = _search(loop, edge, right, high, count)
+    _, _, size = characteristic(loop, found)
+    value = np.abs(characteristic(loop, found)[0])
+    residual = float((value / size).max()) if found.size else 0.0
+    whole = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
+    complete = count is not None and whole == count and residual <= TOLERANCE
+    stable = loop.gain < 1.0 if loop.plain else not np.any(found.real >= 0.0)
+    return Stability(bool(stable), loop.gain, found, residual, complete, edge, high)
+
+
+def _right(loop: Loop) -> float:
+    """A bound on the real part of every root: right of it the terms cannot add up to 0."""
+    total, x = float(loop.rate.sum()), 1.0 / float(loop.rtt.max())
+    while True:
+        off = loop.steep * total / x if not loop.marks else 0.0
+        for share, R, kind in _classes(loop):
+            # |g| falls as Re z grows, and is largest where z is real
+            g, _ = _answer(loop, kind, np.array(x + 0j), np.array(1.0 + x / loop.pole + 0j))
+            off += share * (1.0 + abs(complex(g))) / math.expm1(min(x * R, 700.0))
+        if off < 1.0:
+            return x
+        x *= 1.5
+
+
+def _top(loop: Loop) -> float:
+    """Frequency above which losses add less than ``SMALL`` to F."""
+    w, total = 4.0 * math.pi / float(loop.rtt.min()), float(loop.rate.sum())
+    if loop.plain:
+        return w
+    while True:
+        z, lag = np.array(1j * w), np.array(1.0 + 1j * (w / loop.pole))
+        off = 0.0 if loop.marks else loop.steep * total / abs(complex(z * lag))
+        for share, _, kind in _classes(loop):
+            if kind[1] > 0.0:
+                off += share * abs(complex(_answer(loop, kind, z, lag)[0]))
+        if off < SMALL:
+            return w
+        w *= 1.3
+
+
+def _periods(loop: Loop) -> Floats:
+    """RTTs, those that differ by a rounding taken as one."""
+    each = np.unique(loop.rtt)
+    return np.asarray(each[np.concatenate([[True], np.diff(each) > LIKE * each[1:]])])
+
+
+def _axis(loop: Loop, top: float) -> Floats:
+    """Frequencies of the poles 2 pi i k/R above 0 and below ``top``, each once."""
+    each = [2 * np.pi / R * np.arange(1, int(top * R / 6.28) + 2) for R in _periods(loop)]
+    poles = np.sort(np.concatenate(each))
+    poles = poles[poles < top]
+    return poles[np.diff(poles, prepend=0.0) > 10 * LIKE * poles] if poles.size else poles
+
+
+def _clear(loop: Loop, top: float) -> float:
+    """A frequency near ``top`` that is as far as can be from the poles 2 pi k/R."""
+    near, R = top * np.linspace(1.0, 1.05, 400), _periods(loop)[:, None]
+    turns = near * R / (2 * np.pi)
+    away = (np.abs(turns - np.round(turns)) / R).min(axis=0)
+    return float(near[int(np.argmax(away))])
+
+
+def _real_poles(loop: Loop) -> Floats:
+    """Poles left of the imaginary axis."""
+    if loop.plain:
+        return np.empty(0)
+    decays = [-2.0 * kind[2] for _, _, kind in _classes(loop) if kind[1] > 0.0]
+    return np.unique([*decays, *([-loop.pole] if math.isfinite(loop.pole) else [])])
+
+
+def _beside(loop: Loop, edge: float) -> float:
+    """A place near ``edge`` that is not on a real pole."""
+    for pole in _real_poles(loop):
+        if abs(edge - pole) < 0.02 * abs(edge):
+            edge = 1.05 * pole
+    return edge
+
+
+def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
+    """Roots in left .. right, -top .. top, by the argument principle; None: F turned too fast."""
+    corners = [right, right + 1j * top, left + 1j * top, left]
+    turned = 0.0
+    for start, end in itertools.pairwise(corners):
+        part = _turn(loop, start, end)
+        if part is None:
+            return None
+        turned += part
+    # the lower half is the mirror image
+    winding = round(turned / np.pi)
+    if abs(turned / np.pi - winding) > 0.1:
+        return None
+    real = int((_real_poles(loop) > left).sum())
+    return winding + 1 + 2 * _axis(loop, top).size + real
+
+
+def _turn(loop: Loop, start: complex, end: complex) -> float | None:
+    """By how much F turns along a straight way, radians; points are added where it turns fast."""
+    at = np.linspace(0.0, 1.0, 257)
+    f = characteristic(loop, start + at * (end - start))[0]
+    for _ in range(40):
+        step = np.angle(f[1:] / f[:-1])
+        fast = np.flatnonzero(~(np.abs(step) < TURN))
+        if fast.size == 0:
+            return float(step.sum())
+        if at.size > MOST:
+            return None
+        more = 0.5 * (at[fast] + at[fast + 1])
+        new = characteristic(loop, start + more * (end - start))[0]
+        at, f = np.insert(at, fast + 1, more), np.insert(f, fast + 1, new)
+    return None
+
+
+def _search(loop: Loop, left: float, right: float, top: float, count: int | None) -> Complex:
+    """The roots in the box, one of each pair, rightmost first."""
+    step = 0.25 * math.pi / float(loop.rtt.max())
+    poles = np.concatenate([[0.0], _axis(loop, top), [top]])
+    found = np.empty(0, np.complex128)
+    for fine in (1, 2, 4, 8):
+        # roots lie between poles, however near to each other these are
+        part = (np.arange(2 * fine) + 0.5) / (2 * fine)
+        width = np.diff(poles)[:, None]
+        between = poles[:-1, None] + part * width
+        aside = width * np.linspace(-0.5, 0.5, 2 * fine + 1)
+        real = np.linspace(left, right, 8 * fine)
+        imag = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * fine)])
+        starts = [
+            (aside[:, :, None] + 1j * between[:, None, :]).ravel(),
+            (real[:, None] + 1j * imag).ravel(),
+            (real[:, None] + 1j * np.arange(step, top, step)).ravel(),
+            found,
+        ]
+        found = _distinct(
+            loop, _newton(loop, np.concatenate(starts), (left, right, top)), left, right, top
+        )
+        whole = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
+        if count is None or whole == count:
+            break
+    return found
+
+
+def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
+    """Where Newton's method ends from each start; what leaves the box for good is let go."""
+    left, right, top = box
+    longest = float(loop.rtt.max())
+    done = [np.empty(0, np.complex128)]
+    for _ in range(40):
+        f, slope, _ = characteristic(loop, z)
+        with np.errstate(all="ignore"):
+            step = f / slope
+            size, cap = np.abs(step), 0.5 * (np.abs(z) + 1.0 / longest)
+            z = z - np.where(size > cap, step * cap / size, step)
+        rests = size <= 1e-13 * np.abs(z)
+        done.append(z[rests])
+        inside = (z.real > 4.0 * left) & (z.real < 4.0 * right) & (np.abs(z.imag) < 1.2 * top)
+        z = z[inside & ~rests]
+        if z.size == 0:
+            break
+    return np.concatenate([*done, z])
+
+
+def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
+    """Those that are roots, in the box and in the upper half plane, each once."""
+    f, _, size = characteristic(loop, z)
+    with np.errstate(invalid="ignore"):
+        z = z[np.abs(f) <= TOLERANCE * size]
+    z = np.where(z.imag < 0, z.conj(), z)
+    near = 1e-7 / float(loop.rtt.max())
+    z = np.where(z.imag < near, z.real + 0j, z)
+    z = z[(z.real > left) & (z.real <= right) & (z.imag < top)]
+    kept: list[complex] = []
+    longest = float(loop.rtt.max())
+    for one in sorted(z, key=lambda r: (-round(r.real * longest, 9), r.imag)):
+        if all(abs(one - other) > 10 * near + 1e-7 * abs(one) for other in kept):
+            kept.append(complex(one))
+    return np.array(kept, dtype=np.complex128)

@@ -1,0 +1,115 @@
+"""The boundary of stability of a scenario in two of its fields."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.adapters.stability import place
+from vegasmodel.equilibrium import hopf
+from vegasmodel.equilibrium.stability import Loop
+from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import FieldError
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import fields
+from vegasmodel.study.fields import Field
+
+__all__ = ["StabilityBoundary", "stability_boundary"]
+
+SCAN = 17  # values of the first field at which stability is looked at
+ROWS = 3  # values of the second field at which the first one is scanned
+SAME = 1e-3  # of ln x: a crossing on a curve that was traced
+
+
+@dataclass(frozen=True, eq=False)
+class StabilityBoundary:
+    """Curves in two fields on which a pair of roots stands on the imaginary axis.
+
+    Values are in the package's units (``units``).
+    """
+
+    scenario: Scenario
+    fields: tuple[str, str]
+    units: tuple[str, str]
+    curves: tuple[tuple[hopf.Crossing, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the command's document."""
+        return {
+            "fields": [
+                {"name": name, "unit": unit or None}
+                for name, unit in zip(self.fields, self.units, strict=True)
+            ],
+            "curves": [
+                [
+                    {
+                        "values": [at.x, at.y],
+                        "period_s": 2.0 * math.pi / at.frequency,
+                        "residual": at.residual,
+                        "leading": at.leading,
+                    }
+                    for at in curve
+                ]
+                for curve in self.curves
+            ],
+        }
+
+
+def stability_boundary(
+    scenario: Scenario, over: Mapping[str, tuple[float, float]], most: int = 100
+) -> StabilityBoundary:
+    """The Hopf boundary in two fields, ``{name: (low, high)}``: ``vm.equilibrium.hopf`` traces it.
+
+    The first field is scanned at three values of the second; each change of stability found there
+    starts a curve of at most ``most`` points each way.  A boundary that none of the scans meets is
+    not found.  Raises ``FieldError`` where the fields are not two positive ranges of numbers.
+    """
+    if len(over) != 2:
+        raise FieldError("over", ", ".join(over), "two fields, each with LOW:HIGH")
+    names = [fields.find(scenario, name) for name in over]
+    ranges = [_range(field, over[field.name]) for field in names]
+
+    def make(x: float, y: float) -> Loop | None:
+        try:
+            moved = fields.put(scenario, dict(zip(names, (x, y), strict=True)))
+        except FieldError:  # the values cannot stand together
+            return None
+        found = place(moved)
+        return None if isinstance(found, str) else found.loop
+
+    curves: list[tuple[hopf.Crossing, ...]] = []
+    xs = np.geomspace(*ranges[0], SCAN)
+    for y in np.geomspace(*ranges[1], ROWS + 2)[1:-1]:
+        for at in hopf.crossings(make, xs, float(y)):
+            if not any(_on(at, curve) for curve in curves):
+                curves.append(tuple(hopf.trace(make, at, ranges[0], ranges[1], most)))
+    first, second = names
+    return StabilityBoundary(
+        scenario, (first.name, second.name), (first.unit, second.unit), tuple(curves)
+    )
+
+
+def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
+    low, high = (float(end) for end in ends)
+    if not field.number or isinstance(field.plain, Integer):
+        raise FieldError("over", field.name, "a field of numbers that need not be whole")
+    if not 0.0 < low < high < math.inf:
+        raise FieldError(f"over {field.name}", f"{low:g}:{high:g}", "LOW:HIGH, 0 < LOW < HIGH")
+    return low, high
+
+
+def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
+    """Whether the curve passes through the point: interpolated where it crosses that y."""
+    x, y = math.log(at.x), math.log(at.y)
+    points = np.log([(each.x, each.y) for each in curve])
+    for one, two in itertools.pairwise(points):
+        if min(one[1], two[1]) - 1e-9 <= y <= max(one[1], two[1]) + 1e-9:
+            part = 0.5 if one[1] == two[1] else (y - one[1]) / (two[1] - one[1])
+            if abs(one[0] + part * (two[0] - one[0]) - x) < SAME + 0.1 * abs(two[0] - one[0]):
+                return True
+    return False
