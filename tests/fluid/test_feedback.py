@@ -128,7 +128,7 @@ def naive(T, way, c, h, end):
 def test_two_sources_agree_with_a_naive_integration():
     # slow start of two sources with round trips of their own, up to a queue of 105 packets
     case = scenario([reno(0.05, name="a"), reno(0.08, name="b")], 500.0, math.inf, 0.5, 0.0)
-    way = [feedback.ahead(case, member) for member in case.members]
+    way = [feedback.to_first_link(case, member) for member in case.members]
     rough = [naive(np.array([0.05, 0.08]), way, 500.0, h, 0.5) for h in (4e-4, 1e-4)]
     run = feedback.run(case, 2, step=1 / 1024)
     found = np.append(run.sent[-1], run.queue[-1, 0])
@@ -242,7 +242,7 @@ def test_invariants(c, T, B, laws, variant, losers, loss):
     assert run.queue.max() <= B + 1 + 1e-9
     assert run.delivered[-1].sum() <= c * 20.0
     whole = min(T) / 32
-    way = np.array([feedback.ahead(case, m) for m in case.members])
+    way = np.array([feedback.to_first_link(case, m) for m in case.members])
     way = np.clip(way, whole, np.array(T) - whole)
     assert np.abs(balance(run, T, way, c)).max() <= 1e-9 * run.sent[-1].sum()
 
