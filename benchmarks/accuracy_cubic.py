@@ -25,7 +25,7 @@ from vegasmodel.scenario import Flow, Link, Run, Scenario
 SEED = 9438
 OTHER_DRAWS = 7  # run.seed of what a model is asked: its starts are not the measured runs'
 AGAINST = ("cubic", "reno", "sack", "vegas")
-FAMILIES = ("alone", *AGAINST)
+FAMILIES = (*AGAINST, "alone")
 MODELS = ("rounds", "fluid")
 BAR = 0.05  # mean error of a share, by rounds
 

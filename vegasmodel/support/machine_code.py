@@ -14,7 +14,7 @@ import functools
 import hashlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,24 @@ class _Ear(event.Listener):  # type: ignore[misc]  # Numba has no types
         self.depth -= 1
 
 
+def _spare_blas() -> None:
+    """Keep SciPy's linear algebra from being imported with the first code that is loaded.
+
+    Numba asks then whether there is a BLAS, and so loads one.  Nothing here needs it, and code of
+    a user's that multiplies matrices loads it when it is compiled.  It is 0.2 s of processor time.
+    """
+    from numba.np import linalg
+
+    asked = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath  # noqa: F401 - which asks as it is imported
+    finally:
+        linalg.ensure_blas = asked
+
+
+with contextlib.suppress(ImportError, AttributeError):  # another Numba
+    _spare_blas()
 _ear = _Ear()
 event.register("numba:compile", _ear)
 
@@ -114,6 +132,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
             return
 
 
+@functools.cache
 def digest(*files: str | Path) -> str:
     """Of the sources that code in these files may be made from."""
     found = {path for file in files for path in sources(Path(file))}
@@ -148,7 +167,7 @@ def _imports(path: Path) -> frozenset[Path] | None:
     if _ANYTHING.search(text) and path != Path(__file__):
         return None
     found = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in _statements(ast.parse(text).body):
         if isinstance(node, ast.Import):
             found |= {_file(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -158,6 +177,15 @@ def _imports(path: Path) -> frozenset[Path] | None:
             start = ".".join(filter(None, (inside, node.module)))
             found |= {_file(f"{start}.{alias.name}") or _file(start) for alias in node.names}
     return frozenset(filter(None, found))
+
+
+def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """These and all inside them; an import is one, so expressions need not be looked through."""
+    for node in nodes:
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = getattr(node, part, ())
+            yield from _statements(inside if isinstance(inside, list) else ())
 
 
 def _file(name: str) -> Path | None:
