@@ -87,3 +87,17 @@ def test_a_comparison_gives_its_table_as_text(capsys: pytest.CaptureFixture[str]
 def test_one_flow_has_no_shares() -> None:
     alone = vm.Scenario([vm.Link(100.0)], [vm.Flow("reno", 0.1)])
     assert console.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None
+
+
+def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is left out: each group's rate, Mbit/s and share stand under the model's name."""
+    laws = ("vegas", "reno", "newreno", "sack", "cubic")
+    many = vm.Scenario([vm.Link(1000.0)], [vm.Flow(law, 0.1) for law in laws], packet_size=1000)
+    rates = np.array([100.0, 300.0, 200.0, 250.0, 150.0])
+    results = [vm.Prediction(name, many, k * rates) for k, name in ((1, "rounds"), (0.5, "fluid"))]
+    console.print_results(many, results)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["group", "pkt/s", "pkt/s"] in lines
+    assert ["sack", "250", "125"] in lines
+    assert ["sack", "2", "25.0", "%", "1", "25.0", "%"] in lines
+    assert ["Jain", "0.889", "0.889"] in lines  # 1000^2 / (5 * 225000)

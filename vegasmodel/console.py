@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from vegasmodel.completion import Filled
 
 SCHEMA = 1
+MANY_GROUPS = 3  # more than these are rows, with a column a model
+MOST_GROUPS = 50  # rows
 
 
 def console() -> Console:
@@ -134,15 +136,45 @@ def shares_table(
         return None
     groups = [group.name for group in scenario.flows][: max((width - 17) // 18, 1)]
     heads = [head for g in groups for head in (f"{_short(g)}\nMbit/s", f"{_short(g)}\nshare")]
-    rows = []
-    for result in results:
-        if result.applicable and result.group_bps:
-            cells = [(result.group_bps[g] / 1e6, result.shares[g]) for g in groups]
-            rows.append([result.model])
-            for rate, share in cells:
-                rows[-1] += [number(rate), "-" if share is None else f"{100 * share:.1f} %"]
+    rows = [
+        [result.model, *(cell for g in groups for cell in _together(result, g))]
+        for result in results
+        if result.applicable and result.group_bps
+    ]
     title = "Groups, all flows together"
     return table(["model", *heads], rows, title) if rows else None
+
+
+def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
+    """Groups in rows, models in columns: for scenarios with more groups than a row has room for.
+
+    First each group's mean throughput per flow, with Jain's index and the load; then its flows
+    together, in Mbit/s and as a share.  As many models as fit the width, the rest in more tables.
+    """
+    groups = [group.name for group in scenario.flows][:MOST_GROUPS]
+    shown = [result for result in results if result.applicable]
+    room = max((width - 16) // 12, 1)  # the name takes 16; a column of figures 12
+    tables = []
+    for some in (shown[i : i + room] for i in range(0, len(shown), room)):
+        rows = [[g, *(number(r.groups.get(g)) for r in some)] for g in groups]
+        rows.append(["Jain", *(number(r.jain, 3) for r in some)])
+        loads = [None if r.utilization is None else float(r.utilization[0]) for r in some]
+        rows.append(["load", *(number(load, 3) for load in loads)])
+        heads = [f"{_short(r.model, 11)}\npkt/s" for r in some]
+        tables.append(table(["group", *heads], rows, "Mean per flow"))
+    for some in (shown[i : i + room // 2] for i in range(0, len(shown), max(room // 2, 1))):
+        rows = [[g, *(cell for r in some for cell in _together(r, g))] for g in groups]
+        heads = [f"{_short(r.model, 11)}\n{unit}" for r in some for unit in ("Mbit/s", "share")]
+        tables.append(table(["group", *heads], rows, "Groups, all flows together"))
+    return tables
+
+
+def _together(result: Prediction, group: str) -> tuple[str, str]:
+    """A group's Mbit/s and its share of all that is delivered."""
+    if not result.group_bps:
+        return "-", "-"
+    share = result.shares[group]
+    return number(result.group_bps[group] / 1e6), "-" if share is None else f"{100 * share:.1f} %"
 
 
 def _pair(a: str, b: str) -> str:
@@ -197,14 +229,20 @@ def print_results(
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
-    if any(result.applicable for result in results):
+    many = len(scenario.flows) > MANY_GROUPS
+    if not any(result.applicable for result in results):
+        out.print(Text(f"No model asked has an answer here. {hint}".strip()))
+    elif many:
+        for i, grid in enumerate(by_groups(scenario, results, out.width)):
+            if i:
+                out.print()
+            out.print(grid)
+    else:
         out.print(results_table(scenario, results, out.width))
         shares = shares_table(scenario, results, out.width)
         if shares is not None:
             out.print()
             out.print(shares)
-    else:
-        out.print(Text(f"No model asked has an answer here. {hint}".strip()))
     if len(scenario.flows) > 2:
         out.print(Text(f"({len(scenario.flows)} groups; --json lists all and their ratios)"))
     if per_flow:
