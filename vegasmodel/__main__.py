@@ -1,4 +1,4 @@
-"""The command ``vegasmodel``: it can be stopped, without a word, while the rest is loaded."""
+"""The command ``vegasmodel``.  Ctrl-C ends it quietly, also while its modules still load."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Where a flow's round trip is spent, and how large its packets are on the wire.
+"""How a flow's propagation delay is split over links and access legs, and its packet sizes.
 
 ``Scenario.transmission`` and the links' delays take their part of ``rtt``; the rest is split
 evenly over four access legs.

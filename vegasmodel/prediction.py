@@ -1,4 +1,4 @@
-"""The one result type: what a model predicts, or an engine measured, for one scenario."""
+"""The result type of models and measurements: one answer to one scenario."""
 
 from __future__ import annotations
 

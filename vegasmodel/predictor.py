@@ -1,4 +1,4 @@
-"""One scenario, every model: which exist, and what each predicts."""
+"""The models by name, and the functions that ask one, several or all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every adapter needs: which parts of a scenario a closed form leaves out, said in words.
+"""Shared by the adapters: which features of a scenario a closed form leaves out, in words.
 
 A hypothesis that fails stands in ``assumptions``; a model is inapplicable only where its
 equations cannot be evaluated.  ``unanswerable`` gives that reason.

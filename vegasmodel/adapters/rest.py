@@ -1,8 +1,9 @@
-"""Rest after rest: flows that start find what those before have left, if these had the time.
+"""Flows that start one after the other: which queue each one finds, and whether it had settled.
 
-A flow that measures its baseRTT takes the queueing delay that it finds for propagation.  The
-closed forms take it to find the others at rest.  ``follow`` works out those rests, and
-``settled`` says whether the windows, which move by a packet a round trip, get there in time.
+A flow that measures its baseRTT takes the queue that it finds for propagation.  The closed forms
+assume that the earlier flows have then reached their steady state.  ``follow`` computes these
+states one after the other.  ``settled`` says whether the windows, which move by a packet a round
+trip, reach each of them before the next flow starts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 class Rest(NamedTuple):
-    """All flows [n] after one moment of arrivals; windows are 0 where a flow is not there yet."""
+    """The steady state once the flows of one start have joined; absent flows have window 0."""
 
     windows: Floats  # packets
     delays: Floats  # of each flow's path, s; of those still to come, too

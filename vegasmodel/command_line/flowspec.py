@@ -1,4 +1,4 @@
-"""Flows in a word, as the command line takes them: ``vegas:alpha=3,beta=3``."""
+"""Reads a flow as the command line takes it: ``vegas:alpha=3,beta=3``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of laws from outside the package, compiled so that the engine calls them by address.
+"""Compiles the functions of a law that the user registered, so that the engines can call them.
 
 The engine is compiled once, for any law: it knows a rule as a C function of eight floats.
 """

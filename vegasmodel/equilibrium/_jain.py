@@ -15,7 +15,8 @@ is at u, and along a path
 
     d(sum r^2)/dg = 2 sum_l (r_j - l_i) a_i psi_i - 2 sum_U (u_i - r_j) b_i psi_i.
 
-Which U?  Where the boxes are ordered alike (i before k: l_i >= l_k and u_i >= u_k for every g),
+Which set U of flows stands at its upper end?  Where the boxes are ordered alike (i before k: l_i >=
+l_k and u_i >= u_k for every g),
 U is the first of that order: were i < u_i and k > l_k, then with r_i >= r_k moving from k to i
 raises sum r^2, and with r_i < r_k the two may swap and then move.  Otherwise every U is tried; no
 short cut exists, since boxes of one centre make it the partition problem.

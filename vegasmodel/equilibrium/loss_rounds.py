@@ -249,7 +249,7 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """A phase started between two windows of the grid: linear between theirs."""
+        """A phase that starts between two windows of the grid, by linear interpolation."""
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])

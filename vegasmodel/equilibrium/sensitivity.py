@@ -1,4 +1,4 @@
-"""How the rates answer to over-estimates: ``boutremans`` 3.1.3, (7), (8) and (9), with any alphas.
+"""Derivatives of rates and delay by the over-estimates: ``boutremans`` 3.1.3, (7) to (9).
 
 Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  Along the equilibrium
 (6), dDelta/dx_k = w_k.  Arguments as in ``secular.rates`` (variant ``paper``): [..., n] and [...];

@@ -1,4 +1,4 @@
-"""How long windows take to come to rest, and whether they pass through rest on the way.
+"""How long windows take to reach their steady state.
 
 A window moves by at most a packet a round trip (``boutremans`` (1)), so what it has to change by
 is the number of round trips that it needs.  Only slow start is faster: it doubles the window in

@@ -188,7 +188,7 @@ class Texts:
     """A list of names without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[str, ...]:
-        """A list in the file, a tuple inside."""
+        """Read a list of the file; a scenario holds it as a tuple."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of names")
         self.check(tuple(value), where)
@@ -221,7 +221,7 @@ class Table:
             raise FieldError(where, value, f"a {self.cls.__name__}")
 
     def write(self, value: Any) -> Any:
-        """The table of its fields that are not the default."""
+        """As a TOML table: the fields whose value is not the default."""
         return write_table(value)
 
 

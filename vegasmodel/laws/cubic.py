@@ -7,8 +7,8 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# RFC 9438 4.7, fast convergence: below the last W_max, W_max = W (1 + beta)/2; then it is kept as
-# a negative number, because the epoch begins at beta W all the same
+# RFC 9438 4.7, fast convergence: a loss below the last W_max sets W_max = W (1 + beta)/2.
+# The window itself still begins at beta W.  A memory below 0 says that this happened.
 def remember(f: Source) -> float:
     """W_max."""
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window

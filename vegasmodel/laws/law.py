@@ -48,8 +48,8 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
-    # how whole packets follow the drift: as it says, by 1/W an ACK as implementations add it up, or
-    # by the comparison of a backlog with alpha and beta that a stack makes
+    # How a window of whole packets follows the drift: by the drift itself, by 1/W at each ACK as
+    # implementations do, or by comparing a backlog with alpha and beta as the stack does.
     per_ack: PerAck = "drift"
     once_a_round: bool = False  # decides once a round trip, on what it measured in it
     delay_based: bool = False  # reads the round-trip time, or what follows from it

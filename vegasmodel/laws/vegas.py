@@ -3,8 +3,8 @@
 from vegasmodel.laws.law import Law, Source
 
 
-# boutremans (1): dW/dt = 1/RTT, 0 or -1/RTT where Diff < alpha, in between, > beta;
-# Diff = W (RTT - baseRTT)/RTT, in Linux over baseRTT
+# boutremans (1): dW/dt = 1/RTT where Diff < alpha, -1/RTT where Diff > beta, else 0.
+# Diff = W (RTT - baseRTT)/RTT; Linux divides by baseRTT instead.
 def drift(f: Source) -> float:
     """One packet a round trip, up or down."""
     if f.backlog < f.alpha:

@@ -1,4 +1,4 @@
-"""What a trace suggests about the network and the sources: estimates, stated as such."""
+"""Estimates capacity, buffer, RTTs and Vegas's thresholds from a trace."""
 
 from __future__ import annotations
 

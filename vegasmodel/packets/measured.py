@@ -1,4 +1,4 @@
-"""What a trace says about a scenario's flows, in the shape in which models answer."""
+"""Turns a trace into a ``Prediction``, so that it can stand beside the models' answers."""
 
 from __future__ import annotations
 

@@ -44,6 +44,6 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# Stock 2.35 needs nothing set: its loss-based packets carry 40 B of headers on top of
-# packetSize_, Vegas's do not, and a connection begins with a SYN.
+# Stock 2.35: nothing is set.  Its loss-based packets carry 40 B of headers on top of packetSize_,
+# those of Vegas do not, and a connection begins with a SYN.
 SETS: dict[str, tuple[Setting, ...]] = {"papers": _PAPERS, "2.35": ()}

@@ -1,4 +1,4 @@
-"""What a run of a simulator wrote: counts of flows and links, samples, drops, round-trip times."""
+"""Parses the output of one ns-2 or ns-3 run: counts, samples, drops, round-trip times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace counts its own packets, a scenario its own: the same bytes, other counts."""
+"""Packet sizes of trace and scenario: counts of packets are converted where the two differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How windows move over time."""
+"""Figures of windows, rates and queues over time."""
 
 from __future__ import annotations
 

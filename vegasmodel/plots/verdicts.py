@@ -1,4 +1,4 @@
-"""How good the models are."""
+"""Figures of the models' errors."""
 
 from __future__ import annotations
 

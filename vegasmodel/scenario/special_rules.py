@@ -1,4 +1,4 @@
-"""What three fields of a scenario may hold: packet numbers, the name of a law, a buffer."""
+"""Rules for three fields with a form of their own: packet numbers, a law's name, a buffer."""
 
 from __future__ import annotations
 

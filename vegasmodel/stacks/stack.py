@@ -1,4 +1,4 @@
-"""What every stack says of itself: the mechanisms that an implementation adds to a law.
+"""The form of a stack: which mechanisms an implementation of TCP adds to a law.
 
 An engine asks for a mechanism, never for a stack: each is a field here, off unless a stack's file
 turns it on, with the line of the source or the RFC beside it.
@@ -63,7 +63,7 @@ class Mechanisms:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Mechanisms):
-    """Mechanisms and figures of an implementation."""
+    """What one implementation of TCP adds to the law: its rounding, its timers, its defaults."""
 
     name: str
     laws: tuple[str, ...] | None = None  # the laws that it implements; None: every law

@@ -78,7 +78,7 @@ class Field:
         return scenario.packet_size
 
     def of(self, scenario: Scenario) -> Any:
-        """What the scenario holds there; of the first part where there are several."""
+        """The field's value in the scenario; of several links or groups, the first one's."""
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:

@@ -43,7 +43,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A scenario and the axes along which its fields vary; ``draw`` points where it is random."""
+    """A scenario and the axes along which its fields vary; with ``draw``, so many random points."""
 
     scenario: Scenario
     axes: tuple[Axis, ...]

@@ -79,7 +79,7 @@ class Points:
 
     @property
     def flows(self) -> list[str]:
-        """What the figures per flow are of."""
+        """Names of the flows, or of the groups, that each figure is given for."""
         owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
         return [owner.name for owner in owners]
 

@@ -47,9 +47,9 @@ class _Pool:
 
 @contextlib.contextmanager
 def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> Iterator[_Pool]:
-    """Whoever takes the work while the body runs.
+    """A context that gives a pool of workers: Dask's, processes, threads, or this thread alone.
 
-    ``processes`` for what holds Python's lock, ``threads`` for arrays; one of either: this thread.
+    Work that holds Python's lock wants ``processes``; work on arrays wants ``threads``.
     """
     if engine == "dask":
         with _dask(scheduler) as made:

@@ -1,4 +1,4 @@
-"""What only the optional extras bring, asked for before any work is done."""
+"""Optional dependencies: an option that needs one that is missing fails at once, in one line."""
 
 from __future__ import annotations
 

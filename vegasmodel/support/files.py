@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, whenever the process is killed."""
+"""Write a file so that it appears whole or not at all, even if the process is killed."""
 
 from __future__ import annotations
 

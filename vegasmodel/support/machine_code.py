@@ -1,4 +1,4 @@
-"""Compiled functions kept on disk, each by the content of the sources that it was made from.
+"""A cache of compiled functions on disk, keyed by the content of their sources.
 
 Numba's own cache looks at the file of the function alone: when another file changes that the
 function calls into, the old machine code of its callee would answer on.  Times cannot tell either:

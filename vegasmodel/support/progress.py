@@ -1,4 +1,4 @@
-"""How far a long simulation is: the engine says it, a terminal shows it.
+"""Progress of a long simulation, shown on a terminal.
 
 The engine's compiled loop lets other threads run, and its clock stands in an array that they can
 read: so nothing is asked of it while it works.  What is simulated is counted in its own seconds,

@@ -321,7 +321,7 @@ def meeting() -> Completion:
 
 
 def catching_up() -> Completion:
-    """Mini-cycles until a Vegas that gives up one packet each is back on (17)."""
+    """How many mini-cycles Vegas needs to come down to (17), at one packet a mini-cycle."""
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
     return Completion("t", (line,), sp.simplify(lag))

@@ -20,7 +20,7 @@ cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 
 def volume_ratio() -> Derivation:
-    """(5): volumes stand as the services do, and a flow of R gets k times a flow of D."""
+    """(5): data volumes are as the service rates, and an R flow gets k times a D flow's rate."""
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
     [solution] = sp.solve([per_flow, volumes], [S_D, lam], dict=True)

@@ -90,7 +90,7 @@ class Memory:
         return tau
 
     def past(self, t: float, y: Floats) -> Floats:
-        """The delayed states, [lag, n]."""
+        """States at the delayed arguments: one row a delay, [lag, n]."""
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]

@@ -169,7 +169,7 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
 
 
 def in_packets(scenario: Scenario, packets: bool | None) -> bool:
-    """Whether the marks of whole packets are on: as asked, else if some flow's variant has them."""
+    """Whether windows count whole packets: as asked, else if some flow's variant does so."""
     if packets is not None:
         return packets
     return any(flow.variant != "paper" for flow in scenario.flows)

@@ -57,7 +57,7 @@ def run(
 ) -> ContinuousRun:
     """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
 
-    Where chance has a part (jittered starts or packets, RED, random loss) averages are means over
+    If jittered starts or packets, RED or random loss make it random, averages are means over
     ``runs`` (default: those of the scenario if it says how many, else 5), trajectories are of the
     first.
     Raises ``ValueError`` where the model has no equation for the scenario.

@@ -1,4 +1,4 @@
-"""What a march through time counts and writes down, and how it leaves out cycles that repeat."""
+"""Averages and samples of an integration, and how repeating cycles are skipped."""
 
 from __future__ import annotations
 

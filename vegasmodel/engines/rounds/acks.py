@@ -1,4 +1,4 @@
-"""What ACKs take off the packets on their way, and what the window lets out upon them."""
+"""ACKs arrive: which packets are no longer in flight, and how many new ones the window allows."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fresh(f: Sender, packets: float) -> float:
 
 @jit
 def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> None:
-    """The receiver misses these; a retransmission lost again is missed already.
+    """The receiver misses these packets; it already misses one whose retransmission is lost.
 
     ns-2's Vegas remembers when each packet was sent, so there each is a hole of its own.  A hole's
     row: its first packet, behind its last, when it was sent, when the packet before it was sent,

@@ -151,7 +151,7 @@ def answer(
 ) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
-    Where chance has a part (jittered starts or packets, RED, random loss, the ticks of a timer
+    If the outcome is random (jittered starts or packets, RED, random loss, the ticks of a timer
     that has run out), the mean over as many runs as the scenario says, with its standard error.
     If it does not say, there are 3 or more, until the 95 % interval (Student's t) of every
     throughput is at most 5 % to either side, and at most 20.  ``runs`` overrides that; ``parts``,

@@ -1,4 +1,4 @@
-"""A scenario's flows as the rounds engine's records, short ones that arrive at random included."""
+"""A scenario's flows as the engine's records; also the short flows that arrive at random."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.concatenate(found)
-    # packets of one instant, however the scenario orders its flows: ns-2 takes first what was
-    # scheduled first, which is what comes over the longer last wire
+    # Which of two packets comes first if both arrive at one instant?  In ns-2 the event that was
+    # scheduled earlier: the packet on the longer last wire.  The scenario's order does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)

@@ -107,7 +107,7 @@ def release(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # the kernel notes the time of each packet as it leaves (tcp_transmit_skb); ns-2's clock
+        # Linux notes the time of each packet as it leaves (tcp_transmit_skb); ns-2's clock
         # does not see the sender's own queue
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)

@@ -1,4 +1,4 @@
-"""Phase effects: whether it is the exactness of the senders' clocks that decides who wins.
+"""Phase effects: does the outcome depend on senders that are unrealistically exact?
 
 Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992).  So the
 scenario is asked twice: as it stands, and with the waits of its senders turned off, or on.

@@ -1,4 +1,4 @@
-"""What the rounds engine knows about flows, queues and packets on their way: flat records.
+"""The engine's state: one record a flow, a queue and a parcel of packets on its way.
 
 Numba reads these structured arrays without copies; every count is in packets, every time in
 seconds.  A flow lives on a clock of its own, the instants at which its packets reach its first
@@ -216,7 +216,7 @@ class Hop:
     ring: int  # its parcels lie there in ``Net.rings``,
     room: int  # ... at most so many
     latest: float  # when its last parcel gets there
-    # from here on for the second queue on a flow's way and those behind it: the ring of
+    # The next fields are for the second queue on a flow's way and all later ones: the ring of
     # parcels that come, and the stretch of arrivals that ends at ``time``
     head: int
     count: int

@@ -65,7 +65,7 @@ def give_back(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """Packets left at the front, of one size; 0 where they are a stretch's."""
+    """Whole packets of one size at the head of the queue; 0 if a part of a stretch stands there."""
     front = link.stock[link.oldest]
     return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
 

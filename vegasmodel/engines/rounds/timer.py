@@ -30,8 +30,8 @@ CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 def ringing(now: float, pause: float) -> float:
     """When Linux's timer wheel ends a pause of whole ticks: never early, so at the tick after.
 
-    On average, since nobody knows how the ticks lie: half a tick late.  From 64 ticks on only
-    every 8th is looked at, from 512 on every 64th (calc_index).
+    The phase of the ticks is unknown, so the timer ends half a tick late, as on average.  The wheel
+    looks at every 8th tick only from 64 ticks on, and at every 64th from 512 on (calc_index).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else 64.0)
@@ -146,7 +146,7 @@ def restart_timer(f: Sender, now: float) -> None:
 
 @jit
 def update_ticks(f: Sender, now: float) -> None:
-    """BSD's integer estimate of RTT and variance: by how much a clock of such ticks moved."""
+    """One step of BSD's estimate of RTT and variance, in integers of clock ticks."""
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot) % f.tick) / f.tick), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2

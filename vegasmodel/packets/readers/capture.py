@@ -1,7 +1,7 @@
 """Frames of pcap and pcapng files, one at a time, in bounded memory.
 
-dpkt's reader takes a block's length on trust (a negative one reads the whole file), keeps one
-interface a file and unpacks every option; so the file's own framing is read here.
+The framing is read here and not by dpkt, whose reader trusts a block's stated length (a negative
+one makes it read the whole file), knows one interface a file and unpacks every option.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """TCP flows as seen at one point: segments pass one way, ACKs the other.
 
-Everything is counted in bytes and divided by the flow's full payload at the end.  Delivered:
-growth of the ACK number, as far as the data was seen (of the data seen, where no ACK passes).  RTT:
-from a segment to the ACK that ends with it, never across a retransmission.  Away from the sender
-that is only the part behind the point; the part before it, from an ACK to the data that echoes its
-timestamp, is added where it is not negligible.  What is sent, sent again and in flight is known at
-the sender alone.  A SYN begins a connection, also between ports that had one.
+- All is counted in bytes and divided by the flow's full payload at the end.
+- Delivered bytes are those by which the ACK number grows, as far as the capture has the data.
+  Where no ACK passes, the data that was seen counts.
+- An RTT runs from a segment to the ACK that ends with it, never across a retransmission.  Away from
+  the sender this is the part beyond the capture point only.  The other part, from an ACK to the
+  data that echoes its timestamp, is added where it matters.
+- What was sent, sent again and is in flight is known at the sender alone.
+- A SYN begins a new connection, also between ports that had one.
 """
 
 from __future__ import annotations
@@ -171,7 +173,7 @@ class Connections:
         return flow
 
     def _before(self, flow: Flow, start: int) -> None:
-        """Data before the first that was seen: the flow began there, if no ACK is beyond it."""
+        """A segment older than the first one: the flow began with it, unless an ACK is beyond."""
         if flow.opened or flow.acked > flow.begin:
             return
         if len(flow.holes) < segments.MAX_HOLES:

@@ -1,4 +1,4 @@
-"""A trace file as the readers see it: bounded lines and blocks, errors that name the place."""
+"""Opens a trace file for the readers: bounded lines and blocks, errors that name the place."""
 
 from __future__ import annotations
 
