@@ -347,6 +347,7 @@ app.command()(study.design)
 app.command()(study.sweep)
 app.command()(study.basins)
 app.command()(stability.stability)
+app.command("map")(study.draw_map)
 
 
 def _seconds(timeout: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The commands that ask a scenario many questions: ``design``, ``sweep``, ``basins``."""
+"""The commands that ask a scenario many questions: ``design``, ``sweep``, ``basins``, ``map``."""
 
 from __future__ import annotations
 
@@ -262,3 +262,68 @@ def _whole_range(text: str) -> tuple[int, int]:
     if not (dots and low.strip().isdecimal() and high.strip().isdecimal()):
         raise FieldError("--windows", text, "LOW..HIGH, whole packets, such as 1..30")
     return int(low), int(high)
+
+
+def draw_map(
+    name: Annotated[str, typer.Argument(help="starvation, buffer-alpha, rtt-bias or linux-order.")],
+    out: Annotated[Path, typer.Option(help="The picture (.png, .svg or .pdf).")],
+    json: Json = False,
+) -> None:
+    """A ready map: a question of two fields, as a picture, with how to read it.
+
+    The map starvation runs ns-2.
+
+    Example: vegasmodel map buffer-alpha --out map.png
+    """
+    import time
+
+    import numpy as np
+
+    from vegasmodel import console
+    from vegasmodel.study.maps import find
+    from vegasmodel.study.meter import meter
+    from vegasmodel.support import extras
+
+    extras.need("plot", "map")
+    console.output_path(out, "--out", (".png", ".svg", ".pdf"))
+    chosen = find(name)
+    began = time.monotonic()
+    with meter() as said:
+        panels = [panel.values(said) for panel in chosen.panels]
+    from vegasmodel import plots
+
+    titles, across = zip(*((each.title, each.across) for each in chosen.panels), strict=True)
+    drawn = plots.heat(panels, titles, across, title=chosen.title, shown=chosen.shown, up=chosen.up)
+    plots.save(drawn, out)
+    ends = [
+        [float(np.nanmin(panel)), float(np.nanmax(panel)), int(np.isnan(panel).sum())]
+        for panel in panels
+    ]
+    if json:
+        console.print_json(
+            {
+                "map": name,
+                "out": str(out),
+                "shown": chosen.shown,
+                "panels": [
+                    {
+                        "title": panel.title,
+                        "model": panel.model,
+                        "over": list(panel.over),
+                        "least": low,
+                        "greatest": high,
+                        "without_answer": gaps,
+                    }
+                    for panel, (low, high, gaps) in zip(chosen.panels, ends, strict=True)
+                ],
+                "reading": chosen.reading,
+                "seconds": time.monotonic() - began,
+            }
+        )
+        return
+    lines = [
+        f"{panel.title}: {chosen.shown} {low:.3g} to {high:.3g}"
+        + (f"; {gaps} points without an answer." if gaps else ".")
+        for panel, (low, high, gaps) in zip(chosen.panels, ends, strict=True)
+    ]
+    console.paragraphs([f"{out}: {chosen.title}.", *lines, chosen.reading])

@@ -1,4 +1,5 @@
 from vegasmodel.plots.dynamics import windows as windows
+from vegasmodel.plots.maps import heat as heat
 from vegasmodel.plots.regions import convergence_regions as convergence_regions
 from vegasmodel.plots.shares import base_rtt_by_arrival as base_rtt_by_arrival
 from vegasmodel.plots.shares import class_shares as class_shares

@@ -1,0 +1,84 @@
+"""Two fields against one figure: a panel of coloured cells each, with lines of equal value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.colors import LogNorm, Normalize, TwoSlopeNorm
+from matplotlib.figure import Figure
+
+from vegasmodel.metrics import Floats
+from vegasmodel.plots.style import figure, plain
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["heat"]
+
+TICKS = 9  # of an axis, at most
+WIDEST = 100.0  # the greatest ratio that has a colour of its own
+LINES = {"share": (0.25, 0.5, 0.75), "ratio": (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)}
+
+
+def heat(
+    panels: Sequence[xr.DataArray],
+    titles: Sequence[str],
+    across: Sequence[str],
+    *,
+    title: str,
+    shown: str,
+    up: str,
+) -> Figure:
+    """Panels [y, x] side by side, one colour scale for all; grey where there is no value.
+
+    A ``share`` is coloured from 0 to 1 about one half, a ``ratio`` by its logarithm about 1.
+    Coordinates in seconds are shown in ms (starts in s), capacities in Mbit/s.
+    """
+    fig = figure(5.2 * len(panels), 4.6)
+    fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")
+    plots = np.atleast_1d(fig.subplots(1, len(panels)))
+    ratio = panels[0].name == "ratio"
+    values = [np.asarray(panel.values, dtype=float) for panel in panels]
+    norm = _norm(values, ratio=ratio)
+    for ax, panel, drawn, said, under in zip(plots, panels, values, titles, across, strict=True):
+        ax.set_facecolor("#bbbbbb")
+        image = ax.imshow(
+            np.ma.masked_invalid(drawn), origin="lower", aspect="auto", cmap="RdBu", norm=norm
+        )
+        levels = LINES["ratio" if ratio else "share"]
+        inside = [v for v in levels if np.nanmin(drawn) < v < np.nanmax(drawn)]
+        if inside and min(drawn.shape) > 1:
+            lines = ax.contour(drawn, levels=inside, colors="black", linewidths=0.9)
+            ax.clabel(lines, fmt="%g", fontsize=8)
+        for axis, dim in ((ax.xaxis, panel.dims[1]), (ax.yaxis, panel.dims[0])):
+            _ticks(axis, str(dim), panel)
+        ax.set_title(plain(said), loc="left", fontsize="medium")
+        ax.set_xlabel(plain(under))
+    plots[0].set_ylabel(plain(up))
+    bar = fig.colorbar(image, ax=list(plots), label=plain(shown), shrink=0.9)
+    if ratio:
+        bar.ax.yaxis.set_major_formatter("{x:g}")
+        bar.ax.yaxis.set_minor_formatter("")
+    return fig
+
+
+def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
+    if not ratio:
+        return TwoSlopeNorm(0.5, 0.0, 1.0)
+    most = max(float(np.nanmax(np.abs(np.log10(np.where(v > 0, v, np.nan))))) for v in values)
+    end = min(max(10.0**most, 2.0), WIDEST)
+    return LogNorm(1.0 / end, end, clip=True)
+
+
+def _ticks(axis: Axis, dim: str, panel: xr.DataArray) -> None:
+    """Cells lie at whole numbers; some of them say their value."""
+    at = np.asarray(panel[dim].values, dtype=float)
+    if dim.endswith(".capacity"):
+        at = at * 8e-6 * panel.attrs["packet_size"]
+    elif panel[dim].attrs.get("units") == "s" and not dim.endswith(".start"):
+        at = at * 1e3
+    some = np.unique(np.linspace(0, at.size - 1, min(at.size, TICKS)).round().astype(int))
+    axis.set_ticks(some, [f"{at[i]:.4g}" for i in some])

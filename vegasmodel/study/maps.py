@@ -1,0 +1,207 @@
+"""Ready maps: one question each, as a sweep of two fields in two panels, and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vegasmodel.fields.rules import Choice
+from vegasmodel.scenario import Scenario
+from vegasmodel.study.sweep import sweep
+
+if TYPE_CHECKING:
+    import xarray
+
+__all__ = ["MAPS", "Map", "Panel", "find"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A grid of two fields: the first along x, the second along y."""
+
+    title: str
+    across: str  # what stands under it
+    scenario: str  # the file's text
+    over: tuple[str, str]  # as ``sweep`` takes them
+    model: str
+    figure: tuple[str, str]  # "share" of a flow, or "ratio" of a pair of groups
+
+    def values(self, progress: Callable[[int, int], None] | None = None) -> xarray.DataArray:
+        """The figure at each point [y, x]; NaN where there is none."""
+        scenario = Scenario.from_toml(self.scenario)
+        data = sweep(scenario, list(self.over), self.model, progress=progress)
+        name, of = self.figure
+        x, y = (each.partition("=")[0] for each in self.over)
+        chosen = data[name].sel({"flow" if name == "share" else "pair": of}, drop=True)
+        chosen.attrs["packet_size"] = scenario.packet_size
+        return chosen.transpose(y, x)
+
+
+@dataclass(frozen=True)
+class Map:
+    """A question, its panels, and one paragraph on how to read the picture."""
+
+    name: str
+    title: str
+    shown: str  # what the colour is
+    up: str  # what stands beside the panels
+    panels: tuple[Panel, Panel]
+    reading: str
+
+
+LINK = """
+name = "{name}"
+packet_size = "{size} B"
+[[link]]
+capacity = "{capacity}"
+buffer = "{buffer} pkt"
+[run]
+duration = "{duration} s"
+warmup = "{warmup} s"
+runs = {runs}
+"""
+
+
+def _link(
+    name: str, capacity: str, buffer: int, duration: int = 120, size: int = 1000, runs: int = 1
+) -> str:
+    return LINK.format(
+        name=name, capacity=capacity, buffer=buffer, size=size, duration=duration,
+        warmup=duration // 3, runs=runs,
+    )  # fmt: skip
+
+
+def _flow(name: str, law: str, rtt: str, *more: str) -> str:
+    lines = ["[[flow]]", f'name = "{name}"', f'law = "{law}"', f'rtt = "{rtt}"', *more]
+    return "\n".join([*lines, ""])
+
+
+def _starvation() -> Map:
+    thresholds = ("alpha = 2", "beta = 2", 'variant = "ns2"')
+    text = _link("starvation", "10 Mbit/s", 1000, 60)
+    text += _flow("plain", "vegas", "50 ms", *thresholds)
+    known = text + _flow("other", "vegas", "50 ms", *thresholds)
+    rates = "link.capacity=1Mbit/s,2Mbit/s,5Mbit/s,10Mbit/s,20Mbit/s"
+    return Map(
+        "starvation",
+        "Two Vegas flows, one of which is misled about the delay",
+        "throughput of the flow that gains over that of the other",
+        "capacity, Mbit/s",
+        (
+            Panel(
+                "one over-estimates its baseRTT (closed form)",
+                "over-estimate, ms",
+                known.replace('"plain"', '"given"'),
+                ("flow.other.over_estimate=0ms,1ms,2ms,4ms,8ms,16ms", rates),
+                "equilibrium",
+                ("ratio", "other/given"),
+            ),
+            Panel(
+                "one has a jittery path (ns-2)",
+                "standard deviation of the jitter, ms",
+                known,
+                ("flow.other.delay_noise=0ms,1ms,2ms,4ms,8ms,16ms", rates),
+                "ns2",
+                ("ratio", "plain/other"),
+            ),
+        ),
+        "Vegas keeps alpha packets queued, so the delay that tells it of congestion is alpha/c "
+        "and shrinks as the link gets faster: 16 ms at 1 Mbit/s with packets of 1000 B and "
+        "alpha 2, 0.8 ms at 20.  Whatever misleads a flow by more than that decides who gets "
+        "the link.  A flow that takes a standing queue for propagation gains (left).  One whose"
+        " path jitters starves (right): it measures its least delay once and takes the rest for"
+        " a queue, and as ns-2 keeps packets in order, one that is held back holds back those "
+        "behind it.  Go up in either panel: the same milliseconds cost more the faster the "
+        "link.",
+    )
+
+
+def _buffer_alpha() -> Map:
+    def panel(law: str, said: str) -> Panel:
+        text = _link("buffer and alpha", "5 Mbit/s", 20, runs=5)
+        text += _flow("vegas", "vegas", "50 ms", "alpha = 3", "beta = 3", 'variant = "ns2"')
+        text += _flow("rival", law, "50 ms")
+        over = ("link.buffer=5:60:5", "flow.vegas.alpha=1:10:1")
+        return Panel(f"beside {said}", "buffer, packets", text, over, "rounds", ("share", "vegas"))
+
+    return Map(
+        "buffer-alpha",
+        "Which alpha is fair beside a loss-based flow, at which buffer",
+        "Vegas's part of the link",
+        "alpha = beta, packets",
+        (panel("reno", "Reno"), panel("cubic", "CUBIC")),
+        "The line at 0.5 is a fair share.  Beside Reno it runs from alpha 1 at a buffer of 7 "
+        "packets to alpha 10 at 28: the fair alpha grows with the buffer, so no one alpha is "
+        "fair on every path.  Left of the line, where the buffer is small for Vegas's alpha, "
+        "Vegas takes up to four fifths; right of it the rival fills the buffer, of which Vegas "
+        "holds alpha packets.  Beside CUBIC the line starts higher, and Vegas mostly gets less,"
+        " on both sides of it.  Each cell is the mean of five runs.",
+    )
+
+
+def _rtt_bias() -> Map:
+    def panel(title: str, wait: str, runs: int) -> Panel:
+        text = _link("RTT bias", "2 Mbit/s", 20, 300, 500, runs)
+        text += _flow("short", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
+        text += _flow("long", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
+        over = ("flow.long.rtt=40ms:200ms:10ms", "link.buffer=5:50:5")
+        across = "round trip of the other, ms"
+        return Panel(title, across, text, over, "rounds", ("ratio", "short/long"))
+
+    return Map(
+        "rtt-bias",
+        "Two NewReno flows of different round trips, one of 40 ms",
+        "throughput of the short one over the long one",
+        "buffer, packets",
+        (
+            panel("nobody waits: phase effects", 'send_jitter = "0 s"', 1),
+            panel("senders wait up to a packet's time", "", 3),
+        ),
+        "On the whole the longer round trip gets less, and a larger buffer, whose delay is in "
+        "both round trips, softens that.  Where nobody waits, whose packet arrives just after a"
+        " departure decides who loses: the lines are ragged, and at 50 ms the longer one wins "
+        "by up to three to one.  Where senders wait at random for up to one packet's "
+        "transmission time, as real hosts do, the bias itself is left: it grows steadily with "
+        "the ratio of the round trips, and here it is larger than the phases had let it be.",
+    )
+
+
+def _linux_order() -> Map:
+    def panel(title: str, varied: str) -> Panel:
+        text = _link("Linux", "10 Mbit/s", 200, 90, 1500, 5)
+        text += _flow("early", "vegas", "40 ms", 'variant = "linux"', "initial_window = 10")
+        text += _flow("late", "vegas", "40 ms", 'variant = "linux"', "initial_window = 10")
+        over = (
+            f"flow.{varied}.initial_window=2,3,4,6,8,10,14,20,30",
+            "flow.late.start=0ms,20ms,40ms,100ms,200ms,500ms,1s,2s,5s",
+        )
+        return Panel(title, "first window, packets", text, over, "rounds", ("share", "late"))
+
+    return Map(
+        "linux-order",
+        "Two Linux Vegas flows: the first window, and who came first",
+        "the later flow's part of the link",
+        "the later flow starts after, s",
+        (
+            panel("first window of the earlier flow (the other has 10)", "early"),
+            panel("first window of the later flow (the other has 10)", "late"),
+        ),
+        "Blue: the later flow gets more than half.  Linux takes the least delay that a flow has"
+        " seen for the empty path, so the first seconds decide for good.  A flow that arrives "
+        "while the other's slow start still fills the queue (0.2 to 2 s) takes that queue for "
+        "propagation and gets nine tenths of the link; 5 s later the queue has come down, and "
+        "it gets less.  The smaller the first window of the earlier flow, the later that queue "
+        "stands (left).  Of two that start within a round trip the earlier may win.  The first "
+        "window of the later flow hardly matters once it is late (right).  Each cell is the "
+        "mean of five runs.",
+    )
+
+
+MAPS = {each.name: each for each in (_starvation(), _buffer_alpha(), _rtt_bias(), _linux_order())}
+
+
+def find(name: str) -> Map:
+    """The map of that name.  ``FieldError``: no such map."""
+    Choice(tuple(MAPS)).check(name, "map")
+    return MAPS[name]
