@@ -182,7 +182,7 @@ def test_what_is_lost_within_a_round_trip_is_one_loss() -> None:
 
 ALONE = """
 link = [{ capacity = "400 pkt/s", buffer = "5 pkt" }]
-flow = [{ law = "reno", rtt = "20 ms", variant = "VARIANT" }]
+flow = [{ law = "reno", rtt = "20 ms", variant = "VARIANT", send_jitter = "0 s" }]
 run = { duration = "300 s", warmup = "100 s" }
 """
 

@@ -15,7 +15,7 @@ import paper_checks
 from paper_checks import models, report
 from paper_checks.answers import Answers, best_closed_form, by_simulator, measurement, value
 from paper_checks.checks import Found, Record, judge
-from paper_checks.devendictis.validation import scene
+from paper_checks.devendictis.validation import roomy, scene
 from paper_checks.headlines import HEADLINES, row
 from paper_checks.mathematics import Equation, equations, inline, mathml
 from paper_checks.pictures import Picture
@@ -297,7 +297,7 @@ def test_a_headline_is_one_figure_by_every_source() -> None:
     }
     found = row("devendictis", headline, Runs(), Answers(best_closed_form), simulated)
     assert found.simulated == {"fluid": 0.5, "rounds": 2.0}
-    rates = Runs()(scene(0.08, 5.0)).mean
+    rates = Runs()(roomy(0.08, 5.0)).mean  # five packets wait, as in the paper's model
     assert found.packets == pytest.approx(rates[0] / rates[1])
     assert found.closed_form == pytest.approx(11 / 6, rel=1e-3)  # the printed formulas, T 80 ms
 
