@@ -214,8 +214,6 @@ EXPLANATIONS = MappingProxyType(
                 "queues serve c packets a second and lose what finds them full",
             ),
             {
-                "no-delay-noise": _COMMON["no-delay-noise"],
-                "every-packet-acknowledged": "ACKs are not delayed",
                 "bottleneck-is-the-link": _COMMON["bottleneck-is-the-link"],
                 "no-forced-drops": _COMMON["no-forced-drops"],
                 "every-ack-arrives": "no ACK is lost",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import resolution, run
-from vegasmodel.scenario import DropTail, Flow, Link, Poisson, Red, Run, Scenario
+from vegasmodel.scenario import Drop, DropTail, Flow, Link, Poisson, Red, Run, Scenario
 from vegasmodel.simulation import simulate
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
@@ -207,10 +207,10 @@ def test_features_it_lacks_are_named() -> None:
     assert "short flows" in str(out.reason)
     with pytest.raises(ValueError, match="short flows"):
         simulate(many)
-    noisy = Scenario((Link(100.0),), (exact("reno", 0.1, delay_noise=0.01),))
-    flags = {a.name: a.holds for a in answer(noisy).assumptions}
-    assert flags["no-delay-noise"] is False
-    assert simulate(noisy, samples=3).attrs["left_out"] == "no-delay-noise"
+    forced = Scenario((Link(100.0, drops=(Drop("reno", (9,)),)),), (exact("reno", 0.1),))
+    flags = {a.name: a.holds for a in answer(forced).assumptions}
+    assert flags["no-forced-drops"] is False
+    assert simulate(forced, samples=3).attrs["left_out"] == "no-forced-drops"
 
 
 def test_trajectories_carry_units_and_provenance() -> None:

@@ -28,6 +28,9 @@ LINUX = Stack(
     first_deviation=0.5,  # tcp_rtt_estimator: mdev_us = rtt/2
     timer_wheel=True,
     tail_probe=True,  # tcp_schedule_loss_probe
+    ack_pause=0.04,  # TCP_DELACK_MIN
+    counts_packets=True,  # tcp_slow_start, tcp_cong_avoid_ai
+    quick_acks=16.0,  # TCP_MAX_QUICKACKS
     handshake=True,
     syn_is_ack=True,
     third_ack=True,

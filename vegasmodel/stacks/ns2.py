@@ -31,6 +31,7 @@ NS2 = Stack(
     tick=0.1,  # tcpTick_
     first_rto=6.0,  # rtxcur_init_ of 1999
     longest_rto=64.0,
+    ack_pause=0.1,  # interval_ of Agent/TCPSink/DelAck
     lost_syn_resets=True,  # bugfix_ss_
     limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit
     marks_up_to=0.1,  # red.cc: mark_p_

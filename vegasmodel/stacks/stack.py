@@ -51,6 +51,10 @@ class Mechanisms:
     timer_wheel: bool = False  # it rings at ticks of a wheel
     tail_probe: bool = False  # before it gives up it sends the last packet again
 
+    # ACKs, where a flow's receiver delays them
+    ack_pause: float = 0.1  # an ACK waits for a second packet,
+    counts_packets: bool = False  # and windows grow by packets, not by ACKs
+
     # the handshake
     third_ack: bool = False  # its last ACK goes ahead of the data
     lost_syn_resets: bool = False  # if a SYN is lost the flow opens with one packet
@@ -89,6 +93,7 @@ class Stack(Mechanisms):
     header: float = 0.0  # bytes that the other laws' packets are longer
     always_sack: bool = False  # the sender knows which packets are missing, whatever the law
     first_rto: float = 6.0
+    quick_acks: float = 0.0  # so many at first do not wait
     handshake: bool = False
     syn_is_ack: bool = False  # its packets are as long as an ACK, else as ``header``
 

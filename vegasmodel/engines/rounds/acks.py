@@ -105,31 +105,31 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 
 
 @jit
-def acknowledge(f: Sender, p: Parcel, acks: float, now: float, sample: bool) -> float:
-    """Take ``acks`` ACKs off the parcel; returns when the last of them arrives.
+def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
+    """Take the ACKs of ``packets`` off the parcel; returns when the last of them arrives.
 
-    ``sample``: they acknowledge something new, so Vegas times them.
+    ``samples``: so many of them acknowledge something new, so the sender times them.
     """
-    part = acks / p.count
+    part = packets / p.count
     end = now + max(p.back - now, 0.0) * part
     share = p.rtt_sum * part
     f.rtt_last = p.rtt_sum / p.count
     f.latest = max(f.latest, p.sent_at)
-    if sample:
-        f.rtt_sum += share
-        f.rtt_count += acks
+    if samples > 0.0:
+        f.rtt_sum += share if samples == packets else share * samples / packets
+        f.rtt_count += samples
         f.rtt_min = min(f.rtt_min, p.rtt_min)
         if f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0:
-            update_mean(f, f.rtt_last, acks)
+            update_mean(f, f.rtt_last, samples)
         f.min_rtt = min(f.min_rtt, p.rtt_min)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)
     f.rtt_area += share
-    f.rtt_samples += acks
-    f.acks += acks
+    f.rtt_samples += packets
+    f.acks += packets
     p.rtt_sum -= share
-    p.first += acks
-    p.count -= acks
+    p.first += packets
+    p.count -= packets
     if p.count <= 1e-9:
         p.count = 0.0
     if p.marked:

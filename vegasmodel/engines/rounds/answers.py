@@ -45,8 +45,6 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     """Features that the engine has not: each should be absent."""
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
-    noisy = [g.name for g in groups if g.delay_noise > 0]
-    late = [g.name for g in groups if g.delayed_ack]
     slow = [
         g.name
         for g in groups
@@ -56,8 +54,6 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     lacking = left_out_of_laws(scenario)
     return (
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),
-        Assumption("no-delay-noise", not noisy, ", ".join(noisy)),
-        Assumption("every-packet-acknowledged", not late, ", ".join(late)),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
         Assumption("no-forced-drops", not forced, "forced drops are not modelled"),
     )
@@ -105,7 +101,7 @@ def dice(scenario: Scenario) -> bool:
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     tossed = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
-    tossed = tossed or any(scenario.jitter(group) > 0 for group in scenario.flows)
+    tossed = tossed or any(scenario.jitter(g) > 0 or g.delay_noise > 0 for g in scenario.flows)
     few = all(group.arrivals == "once" for group in scenario.flows)
     return scenario.run.start_jitter > 0 or (tossed and few)
 

@@ -92,6 +92,11 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["rtt_last"] = record["rtt"]
     record["backoff"], record["deadline"] = 1.0, 1e300
     record["jitter"], record["wait_ends"] = scenario.jitter(group), 1e300
+    record["held_until"] = 1e300
+    record["late"], record["quick"] = group.delayed_ack, runs.quick_acks
+    given_up = 2.0 * sum(link.delay for link in scenario.path(group))
+    record["noise"] = group.delay_noise
+    record["slack"] = member.rtt - scenario.transmission(group) - given_up
     record["event"] = START
 
 

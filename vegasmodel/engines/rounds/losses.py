@@ -204,7 +204,7 @@ def duplicate(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> f
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first
-    acknowledge(f, p, acks, now, f.scoreboard)
+    acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     end += _reported(f, holes)
     f.dupacks += acks
@@ -292,7 +292,7 @@ def filled(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> floa
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
     first, again, before = p.first, min(f.resent, f.next), f.acked
-    acknowledge(f, p, acks, now, f.timestamps)
+    acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
     f.delivered += fill(f, holes, first, acks, p.sent_at)
     end += _reported(f, holes)
     f.next = max(f.next, f.acked)

@@ -20,6 +20,7 @@ from vegasmodel.engines.rounds.acks import (
     send,
     send_or_wait,
 )
+from vegasmodel.engines.rounds.late import hold, pending, sample_single, spoken_for
 from vegasmodel.engines.rounds.laws import (
     NEVER,
     acks_to_change,
@@ -54,35 +55,75 @@ from vegasmodel.metrics import Floats
 
 
 @jit
-def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
-    """ACKs of new data, in order."""
-    untimed = max(f.resent, f.untimed)
-    once = not f.overdue_checks or f.acked >= untimed
+def _comes(f: Sender) -> None:
+    """An ACK of new data comes: what it ends."""
     if f.overdue_checks:
         deflate(f)
         f.rechecks = 0.0
         if f.second_packet_first and f.acked == 1.0:
             f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
-    if f.marked or p.marked:
+    if f.marked:
         echo(f)
-        f.marked = p.marked = 0
-    acks = min(portion(p, now, step), acks_to_change(f))
+        f.marked = 0
+
+
+@jit
+def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
+    """ACKs of new data, in order; each speaks for one packet, or for two (``late``)."""
+    untimed = max(f.resent, f.untimed)
+    once = not f.overdue_checks or f.acked >= untimed
+    each, ready = spoken_for(f), portion(p, now, step)
+    if f.held + ready < each:
+        return hold(f, p, now)
+    f.marked, p.marked = max(f.marked, p.marked), 0
+    _comes(f)
+    acks = ready if each == 1.0 else np.floor((f.held + ready) / each)
+    acks = min(acks, max(np.floor(acks_to_change(f) / (each if f.counts_packets else 1.0)), 1.0))
     if echoing(f):
-        acks = max(min(acks, f.recover - f.acked), 1.0)
-    decides = f.rounds and f.acked >= f.round_end
+        acks = max(min(acks, np.ceil((f.recover - f.acked) / each)), 1.0)
+    decides = f.rounds and f.acked + each - 1.0 >= f.round_end
     if decides:
         acks = 1.0
         if not f.decides_late:  # the kernel counts the sample of the ACK on which it decides
-            end_round(f, now + max(p.back - now, 0.0) / p.count, in_flight(f))
+            first = max(p.back - now, 0.0) * (each - f.held) / p.count
+            end_round(f, now + first, in_flight(f) - each + 1.0)
     elif f.round_end > f.acked:
-        acks = min(acks, f.round_end - f.acked)
+        acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
     if not once:
-        acks = min(acks, untimed - f.acked)
-    alone = in_flight(f) <= 1.0
-    end = acknowledge(f, p, acks, now, once)
-    f.acked += acks
-    f.delivered += acks
-    f.received, f.received_at = f.acked, p.sent_at
+        acks = min(acks, np.ceil((untimed - f.acked) / each))
+    alone = in_flight(f) <= each
+    f.received_at = p.sent_at
+    end = acknowledge(f, p, acks * each - f.held, now, acks if once else 0.0)
+    f.received = f.acked + acks * each
+    if f.late:
+        f.quick -= acks
+    _opens(f, acks, each, now, end, decides, alone)
+    return end
+
+
+@jit
+def _single(f: Sender, at: float, late: float) -> float:
+    """The ACK of one packet, ``late`` seconds after it came.  Returns when it comes."""
+    once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
+    _comes(f)
+    decides = f.rounds and f.acked >= f.round_end
+    if decides and not f.decides_late:
+        end_round(f, at, in_flight(f))
+    if once:
+        sample_single(f, late)
+    _opens(f, 1.0, 1.0, at, at, decides, in_flight(f) <= 1.0)
+    return at
+
+
+@jit
+def _opens(
+    f: Sender, acks: float, each: float, now: float, end: float, decides: bool, alone: bool
+) -> None:
+    """What ``acks`` do to the window, and what leaves."""
+    packets = acks * each
+    f.acked += packets
+    f.delivered += packets
+    f.held = 0.0
     f.next = max(f.next, f.acked)
     f.dupacks = 0.0
     if not f.scoreboard:  # duplicates of what was sent twice may have swollen the window
@@ -94,13 +135,12 @@ def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
     if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
         drift(f)
     swell = doubling(f)
-    grow(f, acks)
+    grow(f, packets if f.counts_packets else acks)
     restart_timer(f, end)
     if alone:
         restart_when_idle(f)
     free = room(f, now)
-    send_or_wait(f, free, free if swell and acks > 1.0 else acks)
-    return end
+    send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
 
 
 @jit
@@ -134,17 +174,31 @@ def _armed(f: Sender) -> bool:
 
 
 @jit
+def _soon(f: Sender) -> float:
+    """When something comes by itself: the end of the sender's wait, or of an ACK's."""
+    return min(f.wait_ends, pending(f))
+
+
+@jit
+def _elapse(f: Sender, holes: Floats, now: float) -> None:
+    """That is the flow's next stretch."""
+    if pending(f) <= f.wait_ends:
+        f.time = _single(f, max(now, f.held_until), f.ack_pause)
+    else:
+        depart(f, holes, now)
+
+
+@jit
 def _alone(f: Sender, holes: Floats, now: float) -> None:
     """No ACK will come: open the window, or wait for the timer."""
     due = f.deadline if _armed(f) else NEVER
-    if f.wait_ends < due and (f.transit == 0 or f.wait_ends <= now):
-        depart(f, holes, now)
+    soon = _soon(f)
+    if soon < due and (f.transit == 0 or soon <= now):
+        _elapse(f, holes, now)
         return
     if f.transit > 0:  # one will: parcels are on their way through other queues
         f.awaits_parcels, f.awaits_since = 1, now
-        f.event, f.time = (
-            (DATA, max(now, f.wait_ends)) if f.wait_ends < due else (TIMER, max(now, due))
-        )
+        f.event, f.time = (DATA, max(now, soon)) if soon < due else (TIMER, max(now, due))
         return
     free = np.floor(room(f, now) + 1e-9)
     if fresh(f, free) >= 1.0:
@@ -160,6 +214,8 @@ def _alone(f: Sender, holes: Floats, now: float) -> None:
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
     """Set the flow's next stretch: its end ``time``, and what is sent until then."""
     step = min(f.rtt_last / parts, f.longest_stretch)
+    if f.noise > 0.0:  # each packet has its own
+        step = 0.0
     f.time = now
     while True:
         f.event = DATA
@@ -167,9 +223,9 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) 
         _stretch(f, ring, holes, f.time, step)
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)
-        # nothing leaves while the sender waits: on to what comes next
+        # nothing leaves while the sender waits, or an ACK: on to what comes next
         idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0
-        if not idle or f.wait_ends == NEVER or f.awaits_parcels:
+        if not idle or _soon(f) == NEVER or f.awaits_parcels:
             break
     watch(f)
     if f.overdue_checks and f.first < f.high:  # Vegas notes when it sends a missing packet again
@@ -195,8 +251,8 @@ def _stretch(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: fl
             _pop(f, ring)
             continue
         due = f.deadline if _armed(f) else NEVER
-        if f.wait_ends < min(p.back, due):
-            depart(f, holes, now)
+        if _soon(f) < min(p.back, due):
+            _elapse(f, holes, now)
             return
         if due < p.back:
             f.event, f.time = TIMER, max(now, due)
@@ -207,16 +263,24 @@ def _stretch(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: fl
     if f.count == 0:
         _alone(f, holes, now)
         return
-    p = ring[f.head]
+    _answers(f, ring[f.head], holes, now, step)
+
+
+@jit
+def _answers(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
+    """Packets of a parcel have come, if nothing else comes first: what the receiver says."""
     first = now + max(p.back - now, 0.0) / p.count
-    if f.wait_ends < min(first, f.deadline):
-        depart(f, holes, now)
+    if _soon(f) < min(first, f.deadline):
+        _elapse(f, holes, now)
     elif f.deadline < first:
         f.event, f.time = TIMER, max(now, f.deadline)
     elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
         extra = min(p.count, f.acked - p.first)
-        f.time = acknowledge(f, p, extra, now, False)
-    elif p.first != f.acked:
+        f.time = acknowledge(f, p, extra, now, 0.0)
+    elif p.first != f.acked + f.held and f.held > 0.0:
+        f.time = _single(f, first, 0.0)  # what comes out of order is answered at once,
+        f.dupacks = -1.0  # ... and the first such ACK speaks for what was held
+    elif p.first != f.acked + f.held:
         f.time = duplicate(f, p, holes, now, step)
     elif f.holes > 0:
         f.time = filled(f, p, holes, now, step)

@@ -35,14 +35,14 @@ def _words(text: str) -> tuple[str, ...]:
 
 SENDER = Kinds(
     _words("next high received first retransmit recover resent probed"),
-    _words("received_at latest changed since awaits_since time left_at wait_ends"),
+    _words("received_at latest changed since awaits_since time left_at wait_ends held_until"),
     _words("rtt_last mean_rtt rtt_deviation min_rtt base"),
     ("rate",),
     _words(
         "cwnd memory credit ssthresh dupacks inflated pipe recover_in_flight prr_delivered prr_out "
         "phase partial timed_out marked echoed growth grow_next rechecks deflated overdue_factor "
         "burst_part since_queue spread burst "
-        "event transit awaits_parcels active count holes owes"
+        "event transit awaits_parcels active count holes owes quick held"
     ),
 )
 ROUND = Kinds(
@@ -73,8 +73,9 @@ LEFT_OUT = {
         "recovery drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt gap "
         "block alpha beta gamma "
         "decrease max_window first_window untimed syn "
-        "known_base jitter start stop size without boot hop hops longest_stretch member brief "
-        "ecn_capable head acked sent lost retransmits acks timeouts delivered acks_lost rtt_area "
+        "known_base jitter noise slack late start stop size without boot hop hops "
+        "longest_stretch member brief ecn_capable head acked sent lost retransmits acks timeouts "
+        "delivered acks_lost rtt_area "
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
     ),
     "hop": _words("flow link data last work precedes to_next ring room latest head idle since"),

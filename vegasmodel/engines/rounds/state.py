@@ -87,6 +87,9 @@ class Sender(Mechanisms):
     probes: bool  # slow start ends where more than gamma packets are thought to wait
     known_base: float  # baseRTT held fixed; NaN: the flow measures it
     jitter: float  # seconds that it waits, at most, before it uses an open window
+    noise: float  # seconds, standard deviation of its propagation delay,
+    slack: float  # ... which may not fall below 0: seconds of it
+    late: int  # its receiver answers every second packet
     start: float
     stop: float
     size: float
@@ -147,6 +150,10 @@ class Sender(Mechanisms):
     timed: float  # the packet that is timed
     timed_at: float  # when it was sent; negative: none is timed
     wait_ends: float  # when the wait is over that runs; NEVER: none does
+    # a receiver that delays its ACKs
+    quick: float  # so many more ACKs do not wait
+    held: float  # packets whose ACK waits, 0 or 1,
+    held_until: float  # ... at most until then
     # the stretch of sending that ends at ``time``
     time: float
     event: int

@@ -115,6 +115,18 @@ def _lengthen(
 
 
 @jit
+def _noisy(f: Sender, h: Hop, back: float) -> float:
+    """Seconds by which noise moves a packet's ACK, due at ``back``; none overtakes another.
+
+    ns-2 has the noise before the first queue.  A packet there is sent upon an ACK, so it is the
+    same round trip, cut elsewhere.
+    """
+    late = max(f.noise * np.random.normal(), -f.slack)
+    h.latest = max(h.latest, back + late)
+    return h.latest - back
+
+
+@jit
 def _onward(
     net: Net,
     e: int,
@@ -133,6 +145,9 @@ def _onward(
     if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
         back = max(back, h.latest)
         h.latest = back
+    if h.last and f.noise > 0.0:
+        late = _noisy(f, h, back)
+        back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
     if h.last:
         home = net.hops[f.hop]
         ring = net.rings[home.ring : home.ring + home.room]

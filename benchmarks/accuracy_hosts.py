@@ -1,0 +1,134 @@
+"""How near the simulators come where hosts are not those of the papers: fresh runs of ns-2.
+
+    python -m benchmarks.accuracy_hosts                          # every kind and family
+    python -m benchmarks.accuracy_hosts --kinds small --cases 12 --seed 7 --each
+
+The networks of ``benchmarks.accuracy`` with the default ``send_jitter``, and besides: nothing
+(``waits``), receivers that delay their ACKs (``delayed``), noise of 0.1 to 3 ms on the propagation
+delay (``noise``), buffers of 2 to 8 packets (``small``).  ns-2 runs 5 times with starts jittered by
+up to 0.5 s, a model as often, with draws of its own.  Printed for each: the root mean square error
+of the throughputs over their mean (mean and worst over the cases), the same beyond twice the
+standard error of ns-2's mean, and what the same model says if it is not told of the feature.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.accuracy import FAMILIES, LOCKED, OTHER_DRAWS
+from vegasmodel.metrics import Floats, nrmse
+from vegasmodel.packets import ns2
+from vegasmodel.predictor import predict
+from vegasmodel.scenario import Flow, Run, Scenario
+
+Rng = np.random.Generator
+RUN = Run(200.0, 60.0, runs=5, start_jitter=0.5)
+SEED, CASES = 1992, 12
+MODELS = ("rounds", "fluid")
+FAMILY = ("pair", "mixed", "losses", "arrivals", "bands")
+
+
+def waits(_: Rng, flow: Flow) -> Flow:
+    """Senders wait as they do by default."""
+    return dataclasses.replace(flow, send_jitter=None)
+
+
+def delayed(rng: Rng, flow: Flow) -> Flow:
+    """Every receiver delays its ACKs."""
+    return dataclasses.replace(waits(rng, flow), delayed_ack=True)
+
+
+def noise(rng: Rng, flow: Flow) -> Flow:
+    """Each group's propagation delay has a noise of its own."""
+    deviation = float(np.round(np.exp(rng.uniform(np.log(1e-4), np.log(3e-3))), 6))
+    return dataclasses.replace(waits(rng, flow), delay_noise=deviation)
+
+
+KINDS: dict[str, Callable[[Rng, Flow], Flow]] = {
+    "waits": waits,
+    "delayed": delayed,
+    "noise": noise,
+    "small": waits,
+}
+
+
+def case(kind: str, family: str, index: int, seed: int) -> Scenario:
+    """A network of the family with hosts of that kind."""
+    key = [seed, LOCKED.index(family), index]
+    drawn, rng = FAMILIES[family](np.random.default_rng(key)), np.random.default_rng([*key, 1])
+    flows = tuple(KINDS[kind](rng, flow) for flow in drawn.flows)
+    links = drawn.links
+    if kind == "small":
+        links = (dataclasses.replace(links[0], buffer=float(rng.integers(2, 9))), *links[1:])
+    run = drawn.run if family == "arrivals" else RUN
+    return dataclasses.replace(drawn, links=links, flows=flows, run=run)
+
+
+def _untold(scenario: Scenario) -> Scenario:
+    flows = tuple(
+        dataclasses.replace(flow, delayed_ack=False, delay_noise=0.0) for flow in scenario.flows
+    )
+    return dataclasses.replace(scenario, flows=flows)
+
+
+def _asked(scenario: Scenario, model: str) -> Floats | None:
+    run = dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
+    return predict(dataclasses.replace(scenario, run=run), model).throughput
+
+
+def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
+    """The error of each model, told of the feature and not, and twice ns-2's standard error."""
+    measured = ns2.run(scenario, rtts=False)
+    runs = np.asarray(measured.extra["throughput_runs"])
+    mean = runs.mean(axis=0)
+    se = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+    found = {}
+    untold = _untold(scenario)
+    for model in MODELS:
+        for name, asked in ((model, scenario), (f"{model}, untold", untold)):
+            if name != model and untold == scenario:
+                continue
+            rates = _asked(asked, model)
+            found[name] = np.nan if rates is None else float(nrmse(rates, mean))
+    return found, 2.0 * float(np.sqrt(np.mean(se**2)) / mean.mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kinds", choices=tuple(KINDS), nargs="*", default=tuple(KINDS))
+    parser.add_argument("--families", choices=FAMILY, nargs="*", default=FAMILY)
+    parser.add_argument("--cases", type=int, default=CASES, help="of each kind and family")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--each", action="store_true", help="print every case")
+    options = parser.parse_args()
+    print(f"{'kind, family':20}{'model':18}{'cases':>6}{'mean':>8}{'worst':>8}{'beyond 2 se':>12}")
+    for kind in options.kinds:
+        for family in options.families:
+            rows: dict[str, list[tuple[float, float]]] = {}
+            for index in range(options.cases):
+                scenario = case(kind, family, index, options.seed)
+                errors, noise_of = judge(scenario)
+                if options.each:
+                    said = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
+                    print(f"  {kind} {family}/{index}: {said}; 2 se {noise_of:.1%}", flush=True)
+                for name, error in errors.items():
+                    rows.setdefault(name, []).append((error, max(error - noise_of, 0.0)))
+            for name, pairs in rows.items():
+                known = np.array([pair for pair in pairs if np.isfinite(pair[0])])
+                if not known.size:
+                    print(f"{kind + ', ' + family:20}{name:18}{0:6}  no answer")
+                    continue
+                mean, worst, beyond = known[:, 0].mean(), known[:, 0].max(), known[:, 1].mean()
+                print(
+                    f"{kind + ', ' + family:20}{name:18}{len(known):6}{mean:8.1%}{worst:8.1%}"
+                    f"{beyond:12.1%}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
