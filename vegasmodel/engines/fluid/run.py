@@ -160,7 +160,10 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """What the flows of a group have in common, by the fields of ``sampled.FLOW``."""
     rules, stack = find(group.law), _stack(scenario, group)
     lower, upper = dead_zone(group.alpha, group.beta, stack)
-    linux = stack == "linux"
+    runs, linux = STACKS[stack], stack == "linux"
+    late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
+    if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
+        lower, upper = lower + 1.0, upper + 1.0
     row: dict[str, Any] = {
         "law": _BUILT_IN.index(group.law) if group.law in _BUILT_IN else -1,
         "stack": _STACKS.index(stack),
@@ -171,7 +174,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         # in paper the upper edge belongs to the dead zone, elsewhere it does not
         "upper": upper if stack == "paper" else np.nextafter(upper, 0.0),
         "gamma": group.gamma,
-        "climb": 0.5 if group.delayed_ack and not rules.delay_based else 1.0,
+        "climb": 0.5 if late and not runs.counts_packets else 1.0,
         "decrease": group.decrease,
         "floor": STACKS[stack].least_window if rules.delay_based else 1.0,
         "cap": group.max_window,

@@ -91,7 +91,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     each departure decides who loses (the phase effects of drop-tail): that takes packets, up to a
     number that bounds the cost.  Else, and for one flow against one other like it, stretches will
     do; where these would hold several packets they are long while no loss is near, and the shorter
-    near one, where packets decide how many are lost and whether a timeout follows.
+    near one, where packets decide how many are lost and whether a timeout follows.  Where ACKs are
+    delayed packets leave in pairs, and stretches know none.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -100,8 +101,10 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     early = any(isinstance(link.queue, Red) for link in crossed)
     few = same and len(members) <= 2 and not early
     pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
-    if overflows and not few:
-        held = pipe + max(link.buffer for link in crossed if math.isfinite(link.buffer))
+    late = any(group.delayed_ack for group in scenario.flows)
+    if late or (overflows and not few):
+        finite = [link.buffer for link in crossed if math.isfinite(link.buffer)]
+        held = pipe + max(finite, default=0.0)
         parts = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
         return parts, parts
     if not few or len(scenario.links) > 1 or pipe <= ALIKE:

@@ -1,0 +1,72 @@
+"""Receivers that delay their ACKs, and delays that are noise.
+
+Figures called ns-2's are means of 5 runs of 200 s with starts jittered by up to 0.5 s and the
+default wait of the senders (``benchmarks/accuracy_hosts.py``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.helpers import exact
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+T = 0.2
+ROOMY = Link(1000.0)
+
+
+@pytest.mark.parametrize(("variant", "pause"), [("ns2", 0.1), ("linux", 0.04)])
+def test_the_ack_of_a_single_packet_waits(variant: str, pause: float) -> None:
+    """A window of one packet: one every T and that pause; Linux sends its first ACKs at once."""
+    flow = exact("reno", T, variant=variant, max_window=1.0, delayed_ack=True)
+    found = answer(Scenario((ROOMY,), (flow,), run=Run(200.0, 50.0)))
+    assert found.throughput[0] == pytest.approx(1.0 / (T + pause), rel=0.01)
+
+
+def test_pairs_are_answered_at_once() -> None:
+    """A window of an even number is never short of a second packet: W packets every T."""
+    flow = exact("reno", T, variant="ns2", max_window=10.0, delayed_ack=True)
+    found = answer(Scenario((ROOMY,), (flow,), run=Run(60.0, 20.0)))
+    # the second of two that leave together comes a packet's time later
+    assert found.throughput[0] == pytest.approx(10.0 / (T + 1e-3), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("law", "capacity", "buffer", "rtt", "alpha", "late", "rates", "se"),
+    [
+        ("reno", 499.0, 16.0, 0.1984, 5.0, (True, True), (252.0, 227.2), 2.6),
+        ("tahoe", 1318.0, 80.0, 0.0932, 2.0, (False, True), (106.0, 1162.3), 2.0),
+        ("tahoe", 1318.0, 80.0, 0.0932, 2.0, (True, True), (115.5, 1148.9), 2.0),
+    ],
+)
+def test_as_in_ns2(
+    law: str,
+    capacity: float,
+    buffer: float,
+    rtt: float,
+    alpha: float,
+    late: tuple[bool, bool],
+    rates: tuple[float, float],
+    se: float,
+) -> None:
+    """Vegas sees one packet less outstanding, and both windows grow by half as much a round."""
+    vegas = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", delayed_ack=late[0])
+    other = Flow(law, rtt, variant="ns2", delayed_ack=late[1])
+    span = Run(200.0, 60.0, runs=3, start_jitter=0.5)
+    found = answer(Scenario((Link(capacity, buffer=buffer),), (vegas, other), run=span))
+    spread = np.hypot(se, np.asarray(found.throughput_se))
+    assert np.all(np.abs(found.throughput - np.array(rates)) < 3.0 * spread)
+    assert np.all(spread < 8.0)
+
+
+def test_noise_moves_the_least_rtt_and_not_the_mean() -> None:
+    """One packet at a time overtakes none: its RTT is normal, so the least of n is n's order."""
+    flow = exact("vegas", T, variant="ns2", max_window=1.0, delay_noise=0.01)
+    found = answer(Scenario((ROOMY,), (flow,), run=Run(400.0, 50.0)), runs=2)
+    assert found.throughput[0] == pytest.approx(1.0 / T, rel=0.01)
+    assert found.rtt_mean is not None
+    assert found.base_rtt is not None
+    assert found.rtt_mean[0] == pytest.approx(T, abs=4.0 * 0.01 / np.sqrt(3500.0))
+    assert T - 5.0 * 0.01 < found.base_rtt[0] < T - 2.5 * 0.01  # of about 2000 draws
