@@ -63,7 +63,7 @@ def test_as_in_ns2(
 
 def test_noise_moves_the_least_rtt_and_not_the_mean() -> None:
     """One packet at a time overtakes none: its RTT is normal, so the least of n is n's order."""
-    flow = exact("vegas", T, variant="ns2", max_window=1.0, delay_noise=0.01)
+    flow = exact("vegas", T, variant="paper", max_window=1.0, delay_noise=0.01)
     found = answer(Scenario((ROOMY,), (flow,), run=Run(400.0, 50.0)), runs=2)
     assert found.throughput[0] == pytest.approx(1.0 / T, rel=0.01)
     assert found.rtt_mean is not None
