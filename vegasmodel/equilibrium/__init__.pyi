@@ -1,6 +1,7 @@
 from vegasmodel.equilibrium import arrivals as arrivals
 from vegasmodel.equilibrium import bands as bands
 from vegasmodel.equilibrium import continuation as continuation
+from vegasmodel.equilibrium import heterogeneous as heterogeneous
 from vegasmodel.equilibrium import hopf as hopf
 from vegasmodel.equilibrium import loop_rest as loop_rest
 from vegasmodel.equilibrium import loss_rounds as loss_rounds

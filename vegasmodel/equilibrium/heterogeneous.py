@@ -1,0 +1,319 @@
+"""Delay-based and loss-based flows over several links: every equilibrium of a small network.
+
+Vegas reads the queueing delay of its path, Reno and CUBIC its loss.  Each link has one price, its
+place on a curve of (queue, loss): RED's, or that of a drop-tail buffer, which loses nothing until
+it is full.  Prices are at rest where every link is either full or without a queue:
+
+    sum over the flows of a link of x_i(q_i, p_i) <= c_l,  with equality where its price is not 0
+
+q_i and p_i are sums over the path (losses are taken as rare).  With the round trip R = T + q:
+
+    Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most what losses allow
+    Reno    x = square_root(p, R), random losses (``random_loss``)
+    CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R     RFC 9438 5.1, 4.3
+
+All flows that read one signal maximise a utility together, and there is one equilibrium
+(``network``).  Two signals have none in common: there may be several, their number is odd in almost
+all networks, and not all of them are stable unless there is one (Tang, Wang, Low and Chiang,
+"Equilibrium of heterogeneous congestion control: existence and uniqueness", IEEE/ACM Transactions
+on Networking 15(4), 2007).  The reason is an index: about an equilibrium with the full links S, it
+is the sign of det(-dy/dprice) over S, and over all of them it adds up to 1.  That sum is the test
+of completeness here: a lost equilibrium breaks it, unless two of opposite index are lost.
+
+Stability is that of the queues, c_l ds_l/dt = y_l - c_l, without feedback delay (``stability`` has
+it for one link).  A window at rest within a band alpha < beta is taken at the edge ``e`` that is
+given: losses on its path pull it to the lower one, and without them the two edges bound the set.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vegasmodel.equilibrium._checks import count, numbers, positive, word
+from vegasmodel.equilibrium.random_loss import square_root
+from vegasmodel.equilibrium.red import Curve, effective
+from vegasmodel.metrics import Floats
+
+__all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"]
+
+LAWS = ("vegas", "vegas-linux", "reno", "cubic")
+C, BETA = 0.4, 0.7  # RFC 9438
+STEPS = 50  # of Newton's method
+STARTS = 12  # in each combination of pieces
+MOST = 2e6  # starts in all
+EXACT = 1e-9  # of a load over its capacity, at an equilibrium
+SAME = 1e-6  # of a price: two ends of Newton's method are one
+LEAST = 1e-12  # part of a piece
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """One entry a flow: ``law`` (vegas, vegas-linux, reno, cubic), ``rtt`` T without queues, s.
+
+    ``edge`` e, packets, and ``over_estimate`` x_0, s, are Vegas's; ``decrease`` is the factor at a
+    loss (None: 0.75 for Vegas, 0.5 for Reno, which NewReno and SACK share; CUBIC's is 0.7).
+    Raises ``FieldError`` for values out of range.
+    """
+
+    law: Sequence[str]
+    rtt: ArrayLike
+    edge: ArrayLike = 1.0
+    over_estimate: ArrayLike = 0.0
+    decrease: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        for law in self.law:
+            word("law", law, LAWS)
+        positive("rtt", self.rtt)
+        positive("edge", self.edge)
+        numbers("over_estimate", self.over_estimate)
+        if self.decrease is not None:
+            numbers("decrease", self.decrease, high=1.0, below=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
+
+    ``index`` is 1 or -1 (0: degenerate).  ``stable``: all ``modes`` [full links] of the queues,
+    1/s, lie left of the imaginary axis.  ``residual``: the largest |load/c - 1| of a full link,
+    or overload of another.
+    """
+
+    rates: Floats
+    queue: Floats
+    loss: Floats
+    full: NDArray[np.bool_]
+    index: int
+    modes: NDArray[np.complex128]
+    stable: bool
+    residual: float
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibria:
+    """All that were found.  ``complete``: their indices add up to 1, and more starts found none."""
+
+    found: tuple[Equilibrium, ...]
+    complete: bool
+
+    @property
+    def index_sum(self) -> int:
+        """The sum of the indices: 1 if none is missing."""
+        return sum(each.index for each in self.found)
+
+
+def droptail(buffer: float) -> Floats:
+    """The curve of a drop-tail link, rows (queue, loss); ``buffer`` in packets."""
+    full = float(positive("buffer", buffer))
+    return np.array([(0.0, 0.0), (full, 0.0), (full, 1.0)])
+
+
+def red(curve: Curve) -> Floats:
+    """RED's curve, rows (queue, loss); drops spread as ``red.effective`` has it, at the corners."""
+    rows = curve.corners()
+    rows = np.column_stack([rows[:, 0], effective(rows[:, 1], curve.spacing)])
+    return np.asarray(rows[np.append(True, np.diff(rows, axis=0).sum(axis=1) > 0)])
+
+
+def equilibria(
+    routing: ArrayLike,
+    capacity: ArrayLike,
+    curves: Sequence[ArrayLike],
+    flows: Flows,
+    starts: int = STARTS,
+    seed: int = 1,
+) -> Equilibria:
+    """Every equilibrium of a small network, by Newton's method from many starts.
+
+    ``routing`` [link, flow]: 1 where the flow crosses the link; ``capacity`` [link] pkt/s;
+    ``curves``: rows (queue, loss) of each link, rising, from (0, 0) to loss 1, linear between
+    (``droptail``, ``red``).  Every choice of full links and of the curves' pieces they stand on
+    is searched from ``starts`` points; where a second search of as many finds more, or the indices
+    do not add up to 1, four times as many are taken, then the answer is not ``complete``.  Raises
+    ``FieldError`` or ``ValueError`` for values out of range, and for networks too large for this.
+    """
+    net = _Network(routing, capacity, curves, flows)
+    starts = count("starts", starts)
+    if net.combinations * starts > MOST:
+        raise ValueError(f"at most {MOST:g} starts: {net.combinations} combinations of pieces")
+    rng = np.random.default_rng(seed)
+    found: list[Floats] = []
+    complete = False
+    for size in (starts, starts, 4 * starts):
+        before = len(found)
+        found = net.search(rng, size, found)
+        known = [net.describe(price) for price in found]
+        whole = sum(each.index for each in known) == 1 and all(each.index for each in known)
+        if complete := whole and before == len(found):
+            break
+    order = np.argsort([-float(each.rates.sum()) for each in known], kind="stable")
+    return Equilibria(tuple(known[i] for i in order), complete)
+
+
+class _Network:
+    """Prices [case, link] are places on the curves: piece + part."""
+
+    def __init__(
+        self, routing: ArrayLike, capacity: ArrayLike, curves: Sequence[ArrayLike], flows: Flows
+    ) -> None:
+        self.A = numbers("routing", routing, high=1.0)
+        if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
+            raise ValueError("routing: a matrix [link, flow], each flow over a link at least")
+        links, n = self.A.shape
+        self.c = np.array(np.broadcast_to(positive("capacity", capacity), (links,)))
+        if len(curves) != links or len(flows.law) != n:
+            raise ValueError(f"{links} curves and {n} laws are needed")
+        self.curves = [numbers("curves", curve) for curve in curves]
+        for curve in self.curves:
+            steps = np.diff(curve, axis=0)
+            if (
+                np.any(curve[0] != 0)
+                or curve[-1, 1] != 1
+                or np.any(steps < 0)
+                or not np.all(steps.sum(axis=1) > 0)
+            ):
+                raise ValueError("curves: rows (queue, loss) that rise from (0, 0) to loss 1")
+        self.law = np.array(flows.law)
+        self.T, self.e, self.x0 = (
+            np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), (n,)))
+            for v in (flows.rtt, flows.edge, flows.over_estimate)
+        )
+        vegas = np.isin(self.law, ("vegas", "vegas-linux"))
+        own = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
+        own = np.broadcast_to(np.asarray(own, dtype=np.float64), (n,))
+        self.K = square_root(1.0, 1.0, 1.0, own)  # x = K/(R sqrt p)
+        self.combinations = math.prod(len(curve) for curve in self.curves)
+
+    def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """(delay s, loss, and their slopes in the part), each [case, link]."""
+        out = np.zeros((4, *part.shape))
+        for k, curve in enumerate(self.curves):
+            low, high = curve[piece[:, k]], curve[np.minimum(piece[:, k] + 1, len(curve) - 1)]
+            rise = high - low
+            at = low + part[:, k, None] * rise
+            out[0, :, k], out[1, :, k] = at[:, 0] / self.c[k], at[:, 1]
+            out[2, :, k], out[3, :, k] = rise[:, 0] / self.c[k], rise[:, 1]
+        return out[0], out[1], out[2], out[3]
+
+    def demand(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
+        """Rates [case, flow] and their logarithmic slopes in q and in p."""
+        R = self.T + q
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            rate = self.K / (R * np.sqrt(p))
+            by_q, by_p = -1.0 / R, -0.5 / p
+            vegas, linux = self.law == "vegas", self.law == "vegas-linux"
+            gap = q - self.x0
+            own = np.where(gap > 0, self.e / gap, np.inf)
+            own = np.where(linux, own * (self.T + self.x0) / R, own)
+            on = (vegas | linux) & (own <= rate)
+            own_q = -1.0 / gap - np.where(linux, 1.0 / R, 0.0)
+            rate, by_q = np.where(on, own, rate), np.where(on, own_q, by_q)
+            by_p = np.where(on, 0.0, by_p)
+            cubic = self.law == "cubic"
+            top = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (R / p) ** 0.75
+            friendly = np.sqrt(1.5 / p)
+            steep = cubic & (top > friendly)
+            rate = np.where(cubic, np.maximum(top, friendly) / R, rate)
+            by_q = np.where(steep, -0.25 / R, by_q)
+            by_p = np.where(steep, -0.75 / p, by_p)
+        return rate, by_q, by_p
+
+    def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
+        """(rates [case, flow], loads over capacities [case, link], their slopes in the parts)."""
+        s, p, s_by, p_by = self.place(piece, part)
+        rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
+        with np.errstate(invalid="ignore", over="ignore"):
+            load = rate @ self.A.T / self.c
+            steep_q = np.where(by_q == 0, 0.0, rate * by_q)
+            steep_p = np.where(by_p == 0, 0.0, rate * by_p)
+            through = np.einsum("lf,bf,mf->blm", self.A, steep_q, self.A) * s_by[:, None, :]
+            through += np.einsum("lf,bf,mf->blm", self.A, steep_p, self.A) * p_by[:, None, :]
+        return rate, load, through / self.c[:, None]
+
+    def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
+        """Prices of the equilibria, those ``known`` first."""
+        found = list(known)
+        for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
+            full = np.array(pieces) >= 0
+            if not full.any():
+                ends = np.zeros((1, len(pieces)))
+            else:
+                ends = self.newton(rng, np.array(pieces), full, size)
+            for end in ends:
+                if self.holds(end, full) and not any(self.same(end, other) for other in found):
+                    found.append(end)
+        return found
+
+    def newton(
+        self, rng: np.random.Generator, pieces: NDArray[np.intp], full: NDArray[np.bool_], size: int
+    ) -> Floats:
+        """Where Newton's method ends, in the logarithms of the parts and of the loads."""
+        links = full.size
+        piece = np.tile(np.maximum(pieces, 0), (size, 1))
+        u = np.log(10.0 ** rng.uniform(-5, 0, (size, links)))
+        active = np.flatnonzero(full)
+        for _ in range(STEPS):
+            part = np.where(full, np.exp(u), 0.0)
+            _, load, through = self.loads(piece, part)
+            with np.errstate(all="ignore"):
+                f = np.log(load[:, active])
+                J = through[:, active][:, :, active] * part[:, None, active] / load[:, active, None]
+            good = np.all(np.isfinite(f), axis=1) & np.all(np.isfinite(J), axis=(1, 2))
+            good &= np.abs(np.linalg.det(np.where(good[:, None, None], J, 0.0))) > 1e-300
+            u, piece, f, J = u[good], piece[good], f[good], J[good]
+            if u.shape[0] == 0 or np.abs(f).max() < 1e-14:
+                break
+            step = np.linalg.solve(J, f[:, :, None])[:, :, 0]
+            longest = np.abs(step).max(axis=1, keepdims=True)
+            u[:, active] -= step / np.maximum(1.0, longest)
+            u = np.clip(u, math.log(LEAST), 0.5)
+        part = np.where(full, np.exp(u), 0.0)
+        return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME, axis=1)]
+
+    def split(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
+        """A piece and a part for each link."""
+        ends = np.array([len(curve) - 2 for curve in self.curves])
+        piece = np.minimum(np.floor(price).astype(np.intp), ends)
+        return piece[None], (price - piece)[None]
+
+    def holds(self, price: Floats, full: NDArray[np.bool_]) -> bool:
+        """Whether full links are full, and the others not over-full."""
+        _, load, _ = self.loads(*self.split(price))
+        off = np.where(full, np.abs(load[0] - 1.0), np.maximum(load[0] - 1.0, 0.0))
+        return bool(np.all(off <= EXACT))
+
+    def same(self, one: Floats, other: Floats) -> bool:
+        """Two ends that are one equilibrium, also where pieces meet."""
+        return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
+
+    def describe(self, price: Floats) -> Equilibrium:
+        """What stands at these prices."""
+        split = self.split(price)
+        s, p, _, _ = self.place(*split)
+        rate, load, through = self.loads(*split)
+        full = price > 0.0
+        J = through[0][np.ix_(full, full)]
+        sign = int(np.sign(np.linalg.det(-J))) if full.any() else 1
+        modes = np.linalg.eigvals(self.physical(split, full, J))
+        off = np.where(full, np.abs(load[0] - 1.0), np.maximum(load[0] - 1.0, 0.0))
+        stable = bool(np.all(modes.real < 0.0))
+        return Equilibrium(
+            rate[0], s[0] * self.c, p[0], full, sign, modes, stable, float(off.max())
+        )
+
+    def physical(
+        self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
+    ) -> Any:
+        """d(ds/dt)/ds of the full links: ds_l/dt = load - 1, so J over the slope of s."""
+        _, _, s_by, _ = self.place(*split)
+        moves = s_by[0][full]
+        # on a vertical piece the queue stands, and its loss moves as fast as it must
+        return J / np.where(moves > 0.0, moves, LEAST)
