@@ -21,7 +21,9 @@ from scripts.bare_wheel import BIN, ROOT, SCENARIOS, TRIES, Try, judge, work
 
 CHOICES = ("lowest-direct", "highest")
 SLOW = ("--model all", "simulate one.toml --out", "compare one.toml --trace", "given.parquet")
-MORE = (
+MORE = (  # the compiled engines among them
+    Try("predict one.toml --model rounds"),
+    Try("predict one.toml --model fluid"),
     Try("simulate one.toml --model fluid --out a.parquet"),
     Try("convert a.parquet --out b.parquet"),
     Try("predict", 2, "Missing argument"),

@@ -7,10 +7,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
+from vegasmodel.support import whole_program
 from vegasmodel.support.machine_code import compiled
 from vegasmodel.support.whole_program import Part, WholeProgram
 
@@ -84,6 +86,17 @@ def test_only_what_python_calls_is_machine_code() -> None:
     assert not middle.overloads
     kinds = {type(made.library).__name__ for made in middle._part.overloads.values()}
     assert kinds == {"_Unfinished"}
+
+
+def test_an_llvmlite_that_cannot_ask_for_inlining(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> None:
+        raise RuntimeError("Attribute 'alwaysinline' does not apply to function return values")
+
+    expected = top(rows(), 7)
+    monkeypatch.setattr(whole_program, "_inlining_can_be_asked", lambda: False)
+    monkeypatch.setattr(llvm.ValueRef, "add_function_attribute", never)
+    again = WholeProgram(top.py_func, {"error_model": "numpy", "_nrt": False})
+    assert again(rows(), 7) == expected
 
 
 def test_an_error_in_a_part_is_told_and_leaves_the_collector_on() -> None:

@@ -14,11 +14,13 @@ that look for these are left out, and what an operator does with numbers is look
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba.core import sigutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, _LowerResult
@@ -126,9 +128,22 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
         for function in self._final_module.functions:
             if function.name in self._parts:
                 function.linkage = "internal"  # seen from nowhere else: it goes once inlined
-                if sum(1 for block in function.blocks for _ in block.instructions) <= SMALL:
+                size = sum(1 for block in function.blocks for _ in block.instructions)
+                if size <= SMALL and _inlining_can_be_asked():
                     function.add_function_attribute("alwaysinline")
         super()._optimize_final_module()
+
+
+@functools.cache
+def _inlining_can_be_asked() -> bool:
+    """Before 0.48 llvmlite puts a function's attribute on its result: there LLVM judges of all."""
+    module = llvm.parse_assembly("define void @f() {\n ret void\n}\n")
+    module.get_function("f").add_function_attribute("alwaysinline")
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
