@@ -92,6 +92,19 @@ def test_every_command_and_option_says_what_it_does() -> None:
             assert getattr(option, "help", None), (name, option.name)
 
 
+def test_every_page_has_its_place_on_the_site() -> None:
+    """In a list of pages; those under gallery/ and reference/, and validation.md, are generated."""
+    folder = ROOT / "docs"
+    listed = set()
+    for page in folder.rglob("*.md"):
+        for block in re.findall(r"```{toctree}\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            listed |= {line for line in block.splitlines() if line and not line.startswith(":")}
+    there = {str(page.relative_to(folder).with_suffix("")) for page in folder.rglob("*.md")}
+    assert there - listed == {"index"}
+    made = {"gallery/index", "validation", "reference/commands", "reference/models"}
+    assert listed - there == made | {"reference/python"}
+
+
 def test_commands_in_the_readme_exist() -> None:
     known = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
     used = set(re.findall(r"bin/vegasmodel (\w+)", README))
