@@ -204,6 +204,10 @@ class Answers(Runs):
         )
         return cast("Groups", lacking)
 
+    def unspaced(self, scenario: Scenario) -> Measured:
+        """The same: a model has one RED."""
+        return self(scenario)
+
     def exact(self, scenario: Scenario) -> Groups:
         """The same: a model knows no simulator."""
         return self.groups(scenario)

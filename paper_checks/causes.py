@@ -22,7 +22,7 @@ PHASE = (
     "the figure"
 )
 UNKNOWN = "not found: phase tried, for Vegas also other starts and buffers"
-RED = "RED of 2.35 beside that of the time; other weights and probabilities do not help"
+RED = "RED's parameters are not stated; that of 1993, without ns-2's wait_, has the other counts"
 TIMEOUT = "5 % loss is decided by timers: with 2.35's own the link is used to 56, 84 and 62 %"
 LAW = "ns-2 2.35's Vegas or SACK fares otherwise there"
 NO_T = "T is not stated; 40 to 160 ms tried in packets, all T in the formulas"
@@ -30,7 +30,10 @@ HYPOTHESIS = "the paper's hypothesis or statement does not hold in ns-2"
 DEFAULTS = "ns-2 2.35's own first windows"
 CBQ = "a fifth of the scale, mostly CBQ in place of the router"
 COUNTING = "CBQ does not count short flows; where ns-3's router does, the index is nearer"
-NO_RED = "RED's thresholds are not stated; as ns-2 sets them NewReno has no advantage"
+NO_RED = (
+    "RED's thresholds are not stated; as ns-2 sets them NewReno has no advantage, with higher ones "
+    "it has"
+)
 
 # paper, beginning of the items, why
 CAUSES = (

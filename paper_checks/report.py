@@ -62,7 +62,7 @@ KINDS = (("equation", "Equations"), ("table", "Tables"), ("figure", "Figures"), 
 FINDINGS = {  # about each paper
     "tsang": ("long_delays",),
     "boutremans": ("arrival_order",),
-    "evaluation": ("least_alpha",),
+    "evaluation": ("least_alpha", "send_jitter"),
     "devendictis": ("who_loses",),
     "podlesny": ("few_newreno",),
 }

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,6 +105,12 @@ class Runs:
         self.scenarios[key] = scenario
         return _arrays(Groups, self._entry(key, scenario, _simulate_groups))
 
+    def unspaced(self, scenario: Scenario) -> Measured:
+        """The same with RED as published in 1993, without ns-2's ``wait_``.  Raises ``NoRun``."""
+        key = scenario.fingerprint() + "-unspaced"
+        self.scenarios[key] = scenario
+        return _arrays(Measured, self._entry(key, scenario, partial(_simulate, spaced=False)))
+
     def exact(self, scenario: Scenario) -> Groups:
         """The same by ns-3, whose Rate-Delay router is `podlesny`'s own, 3 runs.  Raises ``NoRun``.
 
@@ -143,11 +150,11 @@ def _write(runs: dict[str, Any]) -> None:
         part.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
 
 
-def _run(scenario: Scenario, rtts: bool | None = None) -> Prediction:
+def _run(scenario: Scenario, rtts: bool | None = None, spaced: bool = True) -> Prediction:
     from vegasmodel.packets import ns2
 
     try:
-        return ns2.run(scenario, rtts=rtts)
+        return ns2.run(scenario, rtts=rtts, spaced=spaced)
     except FieldError as error:
         raise NoRun(f"the ns-2 driver cannot run this: {error}") from None
 
@@ -187,8 +194,8 @@ def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, A
     }
 
 
-def _simulate(scenario: Scenario) -> dict[str, Any]:
-    found = _run(scenario)
+def _simulate(scenario: Scenario, spaced: bool = True) -> dict[str, Any]:
+    found = _run(scenario, spaced=spaced)
     assert found.acks is not None
     assert found.retransmits is not None and found.loss_rate is not None  # noqa: PT018 - one thought, one line
     assert found.utilization is not None

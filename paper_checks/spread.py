@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from paper_checks.checks import Found, Value, distance, rounding
-from paper_checks.runs import Floats, Runs
-from vegasmodel.scenario import Scenario
+from paper_checks.runs import Floats, Measured, Runs
+from vegasmodel.scenario import Red, Scenario
 
 __all__ = [
     "SEEDS",
@@ -63,11 +63,18 @@ def separate(scenario: Scenario) -> tuple[Scenario, ...]:
     )
 
 
+def measured(runs: Runs, scenario: Scenario) -> Measured:
+    """ns-2's run; RED as published in 1993, which `evaluation`'s table 4 is of (``tables.RED``)."""
+    own = runs(scenario)  # of RED too: the models, which have ns-2's, are compared with it
+    red = any(isinstance(link.queue, Red) for link in scenario.links)
+    return runs.unspaced(scenario) if red else own
+
+
 def by_seed(
     runs: Runs, scenarios: Sequence[Scenario], statistic: Callable[..., Value]
 ) -> list[Value]:
     """``statistic`` of each seed; its arguments are the throughputs in each of ``scenarios``."""
-    rows = [runs(jittered(scenario)).throughput for scenario in scenarios]
+    rows = [measured(runs, jittered(scenario)).throughput for scenario in scenarios]
     return [statistic(*(row[k] for row in rows)) for k in range(len(rows[0]))]
 
 
@@ -87,8 +94,9 @@ def simulated(
     """The statistic by the majority of seeds; ``unit`` is that of the last printed digit."""
 
     def compute(runs: Runs) -> Found:
-        described = statistic(runs(scenario).throughput[0])
-        values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
+        described = statistic(measured(runs, scenario).throughput[0])
+        rows = measured(runs, jittered(scenario)).throughput
+        values = np.array([statistic(row) for row in rows])
         detail = (
             f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "
             f"{described:.4g}."

@@ -56,15 +56,13 @@ def _suffix(queue: Queue) -> str:
     return f"-red-{queue.min_threshold:g}-{queue.max_threshold:g}"
 
 
-def trio(buffer: float) -> Scenario:
-    """Section 3.4: Reno, SACK and Vegas together."""
+def trio(buffer: float, thresholds: tuple[float, float] = (3.0, 6.0)) -> Scenario:
+    """Section 3.4: Reno, SACK and Vegas together, with the thresholds of section 3.3.3."""
     base = pair("reno", "sack", buffer=buffer)
-    vegas = dataclasses.replace(
-        _flow(base.flows[0], "vegas", 0.0, BASE_RTT, (1.0, 3.0)), name="third"
-    )
-    return dataclasses.replace(
-        base, name=f"evaluation-trio-buffer-{buffer:g}", flows=(*base.flows, vegas)
-    )
+    vegas = _flow(base.flows[0], "vegas", 0.0, BASE_RTT, thresholds)
+    name = f"evaluation-trio-buffer-{buffer:g}-alpha-{thresholds[0]:g}"
+    flows = (*base.flows, dataclasses.replace(vegas, name="third"))
+    return dataclasses.replace(base, name=name, flows=flows)
 
 
 def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:

@@ -8,13 +8,13 @@ from paper_checks.findings.page import Page, table
 from paper_checks.podlesny.changes import HALF, SETTINGS, rates
 from paper_checks.podlesny.experiments import BY_NS3, RATIOS, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
-from paper_checks.podlesny.router import Discipline, N, dumbbell
+from paper_checks.podlesny.router import Compared, N, dumbbell
 from paper_checks.runs import Runs
 from vegasmodel.plots.style import BLUE, DASHES, GREY, RED, figure, legend, tidy
 
 __all__ = ["page"]
 
-KINDS: tuple[Discipline, ...] = ("rd", "red", "droptail")
+KINDS: tuple[Compared, ...] = ("rd", "red", "droptail")
 MIXES = (0.5, 1.0, 2.0, 3.0)  # that ns-3 ran
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 __all__ = ["Page", "prose", "table"]
 
 WIDTH = 100
+SENTENCE = 20  # characters that no number has
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ def prose(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown; numbers to the right."""
-    lines = [head, ["---:"] * len(head), *rows]
+    """A table in Markdown; numbers to the right, sentences to the left."""
+    sides = [
+        "---" if max(map(len, map(str, column))) > SENTENCE else "---:"
+        for column in zip(*rows, strict=True)
+    ]
+    lines = [head, sides, *rows]
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)

@@ -44,8 +44,9 @@ PACKET = 8000.0  # bits
 BUFFER_TIME = 0.25  # s of the link
 SHORT, LONG = 0.020, 0.300  # s, propagation there and back
 
-Discipline = Literal["rd", "droptail", "red"]
-QUEUES: tuple[Discipline, ...] = ("droptail", "red", "rd")
+Compared = Literal["rd", "droptail", "red"]
+Discipline = Compared | Literal["red-high"]  # RED with thresholds of ours
+QUEUES: tuple[Compared, ...] = ("droptail", "red", "rd")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,10 +65,12 @@ def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
         return DropTail()
     # What ns-2's RED chooses where nothing is set: thresholds for a target delay of 5 ms, a weight
     # of one packet's time constant, probabilities that go on to 1 above the upper threshold.
-    low = max(5.0, 0.005 * capacity / 2)
+    low, high = max(5.0, 0.005 * capacity / 2), 3 * max(5.0, 0.005 * capacity / 2)
+    if kind == "red-high":
+        low, high = 0.25 * BUFFER_TIME * capacity, 0.75 * BUFFER_TIME * capacity
     return Red(
         min_threshold=low,
-        max_threshold=3 * low,
+        max_threshold=high,
         max_probability=0.1,
         weight=1 - math.exp(-1 / capacity),
         ecn=True,

@@ -93,13 +93,19 @@ def clear(gaps: Floats, names: tuple[str, str]) -> str:
     return names[0] if mean > 0 else names[1]
 
 
-def _winner(n: int, thresholds: Pair, red: Pair, runs: Runs) -> Found:
+def _winner(n: int, thresholds: Pair, red: Pair, printed: str, runs: Runs) -> Found:
     logs, text = _cells(runs, n, thresholds, red)
     error = float(logs.std(ddof=1) / np.sqrt(logs.size))
+    names, tried = ("Vegas", "Reno"), ""
+    if clear(logs, names) != printed:
+        short, _ = _cells(runs, n, thresholds, red, x=1)
+        tried = (
+            f" Tried besides, RTTs of 13.2 ms: {np.exp(short.mean()):.3f}, {clear(short, names)}."
+        )
     return Found(
-        clear(logs, ("Vegas", "Reno")),
+        clear(logs, names),
         detail=f"Vegas over Reno {np.exp(logs.mean()):.3f}, within a factor of "
-        f"{np.exp(2 * error):.3f}. {text}",
+        f"{np.exp(2 * error):.3f}. {text}{tried}",
     )
 
 
@@ -163,7 +169,7 @@ def table_6() -> list[Record]:
             f"table {table}, {n} flows: {'Vegas' if vegas else 'Reno'} gets more",
             "table",
             "Vegas" if vegas else "Reno",
-            partial(_winner, n, *TABLES[table]),
+            partial(_winner, n, *TABLES[table], "Vegas" if vegas else "Reno"),
             note="Goodput of one flow, mean of the logarithms over the shares of Vegas, 30, 50 and "
             f"70 %, 7 runs each, as printed; who leads by less than two standard errors does not. "
             f"{RUN}",

@@ -95,6 +95,7 @@ class Connection:
     alpha: float
     beta: float
     rounded: bool
+    most: float = MAX_WINDOW
     rounds: list[Round] = field(default_factory=list)
     received: list[float] = field(default_factory=list)  # times of ACKs
 
@@ -111,7 +112,7 @@ class Connection:
 
     def send(self) -> None:
         """As many packets as the window allows."""
-        while self.next <= self.acked + int(min(self.window, MAX_WINDOW)):
+        while self.next <= self.acked + int(min(self.window, self.most)):
             packet, self.next = self.next, self.next + 1
             self.sent[packet] = self.network.now
             at_router = self.up.pass_on(self.network.now, BITS)
@@ -135,7 +136,7 @@ class Connection:
         self.acked = packet
         if packet >= self.mark:
             self._decide()
-        if self.growth == 1 and self.window >= MAX_WINDOW:
+        if self.growth == 1 and self.window >= self.most:
             self.growth = 0.0
         if self.growth > 0 and self.window - (self.next - self.acked) <= 2:
             self.window += self.growth
@@ -160,7 +161,7 @@ class Connection:
         self.rtts.clear()
 
     def _adjust(self, backlog: float) -> None:
-        if self.slow and self.window < MAX_WINDOW:
+        if self.slow and self.window < self.most:
             self.turn = not self.turn
             self.growth = float(self.turn)
             if self.turn and backlog > GAMMA:
@@ -191,13 +192,18 @@ def replay(
     longer_first: bool = False,
     rounded: bool = False,
     start: float = START,
+    late: float = 0.0,
+    most: float = MAX_WINDOW,
 ) -> tuple[Connection, Connection]:
-    """Both connections after 60 s; ``longer_first``: whose packet is the first at R1."""
+    """Both connections after 60 s; ``longer_first``: whose packet is the first at R1.
+
+    ``late``: by how much the longer one starts later, s; ``most``: largest window, packets.
+    """
     network = Network()
     shorter, longer = (
-        Connection(network, last, alpha, beta, rounded) for last in (SHORT, x2 * 1e-3)
+        Connection(network, last, alpha, beta, rounded, most) for last in (SHORT, x2 * 1e-3)
     )
     for source in (longer, shorter) if longer_first else (shorter, longer):
-        network.at(start, source.send)
+        network.at(start + (late if source is longer else 0.0), source.send)
     network.run()
     return shorter, longer

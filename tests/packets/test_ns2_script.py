@@ -109,3 +109,10 @@ def test_missing_engine_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> 
     assert not ns2.available()
     with pytest.raises(ns2.EngineMissing, match="apt-get install ns2"):
         ns2.run(scenario())
+
+
+def test_red_waits_after_a_drop_unless_it_is_that_of_1993() -> None:
+    red = 'queue = { discipline = "red", min_threshold = "5 pkt", max_threshold = "15 pkt" }\n'
+    line = "Queue/RED set wait_ false"
+    assert line not in ns2_script.script(scenario(link=red)).text.splitlines()
+    assert line in ns2_script.script(scenario(link=red), spaced=False).text.splitlines()

@@ -54,6 +54,7 @@ def run(
     rtts: bool | None = None,
     timeout: float | None = None,
     scratch: Path | None = None,
+    spaced: bool = True,
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times and return means over the runs.
 
@@ -69,7 +70,9 @@ def run(
     every ``interval`` seconds (default: ``default_interval``).  ``scratch``: the folder in which
     each run has its own while it lasts (default: the system's for temporary files).  ``timeout``:
     seconds after which a run is stopped (default: ``engine.patience``); a run may also have 16 GiB
-    of memory and write files of 16 GiB.
+    of memory and write files of 16 GiB.  ``spaced=False``: RED as Floyd and Jacobson published it
+    in 1993, which may drop the next packet after a drop; ns-2 by itself lets 1/p packets pass
+    (``wait_``).
 
     ``FieldError``: ns-2 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
     """
@@ -81,6 +84,7 @@ def run(
         rtts=few_packets(scenario) if rtts is None else rtts,
         timeout=timeout,
         scratch=scratch,
+        spaced=spaced,
     )
     return engine.run(
         "ns2",
@@ -100,13 +104,14 @@ def run_trace(
     rtts: bool = True,
     timeout: float | None = None,
     scratch: Path | None = None,
+    spaced: bool = True,
 ) -> Output:
     """One run (with the seed of run ``number``) in detail.
 
     Windows and queues sampled every ``interval`` seconds, every dropped data packet with its
-    time, link, flow and number, and with ``rtts`` every round-trip time.
+    time, link, flow and number, and with ``rtts`` every round-trip time.  ``spaced``: see ``run``.
     """
-    made = ns2_script.script(scenario, number, interval=interval, rtts=rtts)
+    made = ns2_script.script(scenario, number, interval=interval, rtts=rtts, spaced=spaced)
     with workplace(scratch) as place:
         (place.folder / "run.tcl").write_text(made.text, encoding="ascii")
         _ns(["run.tcl"], place, timeout or engine.patience(scenario))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SETS", "Setting"]
+__all__ = ["SETS", "UNSPACED", "Setting"]
 
 
 class Setting(NamedTuple):
@@ -42,6 +42,11 @@ _PAPERS = (
     Setting(_TCP, "precisionReduce_", "false", "window increments are not rounded (2006-01)"),
     Setting(_NEWRENO, "newreno_changes1_", "0", "timer restarts on every partial ACK (2002)"),
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
+)
+
+# Not in either set: ns-2's default is true, which lets 1/p packets pass after each drop.
+UNSPACED = Setting(
+    "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
 # Stock 2.35: nothing is set.  Its loss-based packets carry 40 B of headers on top of packetSize_,

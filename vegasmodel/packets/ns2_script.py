@@ -16,7 +16,7 @@ import numpy as np
 
 from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
-from vegasmodel.packets.ns2_defaults import SETS
+from vegasmodel.packets.ns2_defaults import SETS, UNSPACED
 from vegasmodel.scenario import (
     Link,
     Member,
@@ -56,16 +56,23 @@ def _library() -> str:
 
 
 def script(
-    scenario: Scenario, run: int = 0, *, interval: float | None = None, rtts: bool = False
+    scenario: Scenario,
+    run: int = 0,
+    *,
+    interval: float | None = None,
+    rtts: bool = False,
+    spaced: bool = True,
 ) -> Script:
     """What runs ``scenario`` once, with the seed of run number ``run``.
 
     ``interval``: seconds between two samples of windows and queues (none if ``None``);
-    ``rtts``: record when each packet was sent and each ACK came.  ``FieldError``: not in ns-2.
+    ``rtts``: record when each packet was sent and each ACK came; ``spaced``: see ``ns2.run``.
+    ``FieldError``: not in ns-2.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
-    body = [f"{s.cls} set {s.variable} {s.value}" for s in SETS[scenario.run.ns2_defaults]]
+    defaults = (*SETS[scenario.run.ns2_defaults], *(() if spaced else (UNSPACED,)))
+    body = [f"{s.cls} set {s.variable} {s.value}" for s in defaults]
     body += ["Agent set ttl_ 4096", f"begin {int(rng.integers(1, 2**31 - 1))}"]
     for i, link in enumerate(scenario.links):
         body += _link(scenario, i, link)
