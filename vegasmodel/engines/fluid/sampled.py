@@ -481,14 +481,20 @@ def _burst_spills(flows: Records, i: int, clock: Floats, link: Road) -> None:
 
 @jit
 def _last_to_grow(flows: Records) -> int:
-    """The flow whose packet on top of those that ACKs let go left last; -1: none is left."""
-    last, which = np.inf, -1
+    """The flow whose packet on top of those that ACKs let go left last; -1: none is left.
+
+    Of several that left at one instant, as those of like flows do, any: packets have an order.
+    """
+    last, which, like = np.inf, -1, 0.0
     for i in range(flows.size):
         if flows[i].on and flows[i].grown > SAME:
             over = flows[i].window - flows[i].flight + flows[i].spilt
             ago = over / flows[i].pace if flows[i].pace > 0.0 else NEVER
-            if ago < last or which < 0:
-                last, which = ago, i
+            if ago < last - SAME * last or which < 0:
+                last, which, like = ago, i, 1.0
+            elif ago <= last + SAME * last:
+                like += 1.0
+                which = i if np.random.random() * like < 1.0 else which
     return which
 
 
@@ -498,7 +504,8 @@ def _overflow(flows: Records, clock: Floats, link: Road, smooth: bool) -> None:
 
     Who stands or falls sends one packet an ACK, so it finds the place that its last packet left.
     Not so where senders wait at random: a wait is up to ``wait`` transmission times, and in each of
-    these the place may go to whoever comes.
+    these the place may go to whoever comes.  ACKs of one RTT come a transmission apart, so waits
+    of at most that leave their order as it is.
     """
     for i in range(flows.size):
         flows[i].spilt = 0.0
@@ -518,7 +525,9 @@ def _overflow(flows: Records, clock: Floats, link: Road, smooth: bool) -> None:
         flows[which].grown -= 1.0
         flows[which].spilt += 1.0
         if link.wait > 0.0 and np.random.random() < link.wait:
-            which = _victim(flows, clock)  # by then the place is another's
+            other = _victim(flows, clock)
+            if link.wait > 1.0 or flows[other].rtt != flows[which].rtt:
+                which = other  # by then the place is another's
         _lose(flows, which, 1.0)
 
 
