@@ -18,6 +18,7 @@ from vegasmodel.support.exits import Shortfall
 if TYPE_CHECKING:
     from vegasmodel.prediction import Prediction
     from vegasmodel.scenario import Scenario
+    from vegasmodel.study.uncertainty import Uncertainty
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -27,6 +28,14 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write a picture (.png, .svg or .pdf).")]
 PerFlow = Annotated[bool, typer.Option("--flows", help="A row for every flow.")]
+Uncertain = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FIELD=ERROR",
+        help="Standard deviation of rtt, capacity, over_estimate or a field: rtt=5%, "
+        "flow.reno.rtt=2ms.",
+    ),
+]
 Timeout = Annotated[
     str | None,
     typer.Option(help="Stop a simulator's run after this time. Default: 20 times the usual."),
@@ -65,6 +74,7 @@ def ratio(
     buffer: Annotated[str, typer.Option(help="Packets that can wait at the link.")] = "inf",
     packet_size: Annotated[str, typer.Option(help="Data packet, headers included.")] = "1000 B",
     loss: Annotated[str, typer.Option(help="Random loss of data packets, probability.")] = "0",
+    uncertain: Uncertain = None,
     json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -83,7 +93,7 @@ def ratio(
     results = predict_all(scenario, CLOSED_FORMS)
     results = [p for p in results if p.applicable] or results  # all reasons, or none
     hint = "A simulator may; it takes a scenario file: vegasmodel predict FILE --model rounds"
-    _show(scenario, results, json=json, plot=plot, hint=hint)
+    _show(scenario, results, json=json, plot=plot, hint=hint, uncertain=uncertain)
 
 
 @app.command()
@@ -93,6 +103,7 @@ def predict(
         str | None,
         typer.Option(help="A model's name, or all. Default: every closed form, no simulator."),
     ] = None,
+    uncertain: Uncertain = None,
     json: Json = False,
     plot: Plot = None,
     flows: PerFlow = False,
@@ -114,7 +125,7 @@ def predict(
         # all reasons, or none but that of a model that could be installed
         results = [p for p in results if p.applicable or "missing" in p.extra] or results
     hint = "" if set(names) & set(SIMULATED) else "A simulator may: --model rounds"
-    _show(case, results, json=json, plot=plot, flows=flows, hint=hint)
+    _show(case, results, json=json, plot=plot, flows=flows, hint=hint, uncertain=uncertain)
 
 
 @app.command()
@@ -374,17 +385,53 @@ def _show(
     plot: Path | None,
     flows: bool = False,
     hint: str = "",
+    uncertain: Sequence[str] | None = None,
 ) -> None:
     from vegasmodel import console
 
+    doubts = _doubts(scenario, results, uncertain or ())
     if plot is not None:
         from vegasmodel import plots
 
         plots.save(plots.throughput_bars(scenario, results), plot)
     if json:
-        console.print_json(console.results_json(scenario, results))
-    else:
-        console.print_results(scenario, results, per_flow=flows, hint=hint)
+        more = {"uncertainty": [each.to_json() for each in doubts]} if uncertain else {}
+        console.print_json({**console.results_json(scenario, results), **more})
+        return
+    console.print_results(scenario, results, per_flow=flows, hint=hint)
+    for each in doubts:
+        rows = [
+            [
+                name,
+                console.number(value),
+                console.number(sd),
+                console.number(100.0 * sd / value if value else None, 3),
+            ]
+            for name, (value, sd) in each.ratios.items()
+        ]
+        console.console().print(console.table([each.model, "ratio", "sd", "sd, %"], rows))
+        if not each.smooth:
+            console.paragraphs([f"{each.model} has a corner at these values: the sd is rough."])
+
+
+def _doubts(
+    scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
+) -> list[Uncertainty]:
+    """What errors of fields do to the ratios, for each closed form that answers."""
+    if not uncertain:
+        return []
+    from vegasmodel.fields.units import FieldError
+    from vegasmodel.predictor import CLOSED_FORMS
+    from vegasmodel.study.uncertainty import uncertainty
+
+    errors = {}
+    for text in uncertain:
+        name, equals, error = text.partition("=")
+        if not equals:
+            raise FieldError("--uncertain", text, "FIELD=ERROR, such as rtt=5%")
+        errors[name] = error
+    answering = [p.model for p in results if p.applicable and p.model in CLOSED_FORMS]
+    return [uncertainty(scenario, model, errors) for model in answering]
 
 
 def main() -> NoReturn:

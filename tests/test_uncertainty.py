@@ -1,0 +1,107 @@
+"""Slopes of closed forms against derived ones and dimensions; errors carried on against draws."""
+
+import json
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.command_line.commands import run
+from vegasmodel.equilibrium import red
+from vegasmodel.equilibrium import sensitivity as boutremans
+
+
+def scenario(flows, **link):
+    return vm.Scenario.from_dict({"link": [{"capacity": "1080 pkt/s"} | link], "flow": flows})
+
+
+def vegas(name="vegas", **more):
+    return {"law": "vegas", "name": name, "rtt": "80 ms", "alpha": 3, "beta": 3} | more
+
+
+MIXED = scenario([vegas(), {"law": "reno", "rtt": "80 ms"}], buffer="20 pkt")
+RED = {"discipline": "red", "min_threshold": 5.0, "max_threshold": 25.0}
+
+
+def test_by_over_estimates_they_are_equations_7_and_8():
+    x = [0.0, 0.004, 0.002]
+    case = scenario([vegas(f"v{i}", over_estimate=f"{x[i]!r} s") for i in range(3)])
+    found = vm.sensitivity(case, "equilibrium", [f"flow.v{i}.over_estimate" for i in range(3)])
+    np.testing.assert_allclose(found.slopes, boutremans.cross(3.0, x, 1080.0), rtol=1e-6)
+    assert all(found.smooth)
+
+
+def test_of_red_they_are_those_of_the_implicit_function():
+    flows = [vegas(alpha=2, beta=2, over_estimate="0 s"), {"law": "reno", "rtt": "60 ms"}]
+    case = scenario(flows, queue=RED)
+    found = vm.sensitivity(case, "red", ["flow.vegas.alpha"])
+    curve, c = red.Curve(5.0, 25.0), 1080.0
+
+    def rates(alpha, queue):  # on the rising piece
+        p = float(red.effective(0.1 * (queue - 5.0) / 20.0))
+        both = red.Flows([True, False], [0.08, 0.06], alpha)
+        return red.demand(both, curve, queue, p, c)
+
+    q, h = vm.predict(case, "red").queue_mean[0], 1e-5
+    by_alpha = (rates(2.0 + h, q) - rates(2.0 - h, q)) / (2 * h)
+    by_queue = (rates(2.0, q + h) - rates(2.0, q - h)) / (2 * h)
+    # the sum stays c: dq/dalpha = - sum by alpha / sum by q
+    whole = by_alpha - by_queue * by_alpha.sum() / by_queue.sum()
+    expected = whole / rates(2.0, q)
+    assert abs(expected).min() > 1e-3
+    # alpha and beta move together, and the model takes their middle
+    np.testing.assert_allclose(found.slopes[:, 0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["minicycle", "network", "equilibrium"])
+def test_packets_per_second_have_the_dimension_that_they_have(model):
+    # windows depend on capacity times times only: c d/dc - T d/dT - x d/dx of ln(rate) is 1
+    names = ["link.capacity", "flow.rtt"]
+    if model == "minicycle":
+        case = MIXED
+    else:
+        case = scenario([vegas(f"v{i}", over_estimate=f"{i} ms") for i in range(2)])
+        names += ["flow.v0.over_estimate", "flow.v1.over_estimate"]
+    e = vm.sensitivity(case, model, names).elasticities
+    np.testing.assert_allclose(e[:, 0] - e[:, 1:].sum(axis=1), 1.0, rtol=1e-6)
+
+
+def test_errors_are_carried_on_as_draws_have_them():
+    errors = {"rtt": 0.03, "capacity": 0.05, "flow.vegas.alpha": 0.04}
+    found = vm.uncertainty(MIXED, "minicycle", errors)
+    assert found.smooth
+    rng = np.random.default_rng(7)
+    rtt, c, alpha = (1 + rng.normal(size=(4000, 3)) * list(errors.values())).T
+    both = vm.equilibrium.minicycle.throughput(1080 * c, 0.08 * rtt, 20.0, alpha=3 * alpha)
+    draws = both[0] / both[1]
+    value, sd = found.ratios["vegas/reno"]
+    assert value == pytest.approx(np.mean(draws), rel=0.01)
+    assert sd == pytest.approx(np.std(draws), rel=0.05)  # their own error is 1 %
+    assert found.parts["vegas/reno"].sum() == pytest.approx(1.0)
+
+
+def test_the_command_shows_them(capsys):
+    line = "ratio --capacity 1080pkt/s --rtt 80ms --buffer 20pkt --uncertain rtt=5% "
+    line += "--uncertain capacity=54pkt/s vegas:alpha=3,beta=3 reno"
+    assert run([*line.split(), "--json"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)["uncertainty"]
+    known = vm.uncertainty(MIXED, "minicycle", {"rtt": 0.05, "capacity": "5 %"})
+    one = said["ratios"]["vegas/reno"]
+    assert one["sd"] == pytest.approx(known.ratios["vegas/reno"][1], rel=1e-6)
+    assert run(line.split()) == 0
+    assert "sd" in capsys.readouterr().out
+
+
+def test_what_has_no_error_is_refused():
+    for errors, word in (
+        ({"rtt": "0 %"}, "uncertain rtt"),
+        ({"rtt": "often %"}, "uncertain rtt"),
+        ({"rtt": "5 pkt"}, "rtt"),
+        ({"over_estimate": 0.05}, "over_estimate"),
+        ({"flow.vegas.law": 0.1}, "law"),
+        ({"flow.nobody.rtt": 0.1}, "nobody"),
+    ):
+        with pytest.raises(vm.FieldError, match=word):
+            vm.uncertainty(MIXED, "minicycle", errors)
+    with pytest.raises(vm.FieldError, match="model"):
+        vm.uncertainty(MIXED, "rounds", {"rtt": 0.1})

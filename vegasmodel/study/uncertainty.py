@@ -1,0 +1,224 @@
+"""What a closed form's answer owes to each number of the scenario, and how sure it is.
+
+The slopes d ln(throughput)/d(field) are differences of the model's own answers, of fourth order, so
+every closed form has them: networks, mini-cycle and RED too.  Each is taken with a step and with
+half of it; where the two differ the answer has a corner there, and is flagged.
+
+Independent errors u_k of the fields make an error of ln(ratio) with
+
+    variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
+
+to first order (JCGM 100:2008, equation (10)).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
+from vegasmodel.predictor import CLOSED_FORMS, predict
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import fields
+from vegasmodel.study.fields import Field
+
+__all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
+
+STEP = 2e-3  # of the value, or of the standard deviation where that is larger
+SMOOTH = 1e-3  # by which slopes with two steps may differ, of the largest
+ZERO = 1e-3  # in the field's unit: a scale where its value is 0
+SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Input:
+    """Fields that move together: by a share of each (``share``), or by an amount."""
+
+    name: str
+    fields: tuple[Field, ...]
+    values: tuple[float, ...]
+    share: bool
+    sd: float  # of the share or the amount
+
+    def moved(self, scenario: Scenario, by: float) -> Scenario:
+        new = [value * (1.0 + by) if self.share else value + by for value in self.values]
+        return fields.put(scenario, dict(zip(self.fields, new, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """How a model's throughputs answer to fields.
+
+    ``slopes`` [flow, field]: d ln(throughput)/d(field), per unit of the field inside the package;
+    NaN where there is no answer beside the scenario's values.  ``smooth`` [field]: the answer has
+    no corner there.
+    """
+
+    model: str
+    fields: tuple[str, ...]
+    values: Floats
+    slopes: Floats
+    smooth: tuple[bool, ...]
+
+    @property
+    def elasticities(self) -> Floats:
+        """Slopes times values: d ln(throughput)/d ln(field) [flow, field]."""
+        return np.asarray(self.slopes * self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Standard deviations of a model's ratios, from those of fields.
+
+    ``ratios``: value and standard deviation of each.  ``parts``: for each, the share of its
+    variance that each field makes.
+    """
+
+    model: str
+    fields: tuple[str, ...]
+    deviations: Floats  # of the fields: shares, or in the package's units
+    ratios: dict[str, tuple[float, float]]
+    parts: dict[str, Floats]
+    smooth: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the commands' documents."""
+
+        def known(value: float) -> float | None:
+            return float(value) if math.isfinite(value) else None
+
+        return {
+            "model": self.model,
+            "fields": dict(zip(self.fields, map(float, self.deviations), strict=True)),
+            "ratios": {
+                name: {
+                    "value": known(value),
+                    "sd": known(sd),
+                    "parts": dict(zip(self.fields, map(known, self.parts[name]), strict=True)),
+                }
+                for name, (value, sd) in self.ratios.items()
+            },
+            "smooth": self.smooth,
+        }
+
+
+def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
+    """Slopes of the throughputs that a closed form gives, by fields such as ``flow.reno.rtt``.
+
+    Raises ``FieldError`` for a simulator, an unknown field or one that is no finite number.
+    """
+    inputs = []
+    for name in names:
+        field, value = _numbers(scenario, [name])[0]
+        inputs.append(_Input(name, (field,), (value,), False, abs(value) or ZERO))
+    slopes, smooth = _slopes(scenario, model, inputs)
+    values = np.array([each.values[0] for each in inputs])
+    return Sensitivity(model, tuple(names), values, slopes[: len(scenario.members)], smooth)
+
+
+def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
+    """How sure a closed form's ratios are: ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``.
+
+    Standard deviations, as a share of the value or in the field's unit; plain numbers are shares.
+    The errors of two fields are independent.  ``rtt``, ``over_estimate`` and ``capacity`` are of
+    all groups or links, which err together.  Raises ``FieldError`` as ``sensitivity`` does.
+    """
+    inputs = [_input(scenario, name, error) for name, error in errors.items()]
+    slopes, smooth = _slopes(scenario, model, inputs)
+    sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
+    ratios, parts = {}, {}
+    by_ratio = slopes[len(scenario.members) :]
+    for row, name in zip(by_ratio, _pairs(scenario), strict=True):
+        value = answer.ratios.get(name)
+        variance = (row * sds) ** 2
+        total = float(variance.sum())
+        ratios[name] = (math.nan, math.nan) if value is None else (value, value * math.sqrt(total))
+        parts[name] = variance / total if total > 0.0 else np.zeros(len(inputs))
+    return Uncertainty(model, tuple(errors), sds, ratios, parts, all(smooth))
+
+
+def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
+    """The fields of those names, each a finite number in the scenario."""
+    found = []
+    for name in names:
+        field = fields.find(scenario, name)
+        value = field.of(scenario)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not field.number or not number or not math.isfinite(value):
+            raise FieldError(field.name, value, "a finite number, to have a slope or an error")
+        found.append((field, float(value)))
+    return found
+
+
+def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
+    names = [name]
+    if SHORT.get(name) == "link":
+        names = [f"link.{link.name}.{name}" for link in scenario.links]
+    elif name in SHORT:
+        groups = [g for g in scenario.flows if name != "over_estimate" or g.law == "vegas"]
+        names = [f"flow.{group.name}.{name}" for group in groups]
+    known = _numbers(scenario, names)
+    parts, values = zip(*known, strict=True) if known else ((), ())
+    text = str(error).strip()
+    share = not isinstance(error, str) or text.endswith("%")
+    sd = math.nan
+    if share and any(values):
+        with contextlib.suppress(ValueError):
+            sd = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    elif not share and parts:
+        sd = float(parts[0].read(text, scenario))
+    if not 0.0 < sd < math.inf:
+        allowed = "a share above 0 such as 5 %, or an amount above 0 in its unit"
+        raise FieldError(f"uncertain {name}", error, allowed)
+    return _Input(name, parts, values, share, sd)
+
+
+def _slopes(
+    scenario: Scenario, model: str, inputs: list[_Input]
+) -> tuple[Floats, tuple[bool, ...]]:
+    """By input: slopes of ln(throughput), then of ln(ratio), [flow and pair, input]; smooth."""
+    if model not in CLOSED_FORMS:
+        raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
+    columns, smooth = [], []
+    for each in inputs:
+        scale = 1.0 if each.share else max(*map(abs, each.values), each.sd)
+        wide, half = (_slope(scenario, model, each, step * scale) for step in (STEP, STEP / 2))
+        columns.append(half)
+        smooth.append(
+            bool(np.all(np.abs(wide - half) * scale <= SMOOTH * (1.0 + np.abs(half) * scale)))
+        )
+    return np.array(columns).T, tuple(smooth)
+
+
+def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
+    """A difference of fourth order, of third to one side where the other is not allowed."""
+    weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
+    try:
+        each.moved(scenario, -2.0 * h)
+    except FieldError:
+        weights = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
+    parts = [w * _logs(each.moved(scenario, k * h), model) for k, w in weights.items()]
+    return np.asarray(np.sum(parts, axis=0) / h)
+
+
+def _pairs(scenario: Scenario) -> list[str]:
+    names = [group.name for group in scenario.flows]
+    return [f"{a}/{b}" for a in names for b in names if a != b]
+
+
+def _logs(scenario: Scenario, model: str) -> Floats:
+    """Logarithms of the throughputs, then of the ratios; NaN where there is no answer."""
+    answer = predict(scenario, model)
+    pairs = _pairs(scenario)
+    if answer.throughput is None:
+        return np.full(len(scenario.members) + len(pairs), np.nan)
+    ratios = [answer.ratios.get(name) for name in pairs]
+    known = [math.nan if value is None else value for value in ratios]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log([*answer.throughput, *known]))
