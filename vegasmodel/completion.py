@@ -28,8 +28,8 @@ __all__ = ["Filled", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # that no other key of a file contradicts
 DEFAULT = "the trace cannot tell: the default"
-# packets by which a backlog may pass alpha, and beta, and the window still holds: ns-2 rounds the
-# backlog to the nearest integer, the kernel down
+# By how many packets a backlog may be below alpha, or above beta, while the window still holds.
+# ns-2 rounds the backlog to the nearest integer, the kernel rounds it down.
 DEAD_ZONE = {"paper": (0.0, 0.0), "ns2": (0.5, 0.5), "linux": (0.0, 1.0)}
 
 

@@ -106,9 +106,10 @@ def _fast_access(scenario: Scenario, group: Flow) -> bool:
 def one_recovery(
     scenario: Scenario, taken: str, known: Iterable[str] = (), *, lost: bool = True
 ) -> Assumption:
-    """Every loss-based source recovers as the model takes it to: the law makes no difference.
+    """The assumption that all loss-based sources recover in the one way that the model has.
 
-    ``taken`` says how; ``known`` are the laws that do so; ``lost``: whether any packet is lost.
+    ``taken`` says in words which way that is, ``known`` names the laws that really do so, ``lost``
+    tells whether any packet is lost at all.
     """
     laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
     if not laws or not lost:

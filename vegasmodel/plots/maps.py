@@ -74,7 +74,7 @@ def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
 
 
 def _ticks(axis: Axis, dim: str, panel: xr.DataArray) -> None:
-    """Cells lie at whole numbers; some of them say their value."""
+    """Ticks at some of the cells, each with the value of its axis there."""
     at = np.asarray(panel[dim].values, dtype=float)
     if dim.endswith(".capacity"):
         at = at * 8e-6 * panel.attrs["packet_size"]

@@ -95,7 +95,7 @@ class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def with_callees(self, found: dict[Any, None]) -> None:
-        """Add this and what it calls to ``found``, callees first."""
+        """Add a compiled function and all that it calls to ``found``, callees first."""
         if self not in found:
             for library in self._linking_libraries:
                 if isinstance(library, _Unfinished):

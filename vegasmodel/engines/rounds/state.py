@@ -211,7 +211,7 @@ class Parcel:
 
 
 class Hop:
-    """A queue on a flow's way."""
+    """One queue on a flow's path, as that flow sees it."""
 
     flow: int
     link: int

@@ -47,9 +47,9 @@ MINOR = 0.01  # a direction with less of the other's bytes is requests, not a fl
 
 @dataclass
 class Handshake:
-    """The SYNs of a connection, by the end that sent them: number, largest segment, time.
+    """The two SYNs of a connection: sequence number, largest segment and time of each end's.
 
-    ``far``: time to the second SYN; ``near``: from there to the ACK of it, at the end that began.
+    ``far``: seconds from the first SYN to the second; ``near``: from the second SYN to its ACK.
     """
 
     number: int
