@@ -38,6 +38,7 @@ html_theme_options = {"top_of_page_buttons": []}
 suppress_warnings = ["ref.python"]  # a `Flow` of a model beside that of a scenario
 
 BLOCK = re.compile(r"^ +\S")
+BAR = re.compile(r"(``[^`]+``)|\|")
 LITERAL = re.compile(r"(``[^`]+``)(\w?)")
 
 
@@ -45,6 +46,10 @@ def as_printed(lines: list[str]) -> list[str]:
     """A docstring in which every indented block, an equation mostly, keeps its lines."""
     shown: list[str] = []
     lines = [LITERAL.sub(lambda m: m[1] + (m[2] and "\\ " + m[2]), line) for line in lines]
+    lines = [
+        line if BLOCK.match(line) else BAR.sub(lambda found: found[1] or r"\|", line)
+        for line in lines
+    ]
     for i, line in enumerate(lines):
         before = lines[i - 1] if i else ""
         if BLOCK.match(line) and not before.strip():
