@@ -1,9 +1,8 @@
 """Progress of a long simulation, shown on a terminal.
 
-The engine's compiled loop lets other threads run, and its clock stands in an array that they can
-read: so nothing is asked of it while it works.  What is simulated is counted in its own seconds,
-over all runs of an answer: that number never falls, also where an answer turns out to need more
-runs than it asked for at first.
+The engine's compiled loop keeps its clock in an array and lets other threads run, so a thread can
+read the clock without disturbing the loop.  Progress is counted in simulated seconds over all runs
+of an answer.  That number never falls, even if an answer turns out to need more runs.
 """
 
 from __future__ import annotations

@@ -328,7 +328,7 @@ def catching_up() -> Completion:
 
 
 def following() -> tuple[Completion, ...]:
-    """Along (17) with the queue as parameter: antiderivatives of 1, W, q W and V over i."""
+    """Integrals over the mini-cycles while Vegas follows (17), with the queue as the variable."""
     vegas = h + X / q
     reno = M + q - vegas
     rate = sp.diff(reno, q) / n_reno  # di/dq

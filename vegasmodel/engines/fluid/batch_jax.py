@@ -1,12 +1,12 @@
 """The engine of ``batch.py`` on JAX: the self-clocked fluid of ``windows.py``, jit and vmap.
 
-All scenarios take their steps together, each of its own length, a part of its shortest round trip;
-one pass of the loop is one solution of (W1) at the end of a step, by a fixed number of bracketed
-Newton iterations.  What costs a second solution is put off to the next pass: a step in which the
-queue begins or overflows is solved again for the time of that, a jump for the delay after it.
-Those, starts, stops and the ends of fast recovery are stepped upon; where a window meets a
-threshold is not, so that averages differ from those of the other engine by the step's error.
-Cycles that repeat are computed once, as there.
+All scenarios take a step in each pass of the loop, each scenario of its own length: a part of its
+shortest round trip.  A pass solves (W1) once, at the end of the step, by a fixed number of
+bracketed Newton iterations.  If the queue begins or overflows within a step, the next pass solves
+for the time of that event; after a jump, for the delay behind it.  Steps end at these events, at
+starts and stops and at the ends of fast recovery.  They do not end where a window meets a
+threshold, so averages differ from those of the other engine by the error of a step.  As there,
+cycles that repeat are computed once.
 
 float64 holds inside, whatever JAX's configuration, which is not changed.
 """

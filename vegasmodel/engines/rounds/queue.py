@@ -1,9 +1,10 @@
 """How a queue delays and drops: a fluid between events, whole packets at events.
 
-``queue`` is the work in the system, in packets of the scenario, the one in transmission included:
-a packet that has just arrived waits for the work that it found, and drop-tail takes it while that
-is at most ``buffer`` packets.  Where packets of several sizes meet, the buffer still counts
-packets: ``packets_per_work`` of them make a packet's worth of the work there (``stock.py``).
+``queue`` is the work in the system, in packets of the scenario's size, with the one in
+transmission.  A packet that arrives waits for the work that it finds.  Drop-tail accepts it if
+that work is at most ``buffer`` packets.  Where packets of several sizes meet, the buffer still
+counts packets: ``packets_per_work`` of them make a packet's worth of the work there
+(``stock.py``).
 
 Two queues may share a link as the classes of Rate-Delay services (``podlesny``): each is sure of
 its share of the capacity, and what it leaves goes to the other.

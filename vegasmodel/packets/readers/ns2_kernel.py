@@ -252,7 +252,7 @@ def _home(s, f, node):
 
 @jit
 def _time(s, bins_end, t):
-    """Time and status; a time that rounding put a little before the last is the last."""
+    """A line's time, and a status.  A time just before the last one, by rounding, counts as it."""
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
     last = s.clock[0]
