@@ -63,6 +63,11 @@ COMMANDS = (
     "arrivals --n 2000",
     "rd --rate 100 --delay 100 --capacity 100Mbit/s --buffer 3125pkt",
     "paper boutremans",
+    "sweep s.toml --over link.buffer=5:20:5 --model minicycle --out out.zarr",
+    "design s.toml --solve link.buffer --for jain=0.9 --model minicycle --verify none --json",
+    "new out.toml",
+    f"inspect {TRACE} --json",
+    "explain minicycle",
 )
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 
@@ -134,7 +139,7 @@ class Place:
 
 def _is_whole(path: Path) -> bool:
     """Whether a result ends as its format does."""
-    ends = {".parquet": b"PAR1", ".png": b"IEND\xaeB`\x82", ".svg": b"</svg>\n"}
+    ends = {".parquet": b"PAR1", ".png": b"IEND\xaeB`\x82", ".svg": b"</svg>\n", ".toml": b"\n"}
     return path.suffix not in ends or path.read_bytes().endswith(ends[path.suffix])
 
 

@@ -82,6 +82,7 @@ FILES = {
     "duration zero": ("run", '=[run]\nduration = "0 s"', "run.duration"),
     "seed negative": ("run", "+seed = -1", "run.seed"),
     "runs zero": ("run", "+runs = 0", "run.runs"),
+    "start_jitter beyond duration": ("run", '+start_jitter = "61 s"', "run.start_jitter"),
     "defaults unknown": ("run", '+ns2_defaults = "2.36"', "run.ns2_defaults"),
     "packet size zero": ("top", '=packet_size = "0 B"', "packet_size"),
     "no toml": ("top", "=name = [[[", "bad.toml"),
@@ -99,6 +100,21 @@ def test_bad_file(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert run(["predict", str(path)]) == 2
     _one_line(capsys, named)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]  # nothing written
+
+
+@pytest.mark.parametrize("kind", [k for k, (_, _, named) in FILES.items() if "flow[0]" in named])
+def test_the_line_names_the_group_by_its_place(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mistakes in a group again, with a sound group before it."""
+    section, text, named = FILES[kind]
+    parts = dict(BASE)
+    parts[section] = text[1:] + "\n" if text[0] == "=" else parts[section] + text[1:] + "\n"
+    parts["flow"] = '[[flow]]\nname = "sound"\nlaw = "reno"\nrtt = "200 ms"\n' + parts["flow"]
+    path = tmp_path / "bad.toml"
+    path.write_text("".join(parts.values()))
+    assert run(["predict", str(path)]) == 2
+    _one_line(capsys, named.replace("flow[0]", "flow[1]"))
 
 
 GOOD = ["ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt", "vegas", "reno"]
