@@ -21,7 +21,7 @@ PHASE = (
     "the accident of phase: of five seeds, whose starts move by a packet's time, one or two have "
     "the figure"
 )
-UNKNOWN = "not found: phase tried, for Vegas also other starts and buffers"
+UNKNOWN = "not found: phase tried; for Vegas also other starts, buffers, the rule without rounding"
 RED = "RED's parameters are not stated; that of 1993, without ns-2's wait_, has the other counts"
 TIMEOUT = "5 % loss is decided by timers: with 2.35's own the link is used to 56, 84 and 62 %"
 LAW = "ns-2 2.35's Vegas or SACK fares otherwise there"

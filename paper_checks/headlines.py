@@ -216,7 +216,10 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         Headline(
             "table 3, X = 22 ms, reno", "Reno against Reno with 4 times the round trip: ACK ratio"
         ),
-        Headline("table 4a, maxthresh 40, ACKs of vegas", "ACKs of Vegas beside Reno at RED 3/40"),
+        Headline(
+            "table 4a, maxthresh 40, ACKs of vegas",
+            "ACKs of Vegas beside Reno at RED 3/40; packets: RED of 1993",
+        ),
         Headline(
             "section 3.3.2.1, reno-Vegas cross at buffer",
             "buffer at which Reno and Vegas get the same, packets",

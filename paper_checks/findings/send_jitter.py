@@ -350,7 +350,7 @@ def page(runs: Runs) -> Page:
     return Page("What survives senders that wait at random", _text(answers), fig, CAPTION)
 
 
-CAPTION = "Table 3 of `evaluation`: two sources of one law, the second behind a link of X ms."
+CAPTION = "Table 3 of evaluation: two sources of one law, the second behind a link of X ms."
 
 
 def _text(answers: Sequence[Answer]) -> str:
