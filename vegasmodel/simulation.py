@@ -179,7 +179,8 @@ def limit_cycle(
     nowhere; they move in steps and have no multipliers of their own, so those of ``fluid`` are
     given where its motion is of the same kind).  ``longest``, in round trips, bounds the wait for
     an overflow or for rest, or the run by rounds; more finds more cycles, and averages with less
-    spread.  Raises ``FieldError`` for an unknown model, ``ValueError`` where the model has no
+    spread.  By rounds nothing that loses packets repeats where senders wait at random, as they do
+    unless the scenario says ``send_jitter = "0 s"``.  Raises ``FieldError`` for an unknown model, ``ValueError`` where the model has no
     equation for the scenario.
     """
     Choice(STEADY).check(model, "model")
