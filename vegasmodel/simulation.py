@@ -180,8 +180,8 @@ def limit_cycle(
     given where its motion is of the same kind).  ``longest``, in round trips, bounds the wait for
     an overflow or for rest, or the run by rounds; more finds more cycles, and averages with less
     spread.  By rounds nothing that loses packets repeats where senders wait at random, as they do
-    unless the scenario says ``send_jitter = "0 s"``.  Raises ``FieldError`` for an unknown model, ``ValueError`` where the model has no
-    equation for the scenario.
+    unless the scenario says ``send_jitter = "0 s"``.  Raises ``FieldError`` for an unknown model,
+    ``ValueError`` where the model has no equation for the scenario.
     """
     Choice(STEADY).check(model, "model")
     if model == "rounds":
