@@ -329,3 +329,17 @@ def test_what_the_fluid_has_not_is_said():
     assert "ecn" in vm.predict(marks, "fluid").reason
     endless = vm.predict(scenario("vegas", "reno", "ns2", buffer=np.inf), "fluid")
     assert not {a.name: a.holds for a in endless.assumptions}["losses-end-growth"]
+
+
+def test_like_sources_get_like_rates_in_the_fluid():
+    """Those of one law and RTT differ by nothing but their order in the file."""
+    groups = [("vegas", 3.0), ("sack", 1.0)]
+    flows = tuple(
+        vm.Flow(law, 0.169, count=3, alpha=alpha, beta=3.0, variant="ns2", send_jitter=0.0)
+        for law, alpha in groups
+    )
+    run = Run(300.0, 100.0, runs=5, start_jitter=0.5)
+    case = Scenario((Link(405.0, buffer=57.0),), flows, run=run)
+    rates = np.asarray(vm.predict(case, "fluid").throughput)
+    for like in (rates[:3], rates[3:]):
+        np.testing.assert_allclose(like, like.mean(), rtol=0.2)
