@@ -15,6 +15,7 @@ from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.loop_rest import Sources, rest
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.fields.units import FieldError
+from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario
 
 
@@ -244,3 +245,26 @@ def test_what_cannot_be_linearised_says_why():
         assert found.to_json()["stable"] is None
     with pytest.raises(FieldError, match="rtt"):
         loop(-0.1)
+
+
+@pytest.mark.parametrize(("rtt", "holds"), [(0.08, True), (0.12, False)])
+def test_the_red_model_says_whether_its_queue_is_stable(rtt, holds):
+    """On either side of the boundary, as the simulator goes from the rest of its own equations."""
+
+    def case(faster=1.0):
+        queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
+        flows = [{"law": "sack", "rtt": f"{rtt} s", "count": 5}]
+        return scenario(flows, 1000.0 * faster, queue, 20.0)
+
+    said = {a.name: a.holds for a in predict(case(), "red").assumptions}
+    assert said["stable-queue"] is holds
+    assert (swing(case(), place(case(1 + 1e-6)), 5.0) < 0) == holds
+
+
+def test_many_round_trips_of_red_are_judged_by_slow_swings():
+    """The same verdict as by all of them."""
+    R = np.linspace(0.08, 0.25, 12)
+    for steep in (1e-4, 4e-3):
+        at = loop(R, window=12.0, climb=1.0, loss=0.014, steep=steep, pole=2.0)
+        slow = assess(at, 2 * math.pi / R.max())
+        assert slow.stable == assess(at).stable == (steep < 1e-3)
