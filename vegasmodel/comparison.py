@@ -206,7 +206,7 @@ def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
     if model.base_rtt is None or measured.base_rtt is None:
         return None
     members = model.scenario.members
-    vegas = np.array([m.flow.law == "vegas" for m in members])
+    vegas = np.array([m.flow.keeps_backlog for m in members])
     rtt = np.array([m.rtt for m in members])
     known = vegas & np.isfinite(model.base_rtt) & np.isfinite(measured.base_rtt)
     if not known.any():
@@ -284,7 +284,7 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
     """Whether the models follow the Vegas that ran in the measurement; nothing without Vegas."""
-    followed = dict.fromkeys(g.variant for g in scenario.flows if g.law == "vegas")
+    followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)
     if not followed:
         return ()
     ran = measured.model if measured.model in ENGINES else str(measured.extra.get("engine"))

@@ -18,19 +18,18 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import find, names
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Run, Scenario
+from vegasmodel.stacks import STACKS
 
 __all__ = ["Filled", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # that no other key of a file contradicts
 DEFAULT = "the trace cannot tell: the default"
-# By how many packets a backlog may be below alpha, or above beta, while the window still holds.
-# ns-2 rounds the backlog to the nearest integer, the kernel rounds it down.
-DEAD_ZONE = {"paper": (0.0, 0.0), "ns2": (0.5, 0.5), "linux": (0.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     linux = {
         trace.flows[i]
         for i, member in zip(order, draft.members, strict=True)
-        if member.flow.variant == "linux"
+        if STACKS[member.flow.variant].timestamps
     }
     known = estimate(trace, linux)
     filled += [_link(key, known, draft, trace.engine) for key in link_gaps]
@@ -122,7 +121,9 @@ def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def _vegas(flow: Mapping[str, Any]) -> bool:
-    return flow.get("law") == "vegas"
+    return (
+        find(str(flow.get("law"))).per_ack == "thresholds" if flow.get("law") in names() else False
+    )
 
 
 def _draft(whole: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
@@ -168,7 +169,8 @@ def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bo
     """Alpha and (if ``both`` are left out) beta: the band that just holds every backlog."""
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)
-    below, above = DEAD_ZONE[flow.variant]
+    stack = STACKS[flow.variant]
+    below, above = stack.below_alpha, stack.above_beta
     if found:
         alpha = min(e.value for e in found) + below
         beta = max(e.value for e in found) - above

@@ -159,7 +159,7 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 
 def _vegas(scenario: Scenario) -> Any:
-    return np.array([member.flow.law == "vegas" for member in scenario.members])
+    return np.array([member.flow.keeps_backlog for member in scenario.members])
 
 
 def limit_cycle(

@@ -19,10 +19,11 @@ from vegasmodel.adapters.common import (
     services_isolated,
 )
 from vegasmodel.equilibrium import minicycle
+from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
-from vegasmodel.stacks import waiting_room
+from vegasmodel.stacks import STACKS, waiting_room
 
 NAME = "minicycle"
 NOWHERE: Mapping[str, Any] = MappingProxyType({})
@@ -40,8 +41,8 @@ def answer(scenario: Scenario) -> Prediction:
     if why is not None:
         return Prediction.not_applicable(NAME, scenario, why)
     link = scenario.links[0]
-    vegas = next(g for g in scenario.flows if g.law == "vegas")
-    member = np.array([m.flow.law == "vegas" for m in scenario.members])
+    vegas = next(g for g in scenario.flows if g.keeps_backlog)
+    member = np.array([m.flow.keeps_backlog for m in scenario.members])
     n_vegas, n_reno = int(member.sum()), int((~member).sum())
     buffer, losers, response = _reading(scenario, vegas)
 
@@ -91,7 +92,7 @@ def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, 
     Both decide once a round trip on packets sent a round trip before: the response is 2.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
-    return (buffer, "both", 0.0) if vegas.variant == "paper" else (buffer, "growing", 2.0)
+    return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
 
 
 def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
@@ -108,7 +109,7 @@ def _start(
     Where it comes later, its first one.  Where all start together, that after the first overflow.
     ``at``: values that differ from the scenario's, arrays of one shape.
     """
-    starts = {law: [m.start for m in scenario.members if (m.flow.law == "vegas") == law]
+    starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
               for law in (True, False)}  # fmt: skip
     first = minicycle.INITIAL[vegas.variant]
     first = first if vegas.initial_window is None else vegas.initial_window
@@ -154,18 +155,18 @@ def reason(scenario: Scenario) -> str | None:
     if services_isolated(scenario):
         return "the equations have one queue for both laws; Rate-Delay services have two"
     laws = {g.law for g in scenario.flows}
-    if "vegas" not in laws or not laws & set(LOSS_BASED):
+    if not any(g.keeps_backlog for g in scenario.flows) or not laws & set(LOSS_BASED):
         return "the equations need Vegas and a loss-based law"
-    if "tahoe" in laws:
+    if any(find(law).recovery == "slow start" for law in laws):
         return "the equations halve the window after a loss; Tahoe starts again from one packet"
     if len({m.rtt for m in scenario.members}) > 1:
         return "the equations have one round-trip time for all flows"
     if math.isinf(scenario.links[0].buffer):
         return "the buffer is infinite: Reno never loses and there is no cycle"
-    vegas = [g for g in scenario.flows if g.law == "vegas"]
+    vegas = [g for g in scenario.flows if g.keeps_backlog]
     if len({(g.alpha, g.beta, g.decrease, g.variant) for g in vegas}) > 1:
         return "the equations have one alpha, beta, decrease and variant for all Vegas flows"
-    if any(g.decrease != 0.5 for g in scenario.flows if g.law != "vegas"):
+    if any(g.decrease != 0.5 for g in scenario.flows if not g.keeps_backlog):
         return "the equations halve the loss-based window; a decrease other than 0.5 is given"
     return None
 
@@ -225,7 +226,7 @@ def _known_base(scenario: Scenario, vegas: Flow, empties: bool) -> Assumption:
     right, detail = vegas.over_estimate == 0.0, "the over-estimate is not in the equations"
     if vegas.over_estimate == "measured":
         first = min(m.start for m in scenario.members)
-        right = empties or all(m.start == first for m in scenario.members if m.flow.law == "vegas")
+        right = empties or all(m.start == first for m in scenario.members if m.flow.keeps_backlog)
         detail = "some Vegas flow starts beside others, and the queue that it finds never empties"
     return Assumption("base-rtt-is-the-rtt", right, "" if right else detail)
 

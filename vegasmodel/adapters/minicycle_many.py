@@ -24,7 +24,7 @@ def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
     if key not in KEYS or len(scenario.links) != 1:
         return False
     everyone = set(range(len(scenario.flows)))
-    vegas = {i for i, group in enumerate(scenario.flows) if group.law == "vegas"}
+    vegas = {i for i, group in enumerate(scenario.flows) if group.keeps_backlog}
     if key in ("capacity", "buffer"):
         return not groups
     if key == "rtt":
@@ -39,9 +39,9 @@ def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floa
     flow of either kind ``vegas``, ``reno`` (pkt/s) and their loss rates, ``queue_mean`` (packets),
     ``utilization`` and ``rtt_mean`` (s).
     """
-    vegas = next(g for g in scenario.flows if g.law == "vegas")
+    vegas = next(g for g in scenario.flows if g.keeps_backlog)
     link = scenario.links[0]
-    member = [m.flow.law == "vegas" for m in scenario.members]
+    member = [m.flow.keeps_backlog for m in scenario.members]
     n_vegas = sum(member)
     n_reno = len(member) - n_vegas
     _, losers, response = adapter._reading(scenario, vegas)

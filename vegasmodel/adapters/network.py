@@ -11,7 +11,7 @@ from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.stacks import dead_zone
+from vegasmodel.stacks import STACKS, dead_zone
 
 NAME = "network"
 
@@ -19,7 +19,7 @@ NAME = "network"
 def answer(scenario: Scenario) -> Prediction:
     """Rates and queueing delays at which every flow keeps its backlog along its path."""
     reason = laws_within(scenario, ["vegas"])
-    if reason is None and any(g.variant == "linux" for g in scenario.flows):
+    if reason is None and any(STACKS[g.variant].backlog_over_base for g in scenario.flows):
         reason = "the utility is that of the papers' equation; Linux divides by baseRTT"
     if reason is None and {scenario.size_of(g) for g in scenario.flows} != {scenario.packet_size}:
         reason = "the equations know one packet size; some flows have their own"

@@ -37,9 +37,9 @@ def answer(scenario: Scenario) -> Prediction:
 def _hypotheses(
     scenario: Scenario, queue: RateDelay, delayed: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> list[Assumption]:
-    laws = [m.flow.law for m in scenario.members]
-    marked = all((law == "vegas") == bool(d) for law, d in zip(laws, delayed, strict=True))
-    wanted = sum(m.flow.alpha for m in scenario.members if m.flow.law == "vegas")
+    low = [m.flow.keeps_backlog for m in scenario.members]
+    marked = all(keeps == bool(d) for keeps, d in zip(low, delayed, strict=True))
+    wanted = sum(m.flow.alpha for m in scenario.members if m.flow.keeps_backlog)
     room = float(split(scenario.links[0].buffer, queue.delay_buffer)[1])
     fits = math.isinf(room) or room >= wanted
     return [

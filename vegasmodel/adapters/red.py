@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vegasmodel.adapters.common import column, left_out, one_link, one_recovery, rtts
+from vegasmodel.laws import find
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
-from vegasmodel.stacks import dead_zone
+from vegasmodel.stacks import STACKS, dead_zone
 
 if TYPE_CHECKING:
     from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows
@@ -22,7 +23,7 @@ def answer(scenario: Scenario) -> Prediction:
     """The one mean queue at which the flows' rates add up to the capacity."""
     queue = scenario.links[0].queue
     reason = one_link(scenario)
-    if reason is None and any(g.law == "tahoe" for g in scenario.flows):
+    if reason is None and any(find(g.law).recovery == "slow start" for g in scenario.flows):
         reason = "the equations do not have the law tahoe"
     if not isinstance(queue, Red):
         reason = "the link does not drop or mark early (queue discipline red)"
@@ -39,7 +40,7 @@ def answer(scenario: Scenario) -> Prediction:
         ecn=queue.ecn,
         buffer=link.buffer,
     )
-    vegas = np.array([m.flow.law == "vegas" for m in scenario.members])
+    vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
     given = [m.flow.over_estimate for m in scenario.members]
     flows = red.Flows(
         vegas=vegas,
@@ -74,9 +75,9 @@ def answer(scenario: Scenario) -> Prediction:
 
 def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
     smooth = kind not in ("at-threshold", "at-buffer")
-    vegas = [g for g in scenario.flows if g.law == "vegas"]
+    vegas = [g for g in scenario.flows if g.keeps_backlog]
     one = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
-    linux = any(g.variant == "linux" for g in vegas)
+    linux = any(STACKS[g.variant].backlog_over_base for g in vegas)
     return [
         Assumption(
             "steady-queue", smooth, "" if smooth else f"the queue oscillates about a jump ({kind})"

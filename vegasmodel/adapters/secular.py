@@ -133,7 +133,7 @@ def _quasi_static(
     lower, upper = np.array(zones, dtype=np.float64).T
     if np.array_equal(lower, upper):
         return Assumption(name, True)
-    if _law(scenario) == "linux":
+    if STACKS[_law(scenario)].backlog_over_base:
         return Assumption(name, None, "not worked out for Linux, which divides by baseRTT")
     rtt, gamma = rtts(scenario)[order], np.array([m.flow.gamma for m in members])
     loose = upper > lower
@@ -254,7 +254,7 @@ def _settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats)
 
 def _recursion_is_plain(scenario: Scenario) -> bool:
     groups = scenario.flows
-    return all(g.alpha == g.beta and g.variant == "paper" for g in groups) and all(
+    return all(g.alpha == g.beta and STACKS[g.variant].real_numbers for g in groups) and all(
         g.over_estimate == "measured" for g in groups
     )
 
@@ -262,7 +262,11 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 def _alone(scenario: Scenario) -> bool:
     """Every flow arrives by itself and measures, by the papers' equation: the plain recursion."""
     distinct = len({m.start for m in scenario.members}) == len(scenario.members)
-    return distinct and bool(rest.measures(scenario).all()) and _law(scenario) == "paper"
+    return (
+        distinct
+        and bool(rest.measures(scenario).all())
+        and not STACKS[_law(scenario)].backlog_over_base
+    )
 
 
 def _crowd(scenario: Scenario) -> str | None:
@@ -277,7 +281,8 @@ def _crowd(scenario: Scenario) -> str | None:
 
 def _law(scenario: Scenario) -> str:
     """Which equation: ns-2's rounding widens the band about the middle but leaves it there."""
-    return "linux" if scenario.flows[0].variant == "linux" else "paper"
+    variant = scenario.flows[0].variant
+    return variant if STACKS[variant].backlog_over_base else "paper"
 
 
 def _reason(scenario: Scenario) -> str | None:
@@ -323,7 +328,7 @@ def _papers_vegas(scenario: Scenario) -> list[Assumption]:
         ),
         Assumption(
             "paper-equation",
-            all(g.variant != "linux" for g in scenario.flows),
+            all(not STACKS[g.variant].backlog_over_base for g in scenario.flows),
             "Linux divides by baseRTT; the closed form is that of division by RTT",
         ),
     ]

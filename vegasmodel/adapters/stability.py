@@ -88,14 +88,19 @@ def place(scenario: Scenario) -> Rest | str:
     packets = continuous.in_packets(scenario, None)
     c, s_max = continuous.limits(scenario, packets)
     edges = [continuous.thresholds(member.flow) for member in scenario.members]
-    vegas = [member.flow.law == "vegas" for member in scenario.members]
-    halved = [member.flow.delayed_ack and member.flow.law != "vegas" for member in scenario.members]
+    vegas = [member.flow.keeps_backlog for member in scenario.members]
+    halved = [
+        member.flow.delayed_ack and not member.flow.keeps_backlog for member in scenario.members
+    ]
     sources = Sources(
         rtt=rtts(scenario),
         edge=np.array([lower for lower, _ in edges]),
         over_estimate=np.where(vegas, rests.given(scenario), 0.0),
         linux=np.array(
-            [m.flow.law == "vegas" and m.flow.variant == "linux" for m in scenario.members]
+            [
+                m.flow.keeps_backlog and STACKS[m.flow.variant].backlog_over_base
+                for m in scenario.members
+            ]
         ),
         climb=np.where(halved, 0.5, 1.0),
         decrease=column(scenario, lambda flow: flow.decrease),

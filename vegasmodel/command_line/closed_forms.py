@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vegasmodel import stacks
 from vegasmodel.fields import rules
 from vegasmodel.fields.units import FieldError, format_time, parse
 
@@ -61,7 +62,7 @@ def equilibrium(
     trips = None
     if rtt is not None:
         trips = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
-    elif variant == "linux":
+    elif stacks.find(variant).backlog_over_base:
         raise FieldError("--rtt", rtt, "a time: variant linux divides by the base RTT")
     state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
     delay = float(state.delay)

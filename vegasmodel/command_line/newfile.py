@@ -111,7 +111,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
         law = trace.controls.get(flow, "reno")
         law = law if law in laws.names() else "reno"
         entry: dict[str, Any] = {"name": f"{law}-{i + 1}", "law": law}
-        if law == "vegas" and trace.engine in ("linux", "ns2"):
+        if laws.find(law).per_ack == "thresholds" and trace.engine in ("linux", "ns2"):
             entry["variant"] = trace.engine
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:

@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.stacks import find
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -76,7 +77,7 @@ def jain_range(
     """(least, greatest) for edges a, b [n], over-estimates x, capacity c, rtt [n]."""
     if np.any(a == 0.0):
         raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")
-    boxes, n = _Boxes(a, b, x, c, rtt, variant == "linux"), x.size
+    boxes, n = _Boxes(a, b, x, c, rtt, find(variant).backlog_over_base), x.size
     greatest = 1.0 if _fair(boxes) else c * c / (n * _least_squares(boxes))
     return c * c / (n * _most_squares(boxes)), greatest
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, count, numbers, ordered, positive, word
-from vegasmodel.stacks import dead_zone
+from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
 MANY = 1000  # flows from which on the far ones act together, which takes a compiler
@@ -69,7 +69,7 @@ def arrive(
     lower, upper = (np.asarray(alpha, dtype=np.float64),) * 2
     if beta is not None:
         lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
-    if rtt is None and (variant == "linux" or np.any(upper > lower)):
+    if rtt is None and (find(variant).backlog_over_base or np.any(upper > lower)):
         raise ValueError("arrivals need rtt where beta is above alpha or the variant is linux")
     d = np.zeros(1) if rtt is None else np.asarray(rtt, dtype=np.float64)
     given = np.full(1, math.nan) if x is None else np.asarray(x, dtype=np.float64)
@@ -82,7 +82,7 @@ def arrive(
         x is None
         and each is None
         and not shape
-        and variant == "paper"
+        and find(variant).real_numbers
         and np.array_equal(lower, upper)
     )
     if plain and n > MANY and lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf:
@@ -145,12 +145,12 @@ def _join(
             np.where(kept, w, edge),
             np.where(kept, -d, x),
             c,
-            rtt=np.where(kept, math.inf, d) if variant == "linux" else None,
+            rtt=np.where(kept, math.inf, d) if find(variant).backlog_over_base else None,
             variant=variant,
         )
         delay = np.asarray(state.delay)[..., None]
         y = delay - x
-        bend = 1.0 + y / (d + x) if variant == "linux" else 1.0
+        bend = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
         choice = (w * (y * bend) < edge * (d + delay)) & loose
         if np.array_equal(choice, kept):
             break

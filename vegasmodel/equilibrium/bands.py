@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jain import jain_range
-from vegasmodel.stacks import dead_zone
+from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
 _ROWS = 2_000_000  # numbers in one batch of solves, to bound the memory
@@ -45,7 +45,7 @@ def equilibria(
     positive("c", c)
     x = numbers("x", x, -math.inf)
     d = np.full(1, math.inf) if rtt is None else numbers("rtt", rtt, infinite=True)
-    if rtt is None and variant == "linux":
+    if rtt is None and find(variant).backlog_over_base:
         raise ValueError('variant "linux" needs rtt: its steady state depends on it')
     lower, upper, over, d = np.broadcast_arrays(
         *(np.atleast_1d(v) for v in (lower, upper, np.asarray(x, dtype=np.float64), d))
@@ -141,7 +141,7 @@ class Band:
             at_1 = np.diagonal(greatest)[:, None] / greatest  # [i, j]
             at_2 = least.T / np.diagonal(least)[None, :]  # [i, j]: rates of row j
         best = np.maximum(at_1, at_2)
-        if self.variant == "linux":
+        if find(self.variant).backlog_over_base:
             self._turns(best)
         np.fill_diagonal(best, 1.0)
         with np.errstate(divide="ignore"):
@@ -186,7 +186,7 @@ class Band:
     def backlog(self, rates: ArrayLike, delay: float) -> Floats:
         """The backlog that each flow reckons, r_i/phi_i(delay), packets [n]."""
         y = delay - self.x
-        bend = 1.0 + y / (self.rtt + self.x) if self.variant == "linux" else 1.0
+        bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)
 
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
@@ -203,11 +203,11 @@ class Band:
         low = float(np.max(self.x + self._wait(self.lower / r)))
         high = float(np.min(self.x + self._wait(self.upper / r)))
         slack = tolerance * abs(high)
-        return low <= high + slack if self.variant == "paper" else low < high + slack
+        return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
         """Delta - x where a flow of that backlog/rate rests: y (1 + y/base) = backlog/rate."""
-        if self.variant != "linux":
+        if not find(self.variant).backlog_over_base:
             return backlog_over_rate
         bend = 4.0 * backlog_over_rate / (self.rtt + self.x)
         return np.asarray(2.0 * backlog_over_rate / (1.0 + np.sqrt(1.0 + bend)))
@@ -221,7 +221,7 @@ class Band:
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")
-        (first, last), least = self.delay_range, 1 if self.variant == "paper" else 2
+        (first, last), least = self.delay_range, 1 if find(self.variant).upper_edge_rests else 2
         with np.errstate(divide="ignore"):
             low = self._window(self.lower, last)
             high = np.minimum(self._window(self.upper, first), self.c * (self.rtt + last))
@@ -238,13 +238,13 @@ class Band:
             return grid, grid.astype(float), np.empty(0)
         state = secular.solve(grid, -self.rtt, self.c)
         y = state.delay[:, None] - self.x
-        bend = 1.0 + y / (self.rtt + self.x) if self.variant == "linux" else 1.0
+        bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         backlog = state.rates * y * bend
         close = 1e-12 * self.upper
         inside = backlog >= self.lower - close
         inside &= (
             backlog <= self.upper + close
-            if self.variant == "paper"
+            if find(self.variant).upper_edge_rests
             else backlog < self.upper - close
         )
         good = inside.all(axis=-1) & (state.delay >= 0)
@@ -253,6 +253,6 @@ class Band:
     def _window(self, edge: Floats, delay: float) -> Floats:
         """(10): r (rtt + Delta) at an edge of the backlog, for one Delta."""
         y = delay - self.x
-        bend = 1.0 + y / (self.rtt + self.x) if self.variant == "linux" else 1.0
+        bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         held = edge * (self.rtt + delay) / (y * bend)
         return np.where(y > 0, held, math.inf)

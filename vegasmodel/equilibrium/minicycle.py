@@ -31,7 +31,7 @@ from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium.minicycle_start import INITIAL, Variant
-from vegasmodel.stacks import dead_zone
+from vegasmodel.stacks import dead_zone, find
 
 __all__ = [
     "INITIAL",
@@ -107,7 +107,7 @@ def throughput(
     """
     word("form", form, ("derived", "printed"))
     if form == "printed":
-        if losers != "both" or variant != "paper" or beta is not None:
+        if losers != "both" or not find(variant).real_numbers or beta is not None:
             raise ValueError("form='printed' knows losers='both', variant='paper', beta = alpha")
         if np.any(np.asarray(n_vegas) != 1) or np.any(np.asarray(n_reno) != 1):
             raise ValueError("form='printed' knows one source of each kind")
@@ -338,7 +338,7 @@ def window_alone(
     low, _ = dead_zone(positive("alpha", alpha), alpha, variant)
     n = numbers("n_vegas", n_vegas, 1.0)
     A, M = np.broadcast_arrays(n * low, M)
-    q = derived.positive_root(np.ones_like(M), M, A * M) if variant == "linux" else A
+    q = derived.positive_root(np.ones_like(M), M, A * M) if find(variant).backlog_over_base else A
     return np.asarray((M + q) / n)
 
 

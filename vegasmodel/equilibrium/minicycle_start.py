@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vegasmodel.equilibrium.minicycle_derived import Edge
-from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.stacks import STACKS, dead_zone, find
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Variant = Literal["paper", "ns2", "linux"]
 
-FLOOR = {"paper": 0.0, "ns2": 2.0, "linux": 2.0}  # least window to which Vegas gives way
-INITIAL = {"paper": 1.0, "ns2": 2.0, "linux": 2.0}
+# least window to which Vegas gives way
+FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}
+INITIAL = {name: stack.least_window for name, stack in STACKS.items()}
 STEP = 1 / 64  # of a mini-cycle
 LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 does
 
@@ -29,7 +30,7 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
     """(7) for all Vegas sources together, each of which keeps ``backlog`` packets queued."""
     A = n_V * np.maximum(backlog, 0.0)
-    return Edge(shift=np.zeros_like(A) if variant == "linux" else A, pull=A * M)
+    return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
 
 
 def edges(

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
+from vegasmodel.stacks import find
 
 __all__ = ["drift", "level", "reckoned"]
 
@@ -34,7 +35,7 @@ def reckoned(
     state = secular.solve(np.maximum(W, np.finfo(float).tiny), -d, c)
     delay = np.where(full, np.maximum(state.delay, 0.0), 0.0)
     y = delay[..., None] - x
-    bend = 1.0 + y / (d + x) if variant == "linux" else 1.0
+    bend = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
     return W / (d + delay[..., None]) * y * bend, delay
 
 
@@ -75,7 +76,7 @@ def level(
         float(positive("c", c)),
     )
     y = delay - x[flow]
-    bend = 1.0 + y / (d[flow] + x[flow]) if variant == "linux" else 1.0
+    bend = 1.0 + y / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         own = edge / (y * bend)
     own = np.where((y > 0) & (own <= c), own, np.nan)

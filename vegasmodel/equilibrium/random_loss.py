@@ -20,6 +20,7 @@ from vegasmodel.equilibrium import loss_rounds
 from vegasmodel.equilibrium._checks import numbers, positive, word
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 
 __all__ = [
@@ -220,7 +221,7 @@ def throughput(
     T_0 = float(coarse_timeout(flow.rtt)) if flow.timeout is None else flow.timeout
     T_0 += queueing
     hold = flow.max_window
-    if flow.law == "vegas":
+    if find(flow.law).per_ack == "thresholds":
         own = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
         hold = min(hold, float(own))
     if method == "rounds":

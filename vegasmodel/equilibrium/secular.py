@@ -21,6 +21,7 @@ import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium._checks import VARIANTS, word
+from vegasmodel.stacks import find
 
 OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
 
@@ -75,7 +76,7 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
     """``queueing_delay`` and ``rates`` with residual, passes and status; arguments as there."""
     word("variant", variant, VARIANTS)
-    linux = variant == "linux"
+    linux = find(variant).backlog_over_base
     if linux and rtt is None:
         raise ValueError('variant "linux" needs rtt: its steady state depends on it')
     if any(is_jax(a) for a in (alpha, x, c, rtt)):

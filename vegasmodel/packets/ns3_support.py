@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import find
 from vegasmodel.packets.engine import rate_delay_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Link, RateDelay, Red, Scenario
+from vegasmodel.stacks import STACKS
 
 __all__ = [
     "ACK",
@@ -24,7 +26,6 @@ LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2}
 MAX_FLOWS = 4000
 MAX_PORTS = 60_000
 MAX_BYTES = 2**30  # of a window, by TCP's window scaling
-DECREASE = {"paper": 0.75, "ns2": 0.75, "linux": 0.5}  # defaults, which ns-3 does not take over
 
 
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
@@ -86,7 +87,8 @@ def _link(link: Link, where: str) -> None:
 def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if flow.law not in LAWS:
         raise FieldError(f"{where}.law", flow.law, f"in ns-3 one of {', '.join(LAWS)}")
-    usual = DECREASE[flow.variant] if flow.law == "vegas" else 0.5
+    # the scenario's defaults, which ns-3 does not take over
+    usual = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
     if flow.decrease != usual:
         allowed = f"{usual:g}, the default: ns-3 decides itself"
         raise FieldError(f"{where}.decrease", flow.decrease, allowed)

@@ -92,7 +92,11 @@ def convergence_regions(
 
 def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
     members = scenario.members
-    if len(scenario.links) != 1 or len(members) != 2 or any(m.flow.law != "vegas" for m in members):
+    if (
+        len(scenario.links) != 1
+        or len(members) != 2
+        or any(not m.flow.keeps_backlog for m in members)
+    ):
         raise ValueError(f"{scenario.name}: the plane is of two Vegas flows on one link")
     variants = {m.flow.variant for m in members}
     if len(variants) > 1:

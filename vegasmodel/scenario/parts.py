@@ -212,7 +212,7 @@ class Flow(Checked):
             "alpha": stack.alpha,
             "beta": stack.beta,
             "gamma": stack.gamma,
-            "decrease": stack.decrease if self.law == "vegas" else law.decrease,
+            "decrease": stack.decrease if law.per_ack == "thresholds" else law.decrease,
             "service": "delay" if law.delay_based else "rate",
         }
         object.__setattr__(self, "_filled", [k for k in defaults if getattr(self, k) is None])
@@ -227,6 +227,11 @@ class Flow(Checked):
             raise FieldError(
                 "arrivals", "poisson or pareto", "a group with count 1 and a finite size"
             )
+
+    @property
+    def keeps_backlog(self) -> bool:
+        """Whether its law keeps a backlog between alpha and beta, as Vegas does."""
+        return laws.find(self.law).per_ack == "thresholds"
 
 
 @dataclass(frozen=True)

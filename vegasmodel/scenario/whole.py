@@ -89,7 +89,7 @@ class Scenario(Checked):
                 format_time(group.rtt)
                 if isinstance(group.rtt, float)
                 else f"{format_time(group.rtt.low)} to {format_time(group.rtt.high)}",
-                f"{group.alpha:g}, {group.beta:g}" if group.law == "vegas" else "",
+                f"{group.alpha:g}, {group.beta:g}" if group.keeps_backlog else "",
                 group.variant,
             ]
             for group in self.flows

@@ -22,6 +22,7 @@ from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import STACKS
 from vegasmodel.study import fields, points, targets
 from vegasmodel.study.fields import Field
 from vegasmodel.study.ranges import Range, of_field
@@ -326,7 +327,7 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
     if not simulated or where.queue:
         return False
     if where.key in THRESHOLDS and where.part == "flow":
-        return any(scenario.flows[i].variant != "paper" for i in where.indices)
+        return any(not STACKS[scenario.flows[i].variant].real_numbers for i in where.indices)
     return where.key in COUNTED
 
 

@@ -267,7 +267,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
             return None
         values[field.key] = column
     if "alpha" in values and "beta" not in values:
-        tied = {group.alpha == group.beta for group in scenario.flows if group.law == "vegas"}
+        tied = {group.alpha == group.beta for group in scenario.flows if group.keeps_backlog}
         if len(tied) > 1:
             return None
         if tied == {True}:
@@ -293,7 +293,7 @@ def _by_arrays(points: Points) -> Figures | None:
     if not all(_stands(points, values, i) for i in (kept[0], kept[-1])):
         return None
     found = minicycle_many.averages(scenario, {k: v[kept] for k, v in values.items()})
-    member = np.array([m.flow.law == "vegas" for m in scenario.members])
+    member = np.array([m.flow.keeps_backlog for m in scenario.members])
 
     def full(values: Floats) -> Floats:
         whole = np.full(n, np.nan)
@@ -378,7 +378,7 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
         made, base = points.at(i), points.scenario
     except FieldError:
         return False
-    link, vegas = made.links[0], [group for group in made.flows if group.law == "vegas"]
+    link, vegas = made.links[0], [group for group in made.flows if group.keeps_backlog]
     held = {
         "capacity": [link.capacity],
         "buffer": [link.buffer],
@@ -396,7 +396,7 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)
     for group in scenario.flows:
-        if group.law == "vegas":
+        if group.keeps_backlog:
             good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
     link = scenario._given[0][0]  # its delay, where one is given
     capacity = values.get("capacity", np.asarray(link.capacity))

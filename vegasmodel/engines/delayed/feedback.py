@@ -160,7 +160,7 @@ def run(
         lost=lost,
         queue=c * record[:, -1:],
         throughput=throughput,
-        base_rtt=np.where(flows.vegas, flows.rtt + y.over, np.nan),
+        base_rtt=np.where(flows.keeps_backlog, flows.rtt + y.over, np.nan),
         rtt_mean=rtt_mean,
         queue_mean=totals.queue[:1] / totals.queue[1],
         cuts=totals.cuts.astype(np.float64),
@@ -222,13 +222,13 @@ def resting(
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
     rtt, x = flows.rtt + s, np.where(flows.measured, 0.0, flows.over)
     rate, p = W / rtt, float(dropped(chance, c * s))
-    share = np.maximum(s - x, 0.0) / np.where(flows.linux, flows.rtt + x, rtt)
+    share = np.maximum(s - x, 0.0) / np.where(flows.over_base, flows.rtt + x, rtt)
     time = np.array([-4.0 * float(rtt.max()), 0.0])
     came = rate * (time[:, None] - way)
     past.time[:2], past.delay[:2], past.exit[:2], past.mean[:2] = time, s, time + s, c * s
     past.sent[:2], past.came[:2] = rate * time[:, None], came
     past.lost[:2], past.early[:2] = p * came, p * came
-    past.growing[:2] = ~flows.vegas
+    past.growing[:2] = ~flows.keeps_backlog
     y.window[:], y.over[:], y.seen[:], y.share[:] = W, x, s, share
     y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W  # A(0) is 0, and W is on its way
     return y, past

@@ -189,7 +189,7 @@ def drop(
     for i in range(n):
         k = min(index(past.time, y.outward[i], last, t - y.ahead[i]) + 1, last)
         grew = past.growing[k, i]
-        mine[i] = losers == ALL or (grew and (losers == GROWING or not p.vegas[i]))
+        mine[i] = losers == ALL or (grew and (losers == GROWING or not p.keeps_backlog[i]))
         total += came[i] - past.came[last, i] if mine[i] else 0.0
     every = total < excess
     if every:
@@ -264,7 +264,7 @@ def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float
     gap, base = y.seen[i] - y.over[i], p.rtt[i] + y.over[i]
     g0, g1 = y.share[i], 0.0
     if gap > 0.0:
-        g1 = gap / (base if p.linux[i] else p.rtt[i] + y.seen[i])
+        g1 = gap / (base if p.over_base[i] else p.rtt[i] + y.seen[i])
     y.share[i] = g1
     W = y.window[i]
     if W > 0.0 and t > y.held[i]:

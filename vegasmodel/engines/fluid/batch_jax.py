@@ -140,13 +140,15 @@ class _Moving(NamedTuple):
     mark: _Mark
 
 
-def _threshold(e: Array, rtt: Array, over: Array, s: Array, linux: Array) -> tuple[Array, Array]:
+def _threshold(
+    e: Array, rtt: Array, over: Array, s: Array, over_base: Array
+) -> tuple[Array, Array]:
     """``windows.threshold``."""
     gap = s - over
     base = rtt + over
     reached = (gap > 0) & (e < jnp.inf)
     gap, e = jnp.where(reached, gap, 1.0), jnp.where(reached, e, 1.0)
-    window = jnp.where(reached, e * jnp.where(linux, base, rtt + s) / gap, jnp.inf)
+    window = jnp.where(reached, e * jnp.where(over_base, base, rtt + s) / gap, jnp.inf)
     return window, jnp.where(reached, -e * base / (gap * gap), 0.0)
 
 
@@ -167,8 +169,8 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     surge = jnp.exp(jnp.where(y.slow, p.surge * h * pace, 0.0))
     rate = jnp.where(y.slow, W * surge * p.surge, p.climb)
     up = jnp.where(y.slow, W * surge, W + p.climb * h * pace)
-    low, low_by_s = _threshold(jnp.where(y.slow, p.gamma, p.lower), p.rtt, y.over, s1, p.linux)
-    high, high_by_s = _threshold(p.upper, p.rtt, y.over, s1, p.linux)
+    low, low_by_s = _threshold(jnp.where(y.slow, p.gamma, p.lower), p.rtt, y.over, s1, p.over_base)
+    high, high_by_s = _threshold(p.upper, p.rtt, y.over, s1, p.over_base)
     down = W - h * pace
     below = jnp.minimum(low, p.cap) > W
     grows = below & (up < jnp.minimum(low, p.cap))
@@ -177,7 +179,7 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     # W/L crosses 1, with part = -g0/(g1 - g0) of the step done, g = W/L - 1.
     e = jnp.where(y.slow, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
-    g0 = W * (y.s - y.over) / (e * (p.rtt + jnp.where(p.linux, y.over, y.s))) - 1.0
+    g0 = W * (y.s - y.over) / (e * (p.rtt + jnp.where(p.over_base, y.over, y.s))) - 1.0
     g0, g1 = jnp.where(falling, g0, -1.0), jnp.where(falling, up / low - 1.0, 1.0)
     part = -g0 / (g1 - g0)
     turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(falling, low, 1.0)
@@ -256,7 +258,7 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
     """``march.lose``, where the step has ended in an overflow; whole cycles are skipped."""
-    hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.vegas)
+    hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
     hit = hit & y.on & spilt
     cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.floor), y.window)
@@ -388,7 +390,7 @@ def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
         wide = (
             of.delivered / of.active,
             of.window / of.delivered,
-            np.where(p.vegas & there, p.rtt + y.over, np.nan),
+            np.where(p.keeps_backlog & there, p.rtt + y.over, np.nan),
             np.where(there, of.lost, np.nan),
         )
         queue = of.queue / of.time

@@ -31,7 +31,7 @@ STATUS = (
     "overflow that no window can yield to",
     "neither an overflow nor rest in the time allowed",
 )
-BOOLEAN = ("vegas", "linux", "measured")
+BOOLEAN = ("keeps_backlog", "over_base", "measured")
 STEP = 0.5  # over the shortest round trip
 
 
@@ -88,7 +88,7 @@ def unsupported(
 
 def thresholds(flow: Flow) -> tuple[float, float]:
     """Backlogs below which the window grows and above which it shrinks; infinite if loss-based."""
-    if flow.law != "vegas":
+    if not flow.keeps_backlog:
         return math.inf, math.inf
     lower, upper = dead_zone(flow.alpha, flow.beta, flow.variant)
     return float(lower), float(upper)
@@ -104,7 +104,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
     rows = []
     for member in scenario.members:
         flow = member.flow
-        vegas = flow.law == "vegas"
+        vegas = flow.keeps_backlog
         lower, upper = thresholds(flow)
         # Vegas doubles every other round trip (devendictis 2), in Linux every one
         rounds = float(STACKS[flow.variant].doubling) if vegas else 1.0
@@ -116,7 +116,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
             (
                 member.rtt,
                 vegas,
-                vegas and flow.variant == "linux",
+                vegas and STACKS[flow.variant].backlog_over_base,
                 lower,
                 upper,
                 flow.gamma if vegas else math.inf,
@@ -172,7 +172,7 @@ def in_packets(scenario: Scenario, packets: bool | None) -> bool:
     """Whether windows count whole packets: as asked, else if some flow's variant does so."""
     if packets is not None:
         return packets
-    return any(flow.variant != "paper" for flow in scenario.flows)
+    return any(not STACKS[flow.variant].real_numbers for flow in scenario.flows)
 
 
 def run(
@@ -234,7 +234,7 @@ def run(
         queue=c * record[:, n : n + 1],
         lost=record[:, n + 1 :],
         throughput=throughput,
-        base_rtt=np.where(flows.vegas, flows.rtt + state.over, np.nan),
+        base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over, np.nan),
         rtt_mean=rtt_mean,
         queue_mean=after.queue[:1] / after.queue[1]
         if code == windows_march.DONE

@@ -306,7 +306,7 @@ def _answer(
         spread=np.zeros(motion.n) if spread is None else spread,
         window=tally.window / duration,
         rtt_mean=rtt_mean,
-        base_rtt=np.where(flows.vegas, flows.rtt + state.over, np.nan),
+        base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over, np.nan),
         queue_mean=float(tally.queue[0] / duration),
         losses=tally.losses.astype(np.float64),
         multipliers=multipliers,

@@ -80,7 +80,7 @@ def lose(
     """
     cut = False
     for i in range(on.size):
-        hit = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.vegas[i]))
+        hit = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.keeps_backlog[i]))
         if on[i] and hit:
             new = max(y.window[i] * p.decrease[i], p.floor[i])
             cut = cut or new < y.window[i]
@@ -208,7 +208,7 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
                 push -= per * per
             elif moves[i] != REST:
                 e = p.upper[i] if moves[i] == HIGH else p.lower[i]
-                by_s = threshold(e, p.rtt[i], y.over[i], s, p.linux[i])[1]
+                by_s = threshold(e, p.rtt[i], y.over[i], s, p.over_base[i])[1]
             give += (y.window[i] * per - by_s) * per
     return push / give if moves[on.size] == UP else 0.0
 
@@ -341,8 +341,8 @@ def average_many(
     grid, record = np.empty(0), np.empty((0, 2 * n + 1))
     for k in range(begin, end):
         row = Flows(
-            p.rtt[k], p.vegas[k], p.linux[k], p.lower[k], p.upper[k], p.gamma[k], p.surge[k],
-            p.climb[k], p.decrease[k], p.floor[k], p.cap[k], p.first[k], p.recovery[k],
+            p.rtt[k], p.keeps_backlog[k], p.over_base[k], p.lower[k], p.upper[k], p.gamma[k],
+            p.surge[k], p.climb[k], p.decrease[k], p.floor[k], p.cap[k], p.first[k], p.recovery[k],
             p.measured[k], p.over[k], p.start[k], p.stop[k],
         )  # fmt: skip
         y = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
@@ -358,7 +358,7 @@ def average_many(
             known = code == DONE and row.start[i] < np.inf
             wide[0, k, i] = out.delivered[i] / out.active[i] if known else np.nan
             wide[1, k, i] = out.window[i] / out.delivered[i] if known else np.nan
-            wide[2, k, i] = row.rtt[i] + y.over[i] if known and row.vegas[i] else np.nan
+            wide[2, k, i] = row.rtt[i] + y.over[i] if known and row.keeps_backlog[i] else np.nan
             wide[3, k, i] = out.losses[i] if known else np.nan
         narrow[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
         narrow[1, k] = code

@@ -9,31 +9,38 @@ no thresholds that could be solved for, so ``sampled.py`` steps it, in ``paper``
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.laws import BUILT_IN, find, foreign, registered
+from vegasmodel.laws.law import Recovery
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import implementation
+from vegasmodel.placement import link_stack, stack
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS, dead_zone, waiting_room
 
 STEP = 0.5  # over the shortest round trip, where windows decide once in it
-FINE = 1.0 / 64.0  # the same where they decide at every instant
-FEW = 5  # runs where chance has a part: jittered starts, RED, random loss
+CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
+RUNS = 5  # runs where chance has a part: jittered starts, RED, random loss
 _BUILT_IN = tuple(known.name for known in BUILT_IN)
-_STACKS = ("paper", "ns2", "linux")
-_RECOVERIES = ("scoreboard", "hole by hole", "one hole", "slow start")
+_RECOVERIES = get_args(Recovery)
 _SLOW_STARTS = ("none", "until loss", "gamma")
-_FIRST = {"paper": 1.0, "ns2": 1.0, "linux": 10.0}  # windowInit_ of the papers' years; RFC 6928
+_MECHANISMS = (
+    "backlog_over_base",
+    "real_numbers",
+    "whole_window",
+    "least_of_round",
+    "rack",
+    "doubling",
+)
 
 
 def papers_only(scenario: Scenario) -> bool:
     """Every flow follows the papers' law: windows decide at every instant."""
-    return all(group.variant == "paper" for group in scenario.flows)
+    return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
 
 def unsupported(scenario: Scenario) -> str | None:
@@ -68,7 +75,7 @@ def run(
     if whole_closed(scenario):
         return continuous.run(scenario, sample)
     if runs is None:
-        runs = (scenario.run.runs or FEW) if _dice(scenario) else 1
+        runs = (scenario.run.runs or RUNS) if _dice(scenario) else 1
     duration = scenario.run.duration
     spacing = duration / 1000 if sample is None else sample
     if not 0 < spacing < math.inf:
@@ -119,7 +126,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     flows["start"] += rng.uniform(0.0, 1.0, n) * scenario.run.start_jitter
     clock = np.array([0.0, 0.0, 0.0, 0.0, 1.0 + rng.random(), rng.exponential()])
     sampled.seed(int(rng.integers(2**31)))
-    road, step = _road(scenario, smooth), FINE if smooth else STEP
+    road, step = _road(scenario, smooth), CONTINUOUS_STEP if smooth else STEP
     record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
@@ -140,11 +147,10 @@ def _road(scenario: Scenario, smooth: bool) -> Any:
     from vegasmodel.engines.fluid.sampled import Road
 
     link, queue = scenario.links[0], scenario.links[0].queue
-    kinds = {implementation(scenario, group) for group in scenario.flows}
     if smooth:
         room = continuous.limits(scenario, False)[1] * link.capacity
     else:
-        room = float(waiting_room(link.buffer, "linux" if kinds == {"linux"} else "ns2"))
+        room = float(waiting_room(link.buffer, link_stack(scenario).name))
     wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
     if isinstance(queue, Red):
         red = (1, queue.min_threshold, queue.max_threshold, queue.max_probability, queue.weight)
@@ -152,33 +158,30 @@ def _road(scenario: Scenario, smooth: bool) -> Any:
     return Road(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0, wait)
 
 
-def _stack(scenario: Scenario, group: Flow) -> str:
-    return "paper" if papers_only(scenario) else implementation(scenario, group)
-
-
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """What the flows of a group have in common, by the fields of ``sampled.FLOW``."""
-    rules, stack = find(group.law), _stack(scenario, group)
-    lower, upper = dead_zone(group.alpha, group.beta, stack)
-    runs, linux = STACKS[stack], stack == "linux"
+    rules = find(group.law)
+    runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
+    lower, upper = dead_zone(group.alpha, group.beta, runs.name)
+    own = runs.overdue_checks and not runs.real_numbers
     late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
         lower, upper = lower + 1.0, upper + 1.0
     row: dict[str, Any] = {
         "law": _BUILT_IN.index(group.law) if group.law in _BUILT_IN else -1,
-        "stack": _STACKS.index(stack),
+        **{name: getattr(runs, name) for name in _MECHANISMS},
+        "cut_rounds_up": own and rules.slow_start == "gamma",
         "once": rules.once_a_round,
-        "recovery": 0 if linux else _RECOVERIES.index(rules.recovery),  # Linux always has SACK
+        "recovery": _RECOVERIES.index("scoreboard" if runs.always_sack else rules.recovery),
         "slow_start": _SLOW_STARTS.index(rules.slow_start),
         "lower": lower,
-        # in paper the upper edge belongs to the dead zone, elsewhere it does not
-        "upper": upper if stack == "paper" else np.nextafter(upper, 0.0),
+        "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
         "gamma": group.gamma,
         "climb": 0.5 if late and not runs.counts_packets else 1.0,
         "decrease": group.decrease,
-        "floor": STACKS[stack].least_window if rules.delay_based else 1.0,
+        "floor": runs.least_window if rules.delay_based else 1.0,
         "cap": group.max_window,
-        "first": _FIRST[stack] if group.initial_window is None else group.initial_window,
+        "first": runs.first_window if group.initial_window is None else group.initial_window,
         "measured": isinstance(group.over_estimate, str),
     }
     if foreign((group.law,)):

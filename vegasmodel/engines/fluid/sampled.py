@@ -33,7 +33,6 @@ from vegasmodel.laws import BUILT_IN, Source
 from vegasmodel.metrics import Floats
 from vegasmodel.support.machine_code import compiled
 
-PAPER, NS2, LINUX = 0, 1, 2
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = 0, 1, 2, 3  # recovery
 NONE, UNTIL_LOSS, GAMMA = 0, 1, 2  # slow start
 NEVER = 1e300
@@ -55,7 +54,14 @@ FLOW = np.dtype(
         ("drift_at", "i8"),  # addresses of the compiled rules of a law from outside; 0: none
         ("cut_at", "i8"),
         ("remember_at", "i8"),
-        ("stack", "i8"),
+        # mechanisms of its stack (``stacks/stack.py``)
+        ("backlog_over_base", "b1"),
+        ("real_numbers", "b1"),
+        ("whole_window", "b1"),
+        ("least_of_round", "b1"),
+        ("rack", "b1"),
+        ("doubling", "i8"),
+        ("cut_rounds_up", "b1"),  # a law with its own check cuts by whole packets, rounded down
         ("once", "b1"),  # decides once a round trip
         ("recovery", "i8"),
         ("slow_start", "i8"),
@@ -153,7 +159,7 @@ def _source(flows: Records, clock: Floats, i: int, smooth: bool) -> Source:
     s = clock[1] if smooth else flows[i].told
     W = flows[i].window if smooth else np.floor(flows[i].window + SAME)
     rtt, base = flows[i].rtt + s, flows[i].rtt + flows[i].over
-    backlog = W * (s - flows[i].over) / (base if flows[i].stack == LINUX else rtt)
+    backlog = W * (s - flows[i].over) / (base if flows[i].backlog_over_base else rtt)
     elapsed = clock[0] - flows[i].since
     return Source(
         flows[i].window,
@@ -237,7 +243,7 @@ def _cut(flows: Records, clock: Floats, i: int, smooth: bool) -> float:
         return call(flows[i].cut_at, f)
     if smooth:
         return W * flows[i].decrease
-    if flows[i].slow_start == GAMMA and flows[i].stack == NS2:
+    if flows[i].cut_rounds_up:
         return W - np.floor((1.0 - flows[i].decrease) * W)
     return np.floor(flows[i].decrease * W)
 
@@ -259,7 +265,7 @@ def _react(flows: Records, clock: Floats, i: int, smooth: bool, out: Tally) -> N
     if smooth:
         flows[i].window = flows[i].flight = new
         return
-    if timer and flows[i].stack != LINUX:
+    if timer and not flows[i].rack:
         if W - lost >= few:
             W = new
         flows[i].threshold = max(np.floor(0.5 * W), 2.0)
@@ -303,8 +309,8 @@ def _end_round(flows: Records, clock: Floats, i: int, c: float, smooth: bool) ->
         f = _source(flows, clock, i, False)
         if flows[i].slow:
             flows[i].drift = 0.0
-            flows[i].even = 1 - flows[i].even if flows[i].stack != LINUX else 1
-            if flows[i].stack == LINUX:
+            flows[i].even = 1 - flows[i].even if flows[i].doubling > 1 else 1
+            if flows[i].whole_window:
                 if np.floor(f.backlog) > flows[i].gamma:
                     W = np.floor(flows[i].window + SAME)
                     flows[i].window = max(min(W, np.floor(W * f.base_rtt / f.rtt) + 1.0), 2.0)
@@ -324,7 +330,7 @@ def _end_round(flows: Records, clock: Floats, i: int, c: float, smooth: bool) ->
     )
     if flows[i].sent > 0.0:
         mean = flows[i].seen / flows[i].sent + 0.5 * max(_burst(flows, clock, i, c), 0.0) / c
-        flows[i].told = flows[i].least if flows[i].stack == LINUX else mean
+        flows[i].told = flows[i].least if flows[i].least_of_round else mean
     flows[i].seen, flows[i].sent, flows[i].least = 0.0, 0.0, np.inf
     flows[i].wide, flows[i].deep = flows[i].window, clock[1]
 
@@ -334,7 +340,7 @@ def _decide(flows: Records, clock: Floats, i: int) -> None:
     """ns-2 takes a packet away at once and adds one in the course of the round, Linux at once."""
     m = _drift_of(flows, clock, i, False)
     flows[i].drift = 0.0
-    if flows[i].stack == LINUX or (flows[i].stack == NS2 and m < 0.0):
+    if flows[i].whole_window or (not flows[i].real_numbers and m < 0.0):
         flows[i].window = min(max(flows[i].window + m, flows[i].floor), flows[i].cap)
     else:
         flows[i].drift = m
@@ -439,7 +445,7 @@ def _grow(flows: Records, clock: Floats, h: float, smooth: bool) -> bool:
         elif flows[i].slow and flows[i].slow_start == UNTIL_LOSS:
             flows[i].window = min(W * 2.0 ** (flows[i].climb * g), max(flows[i].threshold, W))
             flows[i].slow = flows[i].window < flows[i].threshold
-        elif flows[i].slow and flows[i].stack == LINUX:
+        elif flows[i].slow and flows[i].doubling == 1:
             flows[i].window = W * 2.0**g
         elif flows[i].slow or (flows[i].once and not smooth):  # what was decided holds this round
             flows[i].window = W + flows[i].drift * min(g, 1.0 - flows[i].part)

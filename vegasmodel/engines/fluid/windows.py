@@ -56,8 +56,8 @@ class Flows(NamedTuple):
     """One array [flow] per property; times in seconds, windows in packets."""
 
     rtt: Floats  # T_i, empty network
-    vegas: np.ndarray  # bool: a Vegas source; else loss-based
-    linux: np.ndarray  # bool: Diff over baseRTT instead of RTT
+    keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
+    over_base: np.ndarray  # bool: Diff over baseRTT instead of RTT
     lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
     upper: Floats  # window shrinks while Diff is above, infinite if loss-based
     gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
@@ -85,7 +85,7 @@ class State(NamedTuple):
 
 
 @jit
-def threshold(e: float, rtt: float, over: float, s: float, linux: bool) -> tuple[float, float]:
+def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
     """Window at which Diff = e, and its slope in s.
 
     ``boutremans`` (4): W = e (T + s)/(s - x); Linux divides by baseRTT: W = e (T + x)/(s - x).
@@ -94,7 +94,7 @@ def threshold(e: float, rtt: float, over: float, s: float, linux: bool) -> tuple
     if gap <= 0.0 or e == np.inf:
         return np.inf, 0.0
     base, part = rtt + over, e / gap
-    return part * (base if linux else rtt + s), -part * base / gap
+    return part * (base if over_base else rtt + s), -part * base / gap
 
 
 @jit
@@ -116,13 +116,13 @@ def ahead(
     if slow:
         up = W * np.exp(p.surge[i] * h * pace)
         by_s, by_h = up * p.surge[i] * bend, up * p.surge[i] * pace
-        low, low_by_s = threshold(p.gamma[i], rtt, x, s1, p.linux[i])
+        low, low_by_s = threshold(p.gamma[i], rtt, x, s1, p.over_base[i])
         if min(low, cap) <= W:
             return W, 0.0, 0.0, REST
     else:
         climb = p.climb[i]
         up, by_s, by_h = W + climb * h * pace, climb * bend, climb * pace
-        low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.linux[i])
+        low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.over_base[i])
     one = p.lower[i] == p.upper[i]
     if min(low, cap) > W:
         if up < min(low, cap):
@@ -130,7 +130,7 @@ def ahead(
         return (low, low_by_s, 0.0, BOTH if one else LOW) if low <= cap else (cap, 0.0, 0.0, REST)
     high, high_by_s = low, low_by_s
     if slow or not one:
-        high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.linux[i])
+        high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.over_base[i])
     if high >= W or floor >= W:
         return W, 0.0, 0.0, BOTH if one and cap > W > floor else REST
     down = W - h * pace
@@ -147,8 +147,8 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
         return -np.inf
     rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
     g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
-    low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.linux[i])
-    high, _ = threshold(p.upper[i], rtt, x, s1, p.linux[i])
+    low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.over_base[i])
+    high, _ = threshold(p.upper[i], rtt, x, s1, p.over_base[i])
     up = W * np.exp(p.surge[i] * g) if slow else W + p.climb[i] * g
     down = W - g
     passed: float = max(low - W if cap > W else -np.inf, W - high if floor < W else -np.inf)
