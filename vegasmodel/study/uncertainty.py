@@ -161,7 +161,7 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
     if SHORT.get(name) == "link":
         names = [f"link.{link.name}.{name}" for link in scenario.links]
     elif name in SHORT:
-        groups = [g for g in scenario.flows if name != "over_estimate" or g.law == "vegas"]
+        groups = [g for g in scenario.flows if name != "over_estimate" or g.keeps_backlog]
         names = [f"flow.{group.name}.{name}" for group in groups]
     known = _numbers(scenario, names)
     parts, values = zip(*known, strict=True) if known else ((), ())
