@@ -205,3 +205,11 @@ def test_a_batch_gives_what_its_scenarios_give_one_by_one(threads: int) -> None:
     for wrong in ({"model": "no"}, {"threads": 0}):
         with pytest.raises(vm.FieldError):
             vm.batch(cases, **wrong)
+
+
+def test_bands_that_reach_below_an_empty_queue_are_none() -> None:
+    """ns-2 holds from alpha - 1/2 on; this was an error of ours."""
+    low = scenario({"law": "vegas", "alpha": 0.25, "beta": 0.8, "variant": "ns2"})
+    found = vm.predict(low, "bands")
+    assert not found.applicable
+    assert "queue" in str(found.reason)

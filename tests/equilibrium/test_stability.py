@@ -1,6 +1,7 @@
 """Characteristic roots against Lambert's W, a collocation of the equations, and the simulator."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,13 +10,13 @@ from hypothesis import strategies as st
 from scipy.linalg import eigvals
 from scipy.special import lambertw
 
+import vegasmodel as vm
 from vegasmodel.adapters.stability import place, stability
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.loop_rest import Sources, rest
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.fields.units import FieldError
-from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario
 
 
@@ -256,7 +257,7 @@ def test_the_red_model_says_whether_its_queue_is_stable(rtt, holds):
         flows = [{"law": "sack", "rtt": f"{rtt} s", "count": 5}]
         return scenario(flows, 1000.0 * faster, queue, 20.0)
 
-    said = {a.name: a.holds for a in predict(case(), "red").assumptions}
+    said = {a.name: a.holds for a in vm.predict(case(), "red").assumptions}
     assert said["stable-queue"] is holds
     assert (swing(case(), place(case(1 + 1e-6)), 5.0) < 0) == holds
 
@@ -268,3 +269,21 @@ def test_many_round_trips_of_red_are_judged_by_slow_swings():
         at = loop(R, window=12.0, climb=1.0, loss=0.014, steep=steep, pole=2.0)
         slow = assess(at, 2 * math.pi / R.max())
         assert slow.stable == assess(at).stable == (steep < 1e-3)
+
+
+def test_more_periods_than_can_be_searched_are_no_verdict():
+    """RTTs of 11 and 167 s at 14,000 pkt/s: once tens of gigabytes, and the process was killed."""
+    queue = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "3227 pkt"}
+    flows = [
+        {"name": "a", "law": "sack", "rtt": "11 s"},
+        {"name": "b", "law": "reno", "rtt": "167 s"},
+    ]
+    s = scenario(flows, 14173.5, queue, duration=500.0)
+    tracemalloc.start()
+    verdict, answer = stability(s), vm.predict(s, "red")
+    assert tracemalloc.get_traced_memory()[1] < 500e6
+    tracemalloc.stop()
+    assert not verdict.applicable
+    assert verdict.stable is None
+    assert answer.applicable
+    assert [a.holds for a in answer.assumptions if a.name == "stable-queue"] == [None]

@@ -104,6 +104,8 @@ def _holds(flows: Flows, curve: Curve, c: float, root: Equilibrium, weight: floa
     # of many round trips, the swings that take as long as the longest or longer
     many = np.unique(loop.rtt).size > FEW
     found = assess(loop, 2.0 * np.pi / float(loop.rtt.max()) if many else None)
+    if not (loop.plain or found.complete or np.any(found.roots.real >= 0.0)):
+        return Assumption(name, None, "its characteristic roots were not all found")
     swing = "" if found.stable else f"the queue swings, at first once in {found.period:.2g} s"
     return Assumption(name, found.stable, swing)
 

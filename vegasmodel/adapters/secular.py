@@ -197,6 +197,9 @@ def bands(scenario: Scenario) -> Prediction:
     alpha, beta = column(scenario, _alpha), column(scenario, _beta)
     variant, rtt, c = scenario.flows[0].variant, rtts(scenario), scenario.links[0].capacity
     edges = dead_zone(alpha, beta, variant)
+    if np.any(edges[0] < 0.0) or np.all(edges[0] == 0.0):
+        reason = "a window holds though no packet of it waits: nothing fixes the least queue"
+        return Prediction.not_applicable("bands", scenario, reason)
     (x_low, _), (x_high, rests) = (_rests(scenario, edge) for edge in edges)
     low, high = (
         threshold_bands.equilibria(alpha, beta, x, c, rtt=rtt, variant=variant)

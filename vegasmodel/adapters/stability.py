@@ -76,7 +76,12 @@ def stability(scenario: Scenario) -> StabilityVerdict:
     found = place(scenario)
     if isinstance(found, str):
         return StabilityVerdict(scenario, False, found)
-    return StabilityVerdict(scenario, True, None, found, assess(found.loop))
+    verdict = assess(found.loop)
+    if not (found.loop.plain or verdict.complete or verdict.roots.size):
+        reason = "no characteristic root was found, and there may be some: more periods of the "
+        reason += "longest round trip are to be searched than fit"
+        return StabilityVerdict(scenario, False, reason)
+    return StabilityVerdict(scenario, True, None, found, verdict)
 
 
 def place(scenario: Scenario) -> Rest | str:

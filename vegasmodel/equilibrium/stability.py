@@ -57,6 +57,7 @@ LIKE = 1e-9  # RTTs that differ by less are one
 SMALL = 0.02  # of F: what losses may add to it beyond the frequencies that are searched
 TURN = 0.7  # radians that F may turn from a point of the contour to the next
 MOST = 400_000  # points of a contour
+MOST_PERIODS = 2000  # of the longest RTT within the box: what is beyond takes gigabytes
 WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked for
 
 
@@ -110,7 +111,9 @@ class Stability:
     criterion Gamma < 1, which is exact.  ``roots``: those found, rightmost first, one of each
     conjugate pair, 1/s; ``residual``: the largest |F| over its terms at one.  ``complete``: as
     many as the argument principle counts right of ``left`` and below ``top`` (1/s; above it
-    losses add less than 2 % to F).  Empty and complete: all that moves dies out faster.
+    losses add less than 2 % to F).  Empty and complete: all that moves dies out faster.  Empty and
+    not complete: the box holds more than ``MOST_PERIODS`` periods and was not searched; then
+    ``stable`` is False unless the criterion without RED says otherwise.
     """
 
     stable: bool
@@ -203,6 +206,9 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     right = _right(loop)
     high = _clear(loop, _top(loop) if top is None else float(top))
     way = 0.25 / longest if left is None else float(left)
+    if high * longest > 2.0 * math.pi * MOST_PERIODS:
+        none, stable = np.empty(0, np.complex128), loop.plain and loop.gain < 1.0
+        return Stability(stable, loop.gain, none, 0.0, False, -way, high)
     while True:
         edge = _beside(loop, -way)
         count = _count(loop, edge, right, high)
