@@ -92,7 +92,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     number that bounds the cost.  Else, and for one flow against one other like it, stretches will
     do; where these would hold several packets they are long while no loss is near, and the shorter
     near one, where packets decide how many are lost and whether a timeout follows.  Where ACKs are
-    delayed packets leave in pairs, and stretches know none.
+    delayed packets leave in pairs, and stretches know none; where a long one would fill the buffer
+    by itself, packets decide too.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -102,8 +103,9 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     few = same and len(members) <= 2 and not early
     pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
     late = any(group.delayed_ack for group in scenario.flows)
-    if late or (overflows and not few):
-        finite = [link.buffer for link in crossed if math.isfinite(link.buffer)]
+    finite = [link.buffer for link in crossed if math.isfinite(link.buffer)]
+    small = pipe > PAIR_CALM * min(finite, default=math.inf)
+    if late or small or (overflows and not few):
         held = pipe + max(finite, default=0.0)
         parts = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
         return parts, parts
