@@ -25,9 +25,10 @@ HEAD = """# How near the models come
 Every model is asked about every scenario of which a measurement is stored in the package, and its
 throughputs are compared.  The error is the root mean square over the flows, divided by the mean
 throughput (NRMSE).  Where a scenario breaks a hypothesis of the model, the answer says so; such
-answers have columns of their own.  `make docs` computes this page anew.  Most of these scenarios
-were known while the models were built; [accuracy on drawn cases](accuracy.md) tells how the
-simulators do on cases that nobody had seen.
+answers have columns of their own.  `bands` answers with a set, of which the middle is compared.
+`make docs` computes this page anew.  Most of these scenarios were known while the models were
+built; [accuracy on drawn cases](accuracy.md) tells how the simulators do
+on cases that nobody had seen.
 """
 
 
@@ -35,6 +36,7 @@ class Case(NamedTuple):
     """One model's answer to one scenario that was measured; ``error``: NRMSE of throughputs."""
 
     engine: str
+    run: str  # the stored run's name: scenarios may share theirs
     scenario: str
     flows: int
     model: str
@@ -54,7 +56,10 @@ def page() -> tuple[str, dict[str, bytes]]:
         pictures[f"validation-{engine}.png"] = picture(mine, f"Errors beside {name}")
         text.append(f"\n![Error of each model, a dot a scenario](validation-{engine}.png)\n")
     text.append("## Each scenario beside ns-2\n")
-    text.append("Error of the best closed form, of `fluid` and of `rounds`.\n")
+    text.append(
+        "Error of the best closed form, of `fluid` and of `rounds`.  In brackets: how the name of "
+        "the stored run in `vegasmodel/packets/reference/` begins.\n"
+    )
     text.append(each([case for case in found if case.engine == "ns2"]))
     return "\n".join(text), pictures
 
@@ -90,17 +95,18 @@ def each(found: Iterable[Case]) -> str:
     """A row a scenario."""
     by_scenario: dict[str, list[Case]] = {}
     for case in found:
-        by_scenario.setdefault(case.scenario, []).append(case)
+        by_scenario.setdefault(f"{case.scenario} {case.run}", []).append(case)
     rows = [
         "| scenario | flows | closed form | | fluid | rounds |",
         "| --- | ---: | --- " + "| ---: " * 3 + "|",
     ]
-    for name, mine in sorted(by_scenario.items()):
+    for _, mine in sorted(by_scenario.items()):
         simulated = {case.model: f"{100 * case.error:.1f} %" for case in mine}
         closed = [case for case in mine if case.model not in ("fluid", "rounds")]
         best = min(closed, key=lambda case: case.error, default=None)
         cells = [f"`{best.model}`", f"{100 * best.error:.1f} %"] if best else ["", ""]
         cells += [simulated.get(model, "") for model in ("fluid", "rounds")]
+        name = f"{mine[0].scenario} (`{mine[0].run[:6]}`)"
         rows.append(f"| {name} | {mine[0].flows} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -121,7 +127,7 @@ def cases() -> tuple[list[Case], dict[str, int]]:
     if CACHE.exists():
         kept = json.loads(CACHE.read_text(encoding="utf-8"))
         if kept["key"] == key:
-            return [Case(*row[:5], tuple(row[5])) for row in kept["cases"]], kept["measured"]
+            return [Case(*row[:6], tuple(row[6])) for row in kept["cases"]], kept["measured"]
     found, measured = [], dict.fromkeys(ENGINES, 0)
     for path in stored():
         scenario = vm.Scenario.from_dict(json.loads(path.read_text(encoding="utf-8"))["scenario"])
@@ -132,7 +138,8 @@ def cases() -> tuple[list[Case], dict[str, int]]:
                 error = float(vm.metrics.nrmse(answer.throughput, run.throughput))
                 broken = tuple(a.name for a in answer.assumptions if a.holds is False)
                 size = len(scenario.members)
-                found.append(Case(run.model, scenario.name, size, answer.model, error, broken))
+                about = (run.model, path.stem, scenario.name, size)
+                found.append(Case(*about, answer.model, error, broken))
     CACHE.parent.mkdir(exist_ok=True)
     CACHE.write_text(json.dumps({"key": key, "cases": found, "measured": measured}), "utf-8")
     return found, measured
