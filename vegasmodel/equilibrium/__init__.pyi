@@ -16,7 +16,7 @@ from vegasmodel.equilibrium import secular as secular
 from vegasmodel.equilibrium import sensitivity as sensitivity
 from vegasmodel.equilibrium import settling as settling
 from vegasmodel.equilibrium import stability as stability
-from vegasmodel.equilibrium.secular import Equilibrium as Equilibrium
+from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.equilibrium.secular import queueing_delay as queueing_delay
 from vegasmodel.equilibrium.secular import rates as rates
 from vegasmodel.equilibrium.secular import solve as solve

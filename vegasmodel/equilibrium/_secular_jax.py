@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium.secular import Equilibrium
+from vegasmodel.equilibrium._solution import Equilibrium
 
 ROUGH_PASSES = 60
 EXACT_PASSES = 80

@@ -15,34 +15,19 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium._checks import VARIANTS, word
+from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
 
 OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
 
 _INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
 _THREADED = 300_000  # flows, in all or in one case: from there on threads share the work
-
-
-class Equilibrium(NamedTuple):
-    """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
-
-    Where ``status`` is not 0, every number of the case is NaN: 1 not converged, 2 a value is
-    missing or out of range, 3 the inputs decide fewer digits than are promised, or the rates do
-    not add up to c to the last few of them (magnitudes whose squares float64 cannot hold).
-    """
-
-    delay: Any  # Delta, s [...]
-    rates: Any  # pkt/s [..., n]
-    gap: Any  # Delta - max x, s [...]
-    residual: Any  # (sum of rates - c) / c [...]
-    iterations: Any  # passes over the flows [...]
-    status: Any  # [...]
 
 
 def queueing_delay(

@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from vegasmodel.engines.fluid.continuous import (
     limits,
     unsupported,
 )
-from vegasmodel.engines.fluid.windows import Flows
+from vegasmodel.engines.fluid.windows import Batch, Flows
 from vegasmodel.metrics import Floats
 from vegasmodel.support.extras import need
 
@@ -35,16 +35,6 @@ if TYPE_CHECKING:
 
 ENGINES = ("threads", "jax")
 SHARE = 64  # scenarios that a thread takes at a time
-
-
-class Batch(NamedTuple):
-    """Scenarios side by side; arrays [scenario], in ``flows`` [scenario, flow]."""
-
-    flows: Flows
-    capacity: Floats  # pkt/s
-    s_max: Floats  # queueing delay at which the buffer overflows, s
-    warmup: Floats
-    duration: Floats
 
 
 @dataclass(frozen=True, eq=False)

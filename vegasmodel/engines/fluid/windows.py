@@ -74,6 +74,16 @@ class Flows(NamedTuple):
     stop: Floats
 
 
+class Batch(NamedTuple):
+    """Scenarios side by side; arrays [scenario], in ``flows`` [scenario, flow]."""
+
+    flows: Flows
+    capacity: Floats  # pkt/s
+    s_max: Floats  # queueing delay at which the buffer overflows, s
+    warmup: Floats
+    duration: Floats
+
+
 class State(NamedTuple):
     """What moves; arrays are changed in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
 
