@@ -26,6 +26,7 @@ LINUX = Stack(
     one_cut_in_loss=True,  # tcp_enter_loss
     timestamps=True,  # tcp_ack_update_rtt
     first_deviation=0.5,  # tcp_rtt_estimator: mdev_us = rtt/2
+    longest_rto=120.0,  # TCP_RTO_MAX
     timer_wheel=True,
     tail_probe=True,  # tcp_schedule_loss_probe
     ack_pause=0.04,  # TCP_DELACK_MIN
