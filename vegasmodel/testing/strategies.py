@@ -1,11 +1,14 @@
 """Hypothesis strategies: inputs of the Vegas steady state, and scenarios that are valid.
 
-from hypothesis import given
-from vegasmodel.testing import invariants, strategies
+A test of your own that draws them::
 
-@given(strategies.scenarios(laws=("vegas",)))
-def test(scenario):
-    invariants.check(vm.predict(scenario, "equilibrium"))
+    import vegasmodel as vm
+    from hypothesis import given
+    from vegasmodel.testing import invariants, strategies
+
+    @given(strategies.scenarios(laws=("vegas",)))
+    def test(scenario):
+        invariants.check(vm.predict(scenario, "equilibrium"))
 """
 
 from __future__ import annotations
