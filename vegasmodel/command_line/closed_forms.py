@@ -230,7 +230,10 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
 
 
 def values(text: str, field: str, option: str) -> Any:
-    """A comma-separated list of quantities as an array, each as ``field`` of a flow may be."""
+    """A comma-separated list of quantities as an array, each as ``field`` of a flow may be.
+
+    A message names a value of several by its place, from 0: ``--alpha[2]``.
+    """
     import numpy as np
 
     from vegasmodel.scenario import Flow
@@ -240,7 +243,8 @@ def values(text: str, field: str, option: str) -> Any:
         raise FieldError(option, len(parts), "at most 100000 values")
     rule = rules.of(Flow, field)
     read = getattr(rule, "plain", rule).read  # no word and no table stands on a command line
-    return np.array([read(part, option, 1.0) for part in parts])
+    places = [f"{option}[{i}]" for i in range(len(parts))] if len(parts) > 1 else [option]
+    return np.array([read(part, at, 1.0) for part, at in zip(parts, places, strict=True)])
 
 
 def spread(array: Any, n: int, option: str) -> Any:
