@@ -412,3 +412,9 @@ def test_jax_derivatives_of_the_gap_and_of_absent_flows():
 def test_no_flow_is_the_same_error_in_jax(shape):
     with jax.enable_x64(True), pytest.raises(ValueError, match="no flow"):
         secular.solve(jnp.ones(shape), jnp.zeros(shape), jnp.ones(shape[:-1]))
+
+
+def test_a_list_beside_a_jax_array_is_an_array():
+    """It used to warn before the shapes were looked at."""
+    with jax.enable_x64(True), pytest.raises(ValueError, match="no flow"):
+        secular.solve([], jnp.zeros(0), 1.0)

@@ -33,9 +33,9 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
             "the equilibrium needs 64-bit floats: call it within jax.enable_x64(True), "
             "or set JAX_ENABLE_X64=1"
         )
-    if 0 in (jnp.shape(alpha)[-1:] + jnp.shape(x)[-1:]):
-        raise ValueError("alpha and x hold no flow: their last axis must not be empty")
     args = [jnp.asarray(a, dtype=jnp.float64) for a in (alpha, x, x if rtt is None else rtt, c)]
+    if 0 in (args[0].shape[-1:] + args[1].shape[-1:]):
+        raise ValueError("alpha and x hold no flow: their last axis must not be empty")
     alpha, x, rtt, c = jnp.broadcast_arrays(
         *(jnp.atleast_1d(a) for a in args[:3]), args[3][..., None]
     )
