@@ -143,6 +143,8 @@ def test_what_is_written_is_read_as_the_same_value(value: float, kind: str) -> N
 def test_written_quantities_are_short() -> None:
     assert units.write(0.08, "time") == "80 ms"
     assert units.write(0.0132, "time") == "13.2 ms"
+    assert units.write(0.1999, "time") == "0.1999 s"  # 199.9 ms is another float
+    assert units.write(2e-6, "time") == "2 us"
     assert units.write(1080.0, "rate") == "1080 pkt/s"
     assert units.write(math.inf, "packets") == "inf"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -77,16 +78,13 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
             table[kind][i][key] = CAPACITY if key == "capacity" else write(rtt, "time")
     run: dict[str, Any] = {}
     for entry in filled:
-        known = f"estimate, {entry.low:.4g} to {entry.high:.4g} {entry.unit}: {entry.how}"
         if entry.key.startswith("run."):
-            run[entry.key[4:]] = write(float(f"{entry.value:.6g}"), "time")
+            run[entry.key[4:]] = f"{entry.value:.6g} s"
             continue
         place = _place(entry.key)
         if place is not None:
             kind, i, key = place
-            texts = {"s": "time", "pkt/s": "rate", "pkt": "packets"}
-            table[kind][i][key] = write(float(f"{entry.value:.6g}"), texts[entry.unit])
-            notes[place] = known
+            table[kind][i][key], notes[place] = _written(entry)
     for i, flow in enumerate(table["flow"]):
         if flow["match"] not in trace.controls:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -115,9 +113,28 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
             entry["variant"] = trace.engine
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
-            entry["start"] = write(float(f"{first:.6g}"), "time")
+            entry["start"] = f"{first:.6g} s"
         flows.append(entry | {"match": flow})
     return flows
+
+
+def _written(entry: Filled) -> tuple[str, str]:
+    """An estimate as it stands in the file, and its comment: both in one unit, RTTs in ms."""
+    scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
+    value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
+    short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
+    text = f"{short} {unit}" if math.isfinite(value) else "inf"
+    return text, f"estimate, {low:.4g} to {high:.4g} {unit}: {entry.how}"
+
+
+def _rounded(value: float, low: float, high: float) -> float:
+    """Three digits to six: the fewest that move it by at most a tenth of its range, and within."""
+    room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
+    for digits in range(3, 6):
+        short = float(f"{value:.{digits}g}")
+        if abs(short - value) <= room and low <= short <= high:
+            return short
+    return float(f"{value:.6g}")
 
 
 def _place(key: str) -> tuple[str, int, str] | None:

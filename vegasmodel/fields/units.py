@@ -179,10 +179,10 @@ def write(value: float, kind: str) -> str:
         return "inf"
     text = f"{value!r}".removesuffix(".0")
     if kind == "time" and 0 < value < 1:
-        for scale, short in ((1e3, "ms"), (1e6, "us")):
-            shorter = f"{round(value * scale, 9):g}"
-            if float(shorter) * _common()[short][0] == value:
-                return f"{shorter} {short}"
+        scale, short = (1e3, "ms") if value >= 1e-3 else (1e6, "us")
+        shorter = f"{round(value * scale, 9):g}"
+        if float(shorter) * _common()[short][0] == value:
+            return f"{shorter} {short}"
     return f"{text} {unit}".strip()
 
 
