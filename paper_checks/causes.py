@@ -22,7 +22,10 @@ PHASE = (
     "the figure"
 )
 UNKNOWN = "not found: phase tried; for Vegas also other starts, buffers, the rule without rounding"
-RED = "RED's parameters are not stated; that of 1993, without ns-2's wait_, has the other counts"
+RED = (
+    "RED's variant is not stated: ns-2's default has none of table 4's 15 counts; that of 1993 "
+    "(wait_ false), tried after it had failed, has 9"
+)
 TIMEOUT = "5 % loss is decided by timers: with 2.35's own the link is used to 56, 84 and 62 %"
 LAW = "ns-2 2.35's Vegas or SACK fares otherwise there"
 NO_T = "T is not stated; 40 to 160 ms tried in packets, all T in the formulas"

@@ -218,7 +218,7 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         ),
         Headline(
             "table 4a, maxthresh 40, ACKs of vegas",
-            "ACKs of Vegas beside Reno at RED 3/40; packets: RED of 1993",
+            "ACKs of Vegas beside Reno at RED 3/40",
         ),
         Headline(
             "section 3.3.2.1, reno-Vegas cross at buffer",

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from paper_checks.checks import Found, Value, distance, rounding
-from paper_checks.runs import Floats, Measured, Runs
-from vegasmodel.scenario import Red, Scenario
+from paper_checks.runs import Floats, Runs
+from vegasmodel.scenario import Scenario
 
 __all__ = [
     "SEEDS",
@@ -25,6 +25,7 @@ __all__ = [
     "separate",
     "simulated",
     "simulated_mean",
+    "spread",
 ]
 
 SEEDS = 5
@@ -63,18 +64,11 @@ def separate(scenario: Scenario) -> tuple[Scenario, ...]:
     )
 
 
-def measured(runs: Runs, scenario: Scenario) -> Measured:
-    """ns-2's run; RED as published in 1993, which `evaluation`'s table 4 is of (``tables.RED``)."""
-    own = runs(scenario)  # of RED too: the models, which have ns-2's, are compared with it
-    red = any(isinstance(link.queue, Red) for link in scenario.links)
-    return runs.unspaced(scenario) if red else own
-
-
 def by_seed(
     runs: Runs, scenarios: Sequence[Scenario], statistic: Callable[..., Value]
 ) -> list[Value]:
     """``statistic`` of each seed; its arguments are the throughputs in each of ``scenarios``."""
-    rows = [measured(runs, jittered(scenario)).throughput for scenario in scenarios]
+    rows = [runs(jittered(scenario)).throughput for scenario in scenarios]
     return [statistic(*(row[k] for row in rows)) for k in range(len(rows[0]))]
 
 
@@ -89,19 +83,23 @@ def majority(values: Sequence[Value], printed: Value, tolerance: float, detail: 
 
 
 def simulated(
-    scenario: Scenario, statistic: Statistic, printed: float, unit: float
+    scenario: Scenario, statistic: Statistic, printed: float, unit: float, least: float = np.inf
 ) -> Callable[[Runs], Found]:
-    """The statistic by the majority of seeds; ``unit`` is that of the last printed digit."""
+    """The statistic by the majority of seeds; ``unit`` is that of the last printed digit.
+
+    ``least``: of values that add up to what is fixed, the least printed one; its 10 % hold for all.
+    """
 
     def compute(runs: Runs) -> Found:
-        described = statistic(measured(runs, scenario).throughput[0])
-        rows = measured(runs, jittered(scenario)).throughput
+        described = statistic(runs(scenario).throughput[0])
+        rows = runs(jittered(scenario)).throughput
         values = np.array([statistic(row) for row in rows])
         detail = (
             f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "
             f"{described:.4g}."
         )
-        return majority(values.tolist(), printed, _tolerance(values, unit, printed), detail)
+        tolerance = spread(values, unit, min(abs(printed), least))
+        return majority(values.tolist(), printed, tolerance, detail)
 
     return compute
 
@@ -114,12 +112,13 @@ def simulated_mean(
     def compute(runs: Runs) -> Found:
         values = np.array([statistic(row) for row in runs(scenario).throughput])
         detail = f"Over the seeds {values.min():.4g} to {values.max():.4g}."
-        return Found(float(values.mean()), _tolerance(values, unit, printed), detail)
+        return Found(float(values.mean()), spread(values, unit, printed), detail)
 
     return compute
 
 
-def _tolerance(values: Floats, unit: float, printed: float) -> float:
+def spread(values: Floats, unit: float, printed: float) -> float:
+    """Tolerance: rounding of the print and two standard deviations, at most ``LIMIT`` of it."""
     most = min(rounding(unit) + 2 * float(values.std(ddof=1)), LIMIT * abs(printed))
     return max(rounding(unit), most)
 

@@ -20,7 +20,6 @@ from paper_checks.spread import (
     by_seed,
     jittered,
     majority,
-    measured,
     simulated,
 )
 from vegasmodel.scenario import Red
@@ -33,9 +32,7 @@ def competition() -> list[Record]:
         def compute(runs: Runs) -> Found:
             scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
             values = by_seed(runs, scenes, _cross)
-            shares = [
-                float(np.diff(measured(runs, jittered(s)).mean)[0]) / -CAPACITY for s in scenes
-            ]
+            shares = [float(np.diff(runs(jittered(s)).mean)[0]) / -CAPACITY for s in scenes]
             text = ", ".join(f"{share:+.2f}" for share in shares)
             found = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
             detail = f"Seeds: {found}. Mean difference in shares at 4, 7, 10, 15, 50: {text}."
@@ -70,7 +67,7 @@ def competition() -> list[Record]:
             def rises(*rates: Floats) -> bool:
                 return all(one[0] <= other[0] for one, other in itertools.pairwise(rates))
 
-            shares = (measured(runs, jittered(scene)).mean[0] / CAPACITY for scene in scenes)
+            shares = (runs(jittered(scene)).mean[0] / CAPACITY for scene in scenes)
             text = ", ".join(f"{share:.2f}" for share in shares)
             values = by_seed(runs, scenes, rises)
             return majority(
@@ -178,21 +175,31 @@ def _figure_7() -> list[Record]:
     ]
 
 
-SAME = (
-    "Alpha 3, beta 6: section 3.4 has the parameters of 3.3, which ends with these (3.3.3). With 1 "
-    "and 3 "
+TRIED = (
+    "Alpha 1, beta 3, the default of section 3.3; figure 8 names none. Tried besides, after these "
+    "had failed at a buffer of 15: alpha 3, beta 6, with which section 3.3 ends (3.3.3): "
 )
 
 
-def _with_defaults(compute: Callable[[Runs], Found], B: float) -> Callable[[Runs], Found]:
-    """The record's own figure; the note has the shares with alpha 1 and beta 3."""
+def _modified(
+    compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
+) -> Callable[[Runs], Found]:
+    """The record's own figure; the note has what alpha 3 and beta 6 give."""
 
     def both(runs: Runs) -> Found:
-        found = compute(runs)
-        usual = ", ".join(f"{r * MBIT:.3f}" for r in runs(jittered(trio(B, (1.0, 3.0)))).mean)
-        return dataclasses.replace(found, detail=f"{found.detail} {SAME}{usual} Mbit/s.")
+        found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
+        shares = ", ".join(f"{r * MBIT:.3f}" for r in tried.mean)
+        agree = sum(claim(row) for row in tried.throughput)
+        alike = " within 10 %" if claim is _alike else ""
+        text = f"{TRIED}{shares} Mbit/s, {agree} of 5 seeds{alike}."
+        return dataclasses.replace(found, detail=f"{found.detail} {text}")
 
     return both
+
+
+def _alike(rates: Floats) -> bool:
+    """Reno over SACK is 1 within 10 %."""
+    return abs(ratio(rates) - 1.0) <= LIMIT
 
 
 def _figure_8() -> list[Record]:
@@ -208,7 +215,7 @@ def _figure_8() -> list[Record]:
                 f"figure 8, buffer {B:g}: Vegas gets {than} than Reno and SACK",
                 "figure",
                 True,
-                _with_defaults(holds(trio(B), claim, names), B),
+                _modified(holds(trio(B), claim, names), claim, B),
                 note=note,
             )
             for B, than, claim in claims
@@ -218,7 +225,7 @@ def _figure_8() -> list[Record]:
                 f"figure 8, buffer {B:g}: Reno over SACK",
                 "figure",
                 1.0,
-                _with_defaults(simulated(trio(B), ratio, 1.0, 0.1), B),
+                _modified(simulated(trio(B), ratio, 1.0, 0.1), _alike, B),
                 note=f"'About the same share'. {SOURCE} {NO_PICTURE}",
             )
             for B in (15.0, 30.0)

@@ -16,7 +16,6 @@ from paper_checks.spread import (
     by_seed,
     jittered,
     majority,
-    measured,
     separate,
     simulated,
 )
@@ -41,7 +40,7 @@ def holds(
 
     def compute(runs: Runs) -> Found:
         values = by_seed(runs, [scenario], lambda rates: bool(claim(rates)))
-        shares = ", ".join(f"{rate * MBIT:.3f}" for rate in measured(runs, jittered(scenario)).mean)
+        shares = ", ".join(f"{rate * MBIT:.3f}" for rate in runs(jittered(scenario)).mean)
         return majority(values, True, 0.0, f"{names}: {shares} Mbit/s on average.")
 
     return compute
@@ -113,7 +112,7 @@ def figures_2_to_4() -> list[Record]:
 
         scenes = [alike(law, 22e-3) for law in ("reno", "vegas")]
         values = by_seed(runs, scenes, lambda r, v: unused(r) > max(unused(v), 1.0))
-        parts = [unused(measured(runs, jittered(scene)).mean) for scene in scenes]
+        parts = [unused(runs(jittered(scene)).mean) for scene in scenes]
         text = f"Unused on average: reno {parts[0]:.2f} %, vegas {parts[1]:.2f} %."
         return majority(values, True, 0.0, text)
 
@@ -182,9 +181,7 @@ def figure_5() -> Record:
             reno, sack, vegas = np.array([ratio(r) for r in rates]).reshape(3, len(TABLE_3))
             return bool(np.all(np.diff([reno, sack]) > 0) and vegas.max() < 3)
 
-        middle = [
-            np.median([ratio(r) for r in measured(runs, jittered(s)).throughput]) for s in scenes
-        ]
+        middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in scenes]
         text = ", ".join(f"{v:.3g}" for v in middle)
         found = by_seed(runs, scenes, as_drawn)
         return majority(found, True, 0.0, f"Medians, reno, sack, vegas at each X: {text}.")
@@ -212,9 +209,7 @@ def buffers_and_delay() -> list[Record]:
         def compute(runs: Runs) -> Found:
             chart = scenes(law, red)
             values = by_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
-            middle = [
-                np.median([ratio(r) for r in measured(runs, jittered(s)).throughput]) for s in chart
-            ]
+            middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
             text = ", ".join(f"{v:.3g}" for v in middle)
             return majority(values, True, 0.0, f"Medians at 10, 15, 20, 30, 50: {text}.")
 

@@ -56,11 +56,12 @@ def _suffix(queue: Queue) -> str:
     return f"-red-{queue.min_threshold:g}-{queue.max_threshold:g}"
 
 
-def trio(buffer: float, thresholds: tuple[float, float] = (3.0, 6.0)) -> Scenario:
-    """Section 3.4: Reno, SACK and Vegas together, with the thresholds of section 3.3.3."""
+def trio(buffer: float, thresholds: tuple[float, float] = (1.0, 3.0)) -> Scenario:
+    """Section 3.4: Reno, SACK and Vegas together."""
     base = pair("reno", "sack", buffer=buffer)
     vegas = _flow(base.flows[0], "vegas", 0.0, BASE_RTT, thresholds)
-    name = f"evaluation-trio-buffer-{buffer:g}-alpha-{thresholds[0]:g}"
+    name = f"evaluation-trio-buffer-{buffer:g}"
+    name += f"-alpha-{thresholds[0]:g}" * (thresholds != (1.0, 3.0))
     flows = (*base.flows, dataclasses.replace(vegas, name="third"))
     return dataclasses.replace(base, name=name, flows=flows)
 

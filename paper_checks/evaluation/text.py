@@ -12,7 +12,7 @@ from paper_checks.evaluation.figures import DROPPED, FORCED, LOSSY, NO_PICTURE, 
 from paper_checks.evaluation.scenes import forced, pair, single
 from paper_checks.evaluation.tables import TABLE_2, red
 from paper_checks.runs import Floats, Runs
-from paper_checks.spread import MOST, by_seed, jittered, majority, measured, separate
+from paper_checks.spread import MOST, by_seed, jittered, majority, separate
 
 FIGURE_6 = {"6a": "Reno and SACK", "6b": "Reno and Vegas", "6c": "SACK and Vegas"}
 THRESHOLD = (20.0, 40.0, 80.0)  # table 4's upper thresholds, above the fair buffers of 3.3.2.1
@@ -36,9 +36,7 @@ def _swings(runs: Runs) -> Found:
 
 def _losses(runs: Runs) -> Found:
     laws = ("reno", "vegas")
-    found = {
-        law: float(measured(runs, jittered(alike(law, 1e-3))).retransmits.sum()) for law in laws
-    }
+    found = {law: float(runs(jittered(alike(law, 1e-3))).retransmits.sum()) for law in laws}
     text = ", ".join(f"{law} {again:g}" for law, again in found.items())
     return Found(
         found["reno"] > 0 == found["vegas"],
@@ -114,10 +112,7 @@ def _aside(law: str) -> Callable[[Runs], Found]:
             n = len(THRESHOLD)
             return all(e > t for e, t in zip(share[:n], share[n:], strict=True))
 
-        means = [
-            100 * r[1] / r.sum()
-            for r in (measured(runs, jittered(s)).mean for s in (*early, *late))
-        ]
+        means = [100 * r[1] / r.sum() for r in (runs(jittered(s)).mean for s in (*early, *late))]
         text = ", ".join(f"{share:.0f}" for share in means)
         values = by_seed(runs, [*early, *late], more)
         return majority(
@@ -132,10 +127,7 @@ def _aside(law: str) -> Callable[[Runs], Found]:
 
 def _shorter_queue(runs: Runs) -> Found:
     queues = [
-        tuple(
-            measured(runs, jittered(s)).queue
-            for s in (red(law, 80.0), pair(law, "vegas", buffer=80.0))
-        )
+        tuple(runs(jittered(s)).queue for s in (red(law, 80.0), pair(law, "vegas", buffer=80.0)))
         for law in LOSSY
     ]
     text = "; ".join(
