@@ -3,7 +3,7 @@
 One link, long flows.  At rest ``engines/delayed``'s windows are, with T the empty round trip, s the
 queueing delay, p the loss of what finds room, and kappa = 1 - decrease,
 
-    W = m/(kappa p) ^ 1/2                       held by losses (Misra, Gong and Towsley, m = 1)
+    W = (m/(kappa p))^(1/2)                     held by losses (Misra, Gong and Towsley, m = 1)
     W = e (T + s)/(s - x), e (T + x)/(s - x)    on a threshold e: ``boutremans`` (4), Linux
 
 whichever is less, within the least and the largest window; sum (1 - p) W/(T + s) = c.  Under RED
@@ -123,12 +123,14 @@ def about_red(
     """The loop about a fixed point of ``red.py``, at its own rates and loss.
 
     The windows are those that its rates fill, and a window that losses hold balances growth and
-    cuts there: m = 1, whatever timeouts take.  Raises ``FieldError`` for a weight out of range.
+    cuts there, whatever timeouts take: m = 1, and 1/``ack_every`` for flows that count ACKs (all
+    but Vegas).  Raises ``FieldError`` for a weight out of range.
     """
     numbers("weight", weight, high=1.0, above=True)
-    T, alpha, x, most, vegas = np.broadcast_arrays(
+    T, alpha, x, most, every, vegas = np.broadcast_arrays(
         *(np.asarray(v, float) for v in (flows.rtt, flows.alpha, flows.over_estimate)),
-        np.asarray(flows.max_window, float), np.asarray(flows.vegas, dtype=bool),
+        *(np.asarray(v, float) for v in (flows.max_window, flows.ack_every)),
+        np.asarray(flows.vegas, dtype=bool),
     )  # fmt: skip
     s = root.queue / capacity
     sent = root.rates / (1.0 if curve.ecn else 1.0 - root.loss)
@@ -139,7 +141,8 @@ def about_red(
     held = ~on & (most * (1.0 - SAME) > W)
     pole = math.inf if weight == 1.0 else -math.log1p(-weight) * float(sent.sum())
     steep = _chance(curve, 0.0, root.queue)[1]
-    return Loop(R, sent, slope, W, held.astype(float), root.loss, steep, pole, curve.ecn)
+    climb = np.where(held, np.where(vegas, 1.0, 1.0 / every), 0.0)
+    return Loop(R, sent, slope, W, climb, root.loss, steep, pole, curve.ecn)
 
 
 def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
