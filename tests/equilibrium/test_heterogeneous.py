@@ -34,7 +34,7 @@ def test_one_link_is_the_one_root_of_a_polynomial():
     (one,) = found.found
     assert one.queue[0] == pytest.approx(c * (s0 + float(t) ** 2), rel=1e-10)
     assert one.index == 1
-    assert one.stable
+    assert one.stable_without_delay
 
 
 def test_three_equilibria_of_two_sets_of_full_links():
@@ -67,7 +67,7 @@ def test_three_equilibria_of_two_sets_of_full_links():
     known = sorted(found.found, key=lambda one: one.queue[0])
     np.testing.assert_allclose([one.queue[0] for one in known], roots, rtol=1e-9)
     assert [one.index for one in known] == [1, -1, 1]
-    assert [one.stable for one in known] == [True, False, True]
+    assert [one.stable_without_delay for one in known] == [True, False, True]
     assert [int(one.full.sum()) for one in known] == [3, 3, 1]
     assert max(one.residual for one in known) < 1e-9
 
@@ -95,7 +95,7 @@ def test_their_number_is_odd():
         counts.append(len(found.found))
         for one in found.found:
             assert one.residual < 1e-9
-            assert one.index == 1 or not one.stable  # an odd number of growing modes
+            assert one.index == 1 or not one.stable_without_delay  # an odd number of growing modes
     assert all(n % 2 == 1 for n in counts)
 
 

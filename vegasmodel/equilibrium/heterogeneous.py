@@ -12,17 +12,25 @@ q_i and p_i are sums over the path (losses are taken as rare).  With the round t
     Reno    x = square_root(p, R), random losses (``random_loss``)
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R     RFC 9438 5.1, 4.3
 
-All flows that read one signal maximise a utility together, and there is one equilibrium
-(``network``).  Two signals have none in common: there may be several, their number is odd in almost
-all networks, and not all of them are stable unless there is one (Tang, Wang, Low and Chiang,
-"Equilibrium of heterogeneous congestion control: existence and uniqueness", IEEE/ACM Transactions
-on Networking 15(4), 2007).  The reason is an index: about an equilibrium with the full links S, it
-is the sign of det(-dy/dprice) over S, and over all of them it adds up to 1.  That sum is the test
-of completeness here: a lost equilibrium breaks it, unless two of opposite index are lost.
+The constants are of two loss processes: Reno's, 1.31, of random losses, and that of CUBIC's region
+that is friendly to Reno, 1.22, of periodic ones.  So at the same p CUBIC gets 6.5 % less than Reno
+there, which is an artefact.
 
-Stability is that of the queues, c_l ds_l/dt = y_l - c_l, without feedback delay (``stability`` has
-it for one link).  A window at rest within a band alpha < beta is taken at the edge ``e`` that is
-given: losses on its path pull it to the lower one, and without them the two edges bound the set.
+Flows that read the delay of their path alone maximise a utility together, and there is one
+equilibrium (``network``).  Here no utility is common: Reno and CUBIC read p and, through R, also q.
+There may be several equilibria, their number is odd in almost all networks, and not all of them are
+stable unless there is one (Tang, Wang, Low and Chiang, "Equilibrium of heterogeneous congestion
+control: existence and uniqueness", IEEE/ACM Transactions on Networking 15(4), 2007).  The reason is
+an index: about an equilibrium with the full links S, it is the sign of det(-dy/dprice) over S, and
+over all of them it adds up to 1.  That sum is the test of completeness here: a lost equilibrium
+breaks it, unless two of opposite index are lost.
+
+Stability without delay is that of the queues, c_l ds_l/dt = y_l - c_l: windows and RED's average
+follow at once.  With the delay of a round trip such an equilibrium may swing all the same
+(``stability`` has that for one link).  A window at rest within a band is taken at the edge ``e``
+that is given: losses on its path pull it to the lower one, and without them the two edges bound the
+set.  They are alpha and beta in the paper, alpha - 1/2 and beta + 1/2 in ns-2, alpha and beta + 1
+in Linux.
 """
 
 from __future__ import annotations
@@ -82,9 +90,9 @@ class Flows:
 class Equilibrium:
     """``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
 
-    ``index`` is 1 or -1 (0: degenerate).  ``stable``: all ``modes`` [full links] of the queues,
-    1/s, lie left of the imaginary axis.  ``residual``: the largest |load/c - 1| of a full link,
-    or overload of another.
+    ``index`` is 1 or -1 (0: degenerate).  ``stable_without_delay``: all ``modes`` [full links] of
+    the queues, 1/s, lie left of the imaginary axis.  ``residual``: the largest |load/c - 1| of a
+    full link, or overload of another.
     """
 
     rates: Floats
@@ -93,20 +101,24 @@ class Equilibrium:
     full: NDArray[np.bool_]
     index: int
     modes: NDArray[np.complex128]
-    stable: bool
+    stable_without_delay: bool
     residual: float
 
 
 @dataclass(frozen=True, eq=False)
 class Equilibria:
-    """All that were found.  ``complete``: their indices add up to 1, and more starts found none."""
+    """All that were found.
+
+    ``complete``: their indices add up to 1, and more starts found none.  A pair of opposite index
+    may be missing all the same.
+    """
 
     found: tuple[Equilibrium, ...]
     complete: bool
 
     @property
     def index_sum(self) -> int:
-        """The sum of the indices: 1 if none is missing."""
+        """The sum of the indices: 1 if none is missing, or a pair of opposite index."""
         return sum(each.index for each in self.found)
 
 

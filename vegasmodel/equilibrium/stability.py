@@ -28,9 +28,12 @@ root in it if
 
     Gamma = sum_i mu_i gamma_i < 1,
 
-whatever the RTTs.  On the imaginary axis Re F = (1 - Gamma)/2 throughout; for Gamma > 1 each of
-its poles 2 pi i k/R_i then turns F once about 0, so there are infinitely many roots right of it.
-One source: e^zR = -gamma, gamma = c (T + x)/alpha.
+however the RTTs relate.  (It gives no rate of decay: with unequal RTTs there are roots as near to
+the axis as one likes.)  On the imaginary axis Re F = (1 - Gamma)/2 throughout; for Gamma > 1 each
+of its poles 2 pi i k/R_i then turns F once about 0, so there are infinitely many roots right of it.
+One source: e^zR = -gamma, gamma = c (T + x)/(alpha (1 - p)) with random losses p.  In Linux
+gamma_i > 1 on any threshold.  Where the rest is unstable a window still moves by a packet a round
+trip at most: one source swings by gamma/(1 + gamma) packets each way.
 
 Left out: patterns of packets within a round trip that cancel at the queue, which the ACK clock
 keeps for ever (a_i with w_i = sigma = 0), and, under losses, differences of windows of like flows,
@@ -107,13 +110,13 @@ class Loop:
 class Stability:
     """Verdict on one equilibrium.
 
-    ``stable``: every root searched for lies left of the imaginary axis; without RED by the
-    criterion Gamma < 1, which is exact.  ``roots``: those found, rightmost first, one of each
-    conjugate pair, 1/s; ``residual``: the largest |F| over its terms at one.  ``complete``: as
-    many as the argument principle counts right of ``left`` and below ``top`` (1/s; above it
-    losses add less than 2 % to F).  Empty and complete: all that moves dies out faster.  Empty and
-    not complete: the box holds more than ``MOST_PERIODS`` periods and was not searched; then
-    ``stable`` is False unless the criterion without RED says otherwise.
+    ``stable``: no root was found in the box and right of the imaginary axis (one above ``top`` is
+    not excluded); without RED by the criterion Gamma < 1, which is exact.  ``roots``: those found,
+    rightmost first, one of each conjugate pair, 1/s; ``residual``: the largest |F| over its terms
+    at one.  ``complete``: as many as the argument principle counts in the box, right of ``left``
+    and below ``top`` (1/s; above it losses add less than 2 % to F).  Empty and complete: all that
+    moves dies out faster.  Empty and not complete: the box holds more than ``MOST_PERIODS`` periods
+    and was not searched; then ``stable`` is False unless the criterion without RED says otherwise.
     """
 
     stable: bool
