@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from paper_checks.checks import AT_A_POINT, Found, Record, exactly, rounding
-from paper_checks.runs import Runs
+from paper_checks.runs import NoRun, Runs
 from vegasmodel.scenario import Drop, Scenario, load
 
 MU, ALPHA, LAM = 1080.0, 3.0, 0.75
@@ -138,6 +138,15 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
     return (1 + LAM) / (2 * (1 - LAM)) * N * (N - 1) / Delta, 1.5 * N * (N - 1) / Delta
 
 
+def _between(printed: float, errors: dict[float, float], where: str = "") -> None:
+    """Raise ``NoRun`` where the print lies between the errors at two T: another T may have it."""
+    if min(errors.values()) < printed < max(errors.values()):
+        text = ", ".join(f"{1e3 * T:g} ms: {e:.1f} %" for T, e in errors.items())
+        raise NoRun(
+            f"T decides, and {printed} lies between the errors at two T tried{where}: {text}"
+        )
+
+
 def _below(printed: float, runs: Runs) -> Found:
     """Error for Reno at B = 5 by appendix A, percent, at the T at which it is nearest."""
     errors = {
@@ -148,6 +157,7 @@ def _below(printed: float, runs: Runs) -> Found:
         for form in FORMS
     }
     own = errors["printed"]
+    _between(printed, own)
     text = "; ".join(
         f"{form} form {', '.join(f'{e:.1f}' for e in found.values())}"
         for form, found in errors.items()
@@ -167,6 +177,8 @@ def _at(source: int, B: float, printed: float, runs: Runs) -> Found:
         {T: abs(_errors(source, T, "printed", runs, place)[B]) for T in TIMES}
         for place in (roomy, scene)
     )
+    _between(printed, errors)
+    _between(printed, typed, " with B itself as ns-2's limit")
     T = min(errors, key=lambda t: abs(errors[t] - printed))
     text = "; ".join(f"T {1e3 * t:g} ms: {e:.1f} %" for t, e in errors.items())
     other = ", ".join(f"{e:.1f}" for e in typed.values())

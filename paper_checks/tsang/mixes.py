@@ -172,7 +172,8 @@ def table_6() -> list[Record]:
             partial(_winner, n, *TABLES[table], "Vegas" if vegas else "Reno"),
             note="Goodput of one flow, mean of the logarithms over the shares of Vegas, 30, 50 and "
             f"70 %, 7 runs each, as printed; who leads by less than two standard errors does not. "
-            f"{RUN}",
+            f"The words are the text's, for the table's numbers are missing. {RUN} RTTs of 13.2 ms "
+            "are tried only where these differ.",
         )
         for table, n, vegas in WINNERS
     ]
@@ -191,7 +192,8 @@ def table_6() -> list[Record]:
             "table",
             printed,
             partial(_tenth, statistic, printed, unit),
-            note=f"{RUN} Mean of 7 runs, the nearer of RTTs of 13.2 and 71.2 ms. {spread}",
+            note=f"{RUN} Mean of 7 runs, the nearer of RTTs of 13.2 and 71.2 ms. {spread} A "
+            "difference may be that of the inferred network.",
         )
         for name, statistic, printed, unit in quoted
     ]
@@ -266,12 +268,6 @@ def _higher(runs: Runs) -> Found:
     return Found(all(gain > 2 * error for gain, error in gains), detail=_percents(gains))
 
 
-def _diminishes(runs: Runs) -> Found:
-    gains = _gains(runs)
-    (few, first), (many, second) = gains
-    return Found(few - many > 2 * float(np.hypot(first, second)), detail=_percents(gains))
-
-
 def one_law() -> list[Record]:
     """Section 4's outlook on flows of one law."""
     note = f"Vegas-3, RED 54/108, 7 runs. {RUN}"
@@ -310,8 +306,8 @@ def one_law() -> list[Record]:
             "section 4, that gain diminishes when there are many flows",
             "claim",
             True,
-            _diminishes,
-            note=f"At 100 flows less than at 30 by more than two standard errors, 7 runs. {RUN}",
+            blocked="The text says 'large enough' and no number. 30 and 100 flows are run (the "
+            "record before has the gains), and no growth between them contradicts it.",
         ),
     ]
 
