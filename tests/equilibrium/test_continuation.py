@@ -11,6 +11,7 @@ import pytest
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_folds import cycles
+from vegasmodel.fields.units import FieldError
 
 
 def test_a_cubic_turns_back_where_its_derivative_vanishes() -> None:
@@ -91,6 +92,13 @@ def test_packet_stacks_answer_later_and_their_folds_are_where_the_regime_changes
         assert fold == pytest.approx(low, rel=1e-10)
 
 
+@pytest.mark.parametrize("buffers", [(10.0, 20.0), (20.0, 10.0), (1.0, math.inf)])
+def test_buffers_without_the_cycle_that_is_followed_say_so(buffers: tuple[float, float]) -> None:
+    assert minicycle.threshold(1080, 0.06, 3, 0.75) < 10.0
+    with pytest.raises(FieldError, match="buffers"):
+        cycles(1080, 0.06, buffers=buffers)
+
+
 def test_no_cut_no_fold() -> None:
-    with pytest.raises(ValueError, match="one cycle"):
+    with pytest.raises(FieldError, match="one cycle"):
         cycles(1080, 0.06, decrease=1.0)

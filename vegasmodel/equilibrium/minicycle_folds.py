@@ -12,8 +12,9 @@ which is one equation in one unknown z with p = clip(z, 0, 1), its normal map (R
     ln(V(p)/E(B)) + z - p = 0.
 
 It has a fold at p = 1, where B = B_th(lambda), and one at p = 0, where B = B_th(1).  Between them
-three cycles stand side by side.  That with 0 < p < 1 repels: a little less window, and Vegas meets
-the overflow below its edge and is cut more often.
+three cycles stand side by side.  That with 0 < p < 1 is a mean: its cut lambda^p is none that any
+overflow makes, so no such cycle runs; it divides the starts of the other two.  It repels: a little
+less window, and Vegas meets the overflow below its edge and is cut more often.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_derived import loss_limited_window
 from vegasmodel.equilibrium.minicycle_start import Variant
+from vegasmodel.fields.units import FieldError
 
 __all__ = ["Cycles", "cycles"]
 
@@ -69,18 +71,20 @@ def cycles(
     capacity in pkt/s, rtt in s, alpha in packets (the lower threshold), ``buffers`` in packets as
     in `minicycle.solve`, which has ``variant`` and ``response`` too; decrease is lambda < 1.  The
     throughputs are those of `minicycle.solve` with the mean cut lambda^p.  Raises FieldError for
-    arguments out of range.
+    arguments out of range: decrease = 1, or a least buffer above B_th, where that cycle is none.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))
     lam = float(numbers("decrease", decrease, high=1.0, above=True))
     if lam == 1.0:
-        raise ValueError("decrease = 1 is no cut: there is one cycle, without a fold")
+        raise FieldError("decrease", lam, "below 1: without a cut there is one cycle and no fold")
     word("variant", variant, VARIANTS)
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
     behind = 1.0 - lag * (n_V + n_R)  # of the queue that Vegas sees, to B
     low = max(float(buffers[0]), 1e-3 - min(behind, 0.0))
+    if not low < float(buffers[1]) < math.inf:
+        raise FieldError("buffers", buffers, "(least, greatest), greatest above least and finite")
 
     def seen(B: float) -> float:
         return min(B + behind, B)
@@ -107,6 +111,8 @@ def cycles(
     first = 1.0 + math.log(float(edge.window(np.array(seen(low)))) / window(low, 1.0))
     # a step of the buffer as long as one of p, so that neither corner is sharper than a right angle
     unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
+    if first < 1.0:
+        raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")
     branch = follow(
         equation, [first], low, (low, float(buffers[1])), slopes=slopes, scale=[1.0, unit],
         step=step,
