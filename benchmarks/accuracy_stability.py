@@ -101,7 +101,7 @@ def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]
         family = FAMILIES[k % len(FAMILIES)]
         case = draw(rng, family)
         found = hopf.crossings(case.loop, np.geomspace(0.02, 50.0, 25), 1.0)
-        leading = [each for each in found if each.leading]
+        leading = [each for each in found.points if each.leading]
         if leading:
             k += 1
             yield case, leading[0]

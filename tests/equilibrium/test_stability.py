@@ -201,7 +201,7 @@ def test_the_simulator_decays_inside_the_boundary_and_grows_outside(kind):
     def make(x, _):
         return place(case(x)).loop
 
-    (at,) = hopf.crossings(make, np.geomspace(0.7, 1.4, 4), 1.0)
+    (at,) = hopf.crossings(make, np.geomspace(0.7, 1.4, 4), 1.0).points
     assert at.leading
     assert at.residual < 1e-9
     for x in (0.98 * at.x, 1.02 * at.x):
@@ -221,12 +221,34 @@ def test_the_boundary_of_one_source_is_a_hyperbola():
         )  # fmt: skip
         return found if isinstance(found, str) else found.loop
 
-    (begin,) = hopf.crossings(make, np.geomspace(10.0, 100.0, 5), 0.1)
+    (begin,) = hopf.crossings(make, np.geomspace(10.0, 100.0, 5), 0.1).points
     curve = hopf.trace(make, begin, (10.0, 100.0), (0.05, 0.3), 20)
     assert len(curve) > 8
     assert all(at.leading for at in curve)
     np.testing.assert_allclose([at.x * at.y for at in curve], 3.0, rtol=1e-8)
     assert max(at.x for at in curve) / min(at.x for at in curve) > 4
+
+
+def test_a_verdict_that_jumps_is_no_point_of_the_boundary():
+    """Losses take the windows over from their threshold, and both loops are far from the axis."""
+
+    def make(rtt, top):
+        queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
+        queue |= {"weight": 0.02, "max_probability": top}
+        found = place(scenario([vegas("v", rtt, 3.0, count=20)], 1000.0, queue))
+        return None if isinstance(found, str) else found.loop
+
+    by_rtt = hopf.crossings(make, np.array([0.09, 0.1]), 0.1)
+    by_top = hopf.crossings(lambda top, rtt: make(rtt, top), np.array([0.1, 0.2]), 0.08)
+    for scan, loop_at in ((by_rtt, lambda x: make(x, 0.1)), (by_top, lambda x: make(0.08, x))):
+        assert not scan.points
+        (jump,) = scan.jumps
+        assert jump.high / jump.low < 1.002
+        before, after = (loop_at(x) for x in (jump.low, jump.high))
+        assert np.all(before.slope > 0)
+        assert np.all(after.slope == 0)
+        assert assess(before).root.real > 1
+        assert assess(after).root.real < -1
 
 
 def test_what_cannot_be_linearised_says_why():

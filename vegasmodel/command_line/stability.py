@@ -55,6 +55,10 @@ def stability(
         names = [f"{n} ({u})" if u else n for n, u in zip(traced.fields, traced.units, strict=True)]
         title = f"Boundary of stability, {len(traced.curves)} curves"
         console.console().print(console.table([*names, "period s", "leads"], rows, title))
+        for jump in traced.jumps:
+            ends = f"{console.number(jump.low, 6)} and {console.number(jump.high, 6)}"
+            where = f"{names[0]} between {ends}, {names[1]} = {console.number(jump.y, 6)}"
+            console.paragraphs([f"The verdict jumps at {where}: no root crosses the axis there."])
 
 
 def _span(text: str, scenario: Scenario) -> tuple[str, tuple[float, float]]:

@@ -2,7 +2,8 @@
 
 A pair of characteristic roots crosses the imaginary axis at i w where F(i w; x, y) = 0
 (``stability`` has F): two real equations in ln x, ln w and ln y, so a curve, which ``continuation``
-follows, also where it turns back in x or y.
+follows, also where it turns back in x or y.  The verdict may also jump, without a root on the axis,
+where another equation takes over: losses from a window's threshold.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from vegasmodel.equilibrium.continuation import Equations, follow
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.metrics import Floats
 
-__all__ = ["Crossing", "Make", "crossings", "trace"]
+__all__ = ["Crossing", "Jump", "Make", "Scan", "crossings", "trace"]
 
 Make = Callable[[float, float], Loop | None]  # the loop at (x, y); None: no rest there
 
 STEP = 0.2  # in (ln x, ln w, ln y)
 ASIDE = 1e-5  # of w: a root right of the axis by more is another one
+ROUND = 1e-12  # of x: by rounding a root may stand outside its bracket
 NEAR = 1.001  # factor between the ends of the bracket that Newton's method begins in
 
 
@@ -42,21 +44,43 @@ class Crossing:
     leading: bool
 
 
-def crossings(make: Make, xs: Floats, y: float) -> list[Crossing]:
+@dataclass(frozen=True)
+class Jump:
+    """The verdict at ``y`` changes from ``low`` to ``high``, and no root was found on the axis."""
+
+    low: float
+    high: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Scan:
+    """All changes of the verdict along a line: ``points`` of the boundary, and ``jumps``."""
+
+    points: tuple[Crossing, ...]
+    jumps: tuple[Jump, ...]
+
+
+def crossings(make: Make, xs: Floats, y: float) -> Scan:
     """Where stability changes along the values ``xs`` (positive, rising) at ``y``.
 
-    A change between two of them that changes back before the second is not seen.
+    Each point lies between the two values that enclose its change.  A change between two of them
+    that changes back before the second is not seen, nor one across values without a rest.
     """
     xs = positive("xs", xs)
-    found, before = [], None
+    points: list[Crossing] = []
+    jumps: list[Jump] = []
+    before: tuple[float, float] | None = None
     for x in xs:
         now = _growth(make, float(x), y)
         if before is not None and now is not None and (before[1] < 0.0) != (now < 0.0):
             at = _between(make, before[0], float(x), y)
-            if at is not None:
-                found.append(at)
+            if isinstance(at, Jump):
+                jumps.append(at)
+            else:
+                points.append(at)
         before = None if now is None else (float(x), now)
-    return found
+    return Scan(tuple(points), tuple(jumps))
 
 
 def trace(
@@ -93,14 +117,14 @@ def _growth(make: Make, x: float, y: float) -> float | None:
     return -math.inf if math.isnan(root) else root
 
 
-def _between(make: Make, low: float, high: float, y: float) -> Crossing | None:
-    """Bisection to a part in a thousand, then Newton's method at this y."""
+def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
+    """Bisection to a part in a thousand, then Newton's method at this y, which may not leave it."""
     first = _growth(make, low, y)
     while high / low > NEAR:
         middle = math.sqrt(low * high)
         now = _growth(make, middle, y)
         if now is None or first is None:
-            return None
+            return Jump(low, high, y)
         low, high = (middle, high) if (now < 0.0) == (first < 0.0) else (low, middle)
     for end in (high, low):
         loop = make(end, y)
@@ -115,8 +139,9 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | None:
             except ValueError:
                 continue
             x, w = np.exp(one.x[0])
-            return _crossing(make, x, w, y)
-    return None
+            if low * (1.0 - ROUND) <= x <= high * (1.0 + ROUND):
+                return _crossing(make, min(max(x, low), high), w, y)
+    return Jump(low, high, y)
 
 
 def _equations(make: Make) -> Equations:

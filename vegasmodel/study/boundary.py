@@ -30,13 +30,15 @@ SAME = 1e-3  # of ln x: a crossing on a curve that was traced
 class StabilityBoundary:
     """Curves in two fields on which a pair of roots stands on the imaginary axis.
 
-    Values are in the package's units (``units``).
+    Values are in the package's units (``units``).  ``jumps``: where a scan saw the verdict change
+    without such a pair; they start no curve.
     """
 
     scenario: Scenario
     fields: tuple[str, str]
     units: tuple[str, str]
     curves: tuple[tuple[hopf.Crossing, ...], ...]
+    jumps: tuple[hopf.Jump, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the command's document."""
@@ -57,6 +59,7 @@ class StabilityBoundary:
                 ]
                 for curve in self.curves
             ],
+            "jumps": [{"between": [at.low, at.high], "at": at.y} for at in self.jumps],
         }
 
 
@@ -83,14 +86,17 @@ def stability_boundary(
         return None if isinstance(found, str) else found.loop
 
     curves: list[tuple[hopf.Crossing, ...]] = []
+    jumps: list[hopf.Jump] = []
     xs = np.geomspace(*ranges[0], SCAN)
     for y in np.geomspace(*ranges[1], ROWS + 2)[1:-1]:
-        for at in hopf.crossings(make, xs, float(y)):
+        scan = hopf.crossings(make, xs, float(y))
+        jumps += scan.jumps
+        for at in scan.points:
             if not any(_on(at, curve) for curve in curves):
                 curves.append(tuple(hopf.trace(make, at, ranges[0], ranges[1], most)))
     first, second = names
     return StabilityBoundary(
-        scenario, (first.name, second.name), (first.unit, second.unit), tuple(curves)
+        scenario, (first.name, second.name), (first.unit, second.unit), tuple(curves), tuple(jumps)
     )
 
 
