@@ -106,14 +106,15 @@ def _starvation() -> Map:
                 ("ratio", "plain/other"),
             ),
         ),
-        "Vegas keeps alpha packets queued, so the delay that tells it of congestion is alpha/c "
-        "and shrinks as the link gets faster: 16 ms at 1 Mbit/s with packets of 1000 B and "
-        "alpha 2, 0.8 ms at 20.  Whatever misleads a flow by more than that decides who gets "
-        "the link.  A flow that takes a standing queue for propagation gains (left).  One whose"
-        " path jitters starves (right): it measures its least delay once and takes the rest for"
-        " a queue, and as ns-2 keeps packets in order, one that is held back holds back those "
-        "behind it.  Go up in either panel: the same milliseconds cost more the faster the "
-        "link.",
+        "Vegas keeps alpha packets queued, so two flows queue for 2 alpha/c, which shrinks as the"
+        " link gets faster: 32 ms at 1 Mbit/s with packets of 1000 B and alpha 2, 1.6 ms at 20.  "
+        "Three quarters of that, 1.5 alpha/c, as an over-estimate of one baseRTT give that flow "
+        "twice the rate of the other (left: it takes a standing queue for propagation).  One "
+        "whose path jitters loses (right): it measures its least delay once and takes the rest "
+        "for a queue.  As ns-2 keeps packets in order, a packet that is held back holds back "
+        "those behind it, and the more packets are in flight, the more it holds: part of the "
+        "growth upwards is this.  Go up in either panel: the same milliseconds cost more the "
+        "faster the link.",
     )
 
 
@@ -132,11 +133,13 @@ def _buffer_alpha() -> Map:
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
         "The line at 0.5 is a fair share.  Beside Reno it runs from alpha 1 at a buffer of 7 "
-        "packets to alpha 10 at 28: the fair alpha grows with the buffer, so no one alpha is "
-        "fair on every path.  Left of the line, where the buffer is small for Vegas's alpha, "
-        "Vegas takes up to four fifths; right of it the rival fills the buffer, of which Vegas "
-        "holds alpha packets.  Beside CUBIC the line starts higher, and Vegas mostly gets less,"
-        " on both sides of it.  Each cell is the mean of five runs.",
+        "packets to alpha 10 at 28: the fair alpha grows with the buffer, so no one alpha is fair"
+        " at every buffer.  At a buffer of 5 none of these is: Vegas always gets more.  Left of "
+        "the line Vegas takes up to 0.85; right of it the rival fills the buffer, of which Vegas "
+        "asks for alpha packets.  Beside CUBIC the two are close at a buffer of 5, whatever the "
+        "alpha, and the line crosses that column more than once.  From a buffer of 10 on the line"
+        " runs from alpha 3 to alpha 10 at 28, and right of it Vegas gets less.  Each cell is the"
+        " mean of five runs.",
     )
 
 
@@ -159,11 +162,14 @@ def _rtt_bias() -> Map:
             panel("senders wait up to a packet's time", "", 3),
         ),
         "On the whole the longer round trip gets less, and a larger buffer, whose delay is in "
-        "both round trips, softens that.  Where nobody waits, whose packet arrives just after a"
-        " departure decides who loses: the lines are ragged, and at 50 ms the longer one wins "
-        "by up to three to one.  Where senders wait at random for up to one packet's "
-        "transmission time, as real hosts do, the bias itself is left: it grows steadily with "
-        "the ratio of the round trips, and here it is larger than the phases had let it be.",
+        "both round trips, softens that.  Where nobody waits, whose packet arrives just after a "
+        "departure decides who loses: the lines are ragged, and at 50 ms the longer one wins by "
+        "up to three to one.  Where senders wait at random for up to one packet's transmission "
+        "time (2 ms), the ratio is larger over most of the picture.  That wait breaks phases, but"
+        " it is delay too, and the picture does not part the two.  At 50 ms the longer one wins "
+        "here too, at every buffer, with a ratio from 0.71 to 0.93.  Nor does the bias grow "
+        "evenly: at a buffer of 5 the ratio falls from 4.4 at 80 ms to 2.6 at 90 ms.  Each cell "
+        "is one run on the left, the mean of three on the right.",
     )
 
 
@@ -187,14 +193,16 @@ def _linux_order() -> Map:
             panel("first window of the earlier flow (the other has 10)", "early"),
             panel("first window of the later flow (the other has 10)", "late"),
         ),
-        "Blue: the later flow gets more than half.  Linux takes the least delay that a flow has"
-        " seen for the empty path, so the first seconds decide for good.  A flow that arrives "
-        "while the other's slow start still fills the queue (0.2 to 2 s) takes that queue for "
-        "propagation and gets nine tenths of the link; 5 s later the queue has come down, and "
-        "it gets less.  The smaller the first window of the earlier flow, the later that queue "
-        "stands (left).  Of two that start within a round trip the earlier may win.  The first "
-        "window of the later flow hardly matters once it is late (right).  Each cell is the "
-        "mean of five runs.",
+        "Blue: the later flow gets more than half.  Linux takes the least delay that a flow has "
+        "seen for the empty path, so the first seconds still decide the shares of a run of 90 s."
+        "  A flow that starts 0.5 to 2 s after the other, whose slow start has filled the queue, "
+        "takes that queue for propagation and gets nine tenths of the link or more.  A flow that "
+        "starts 5 s after the other finds a shorter queue, and gets less.  The smaller the first "
+        "window of the earlier flow, the later that queue stands (left).  Of two that start 20 ms"
+        " apart, half a round trip, the earlier may win.  At 0 s nobody is earlier, yet two "
+        "identical flows share 0.66 to 0.34: that is an artefact of the simulator, which favours "
+        "the flow named first.  The first window of the later flow hardly matters from 0.1 s on "
+        "(right).  Each cell is the mean of five runs.",
     )
 
 
