@@ -26,7 +26,7 @@ def docstrings(kinds: tuple[type, ...]) -> Iterator[Passage]:
     for path in sorted((ROOT / "vegasmodel").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, kinds):
-                said = ast.get_docstring(node)  # type: ignore[arg-type]
+                said = ast.get_docstring(node)
                 name = getattr(node, "name", "module")
                 if said:
                     yield f"{path.relative_to(ROOT)}: {name}", said
