@@ -2,8 +2,8 @@
 
 Where every flow follows the papers' law (``paper``), windows are continuous and decide at every
 instant: ``continuous.py`` integrates them exactly.  Where one runs in ns-2 or Linux, windows are
-of whole packets and decide once a round trip: ``sampled.py``.  A law from outside the package has
-no thresholds that could be solved for, so ``sampled.py`` steps it, in ``paper`` at every instant.
+of whole packets and decide once a round trip: ``sampled``.  A law from outside the package has
+no thresholds that could be solved for, so ``sampled`` steps it, in ``paper`` at every instant.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _dice(scenario: Scenario) -> bool:
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
     """The k-th run: averages after warmup, and the windows and the delay at these times."""
-    from vegasmodel.engines.fluid import sampled
+    from vegasmodel.engines.fluid.sampled import drops, march
 
     smooth = papers_only(scenario)
     n = flows.size
@@ -125,12 +125,12 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     rng.integers(1, 2**31 - 1)  # as the packet engines draw
     flows["start"] += rng.uniform(0.0, 1.0, n) * scenario.run.start_jitter
     clock = np.array([0.0, 0.0, 0.0, 0.0, 1.0 + rng.random(), rng.exponential()])
-    sampled.seed(int(rng.integers(2**31)))
+    drops.seed(int(rng.integers(2**31)))
     road, step = _road(scenario, smooth), CONTINUOUS_STEP if smooth else STEP
     record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
-        sampled.march(flows, clock, road, end, step, smooth, out, time, record)
+        march.march(flows, clock, road, end, step, smooth, out, time, record)
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
@@ -144,7 +144,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
 
 
 def _road(scenario: Scenario, smooth: bool) -> Any:
-    from vegasmodel.engines.fluid.sampled import Road
+    from vegasmodel.engines.fluid.sampled.records import Road
 
     link, queue = scenario.links[0], scenario.links[0].queue
     if smooth:
@@ -159,7 +159,7 @@ def _road(scenario: Scenario, smooth: bool) -> Any:
 
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
-    """What the flows of a group have in common, by the fields of ``sampled.FLOW``."""
+    """What the flows of a group have in common, by the fields of ``sampled.records.FLOW``."""
     rules = find(group.law)
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = dead_zone(group.alpha, group.beta, runs.name)
@@ -194,7 +194,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
 
 def _flows(scenario: Scenario) -> np.ndarray:
     """The scenario's flows as the engine's records, before the first start."""
-    from vegasmodel.engines.fluid.sampled import FLOW
+    from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)
     rows = [_group(scenario, group) for group in scenario.flows]
