@@ -51,7 +51,7 @@ import numpy as np
 
 from vegasmodel.engines.delayed.march import Chance, Past, Senders, Totals, dropped, march
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.engines.fluid.windows import Flows
+from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import to_first_link
 from vegasmodel.scenario import Red, Scenario

@@ -26,7 +26,7 @@ from vegasmodel.engines.fluid.continuous import (
     limits,
     unsupported,
 )
-from vegasmodel.engines.fluid.windows import Batch, Flows
+from vegasmodel.engines.fluid.records import Batch, Flows
 from vegasmodel.metrics import Floats
 from vegasmodel.support.extras import need
 

@@ -26,7 +26,7 @@ import numpy as np
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
-    from vegasmodel.engines.fluid.windows import Batch, Flows
+    from vegasmodel.engines.fluid.records import Batch, Flows
 
 TIGHT = 1e-14  # relative tolerance of the equation of a step
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same

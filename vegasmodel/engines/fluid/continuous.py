@@ -20,8 +20,7 @@ from vegasmodel.scenario import DropTail, Red
 from vegasmodel.stacks import STACKS, dead_zone
 
 if TYPE_CHECKING:
-    from vegasmodel.engines.fluid.tally import Tally
-    from vegasmodel.engines.fluid.windows import Flows, State
+    from vegasmodel.engines.fluid.records import Flows, State, Tally
     from vegasmodel.scenario import Flow, Scenario
 
 LOSERS = ("growing", "all", "loss-based")
@@ -99,7 +98,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
     With ``packets`` a loss-based source rests for the round trip of its fast recovery.
     """
-    from vegasmodel.engines.fluid.windows import Flows
+    from vegasmodel.engines.fluid.records import Flows
 
     rows = []
     for member in scenario.members:
@@ -143,7 +142,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
     """State before the first start, and an empty tally."""
-    from vegasmodel.engines.fluid.windows import State
+    from vegasmodel.engines.fluid.records import State
 
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
@@ -152,7 +151,7 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 
 def empty_tally(n: int) -> Tally:
     """Integrals at zero, for n flows."""
-    from vegasmodel.engines.fluid.tally import Tally
+    from vegasmodel.engines.fluid.records import Tally
 
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 

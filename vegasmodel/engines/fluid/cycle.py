@@ -33,8 +33,7 @@ from vegasmodel.prediction import LimitCycle
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vegasmodel.engines.fluid.tally import Tally
-    from vegasmodel.engines.fluid.windows import State
+    from vegasmodel.engines.fluid.records import State, Tally
     from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
@@ -51,9 +50,8 @@ class _Motion:
 
     def __init__(self, scenario: Scenario, losers: str, packets: bool | None, step: float) -> None:
         from vegasmodel.engines.fluid import march as windows_march
-        from vegasmodel.engines.fluid import windows
 
-        self._State, self._march = windows.State, windows_march.march
+        self._march = windows_march.march
         self._losers, self._step = LOSERS.index(losers), step
         packets = in_packets(scenario, packets)
         self.c, self.s_max = limits(scenario, packets)
@@ -78,7 +76,7 @@ class _Motion:
 
     def copy(self, state: State, window: Floats | None = None) -> State:
         """A state to experiment with, at ``window`` if given."""
-        copied = self._State(*(part.copy() for part in state))
+        copied = type(state)(*(part.copy() for part in state))
         if window is not None:
             copied.window[:] = window
         return copied

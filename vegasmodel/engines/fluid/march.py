@@ -10,44 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vegasmodel.engines.fluid.tally import (
-    Tally,
-    follow,
-    note,
-    nothing,
-    replay,
-    skip_cycles,
-    tally_step,
-)
-from vegasmodel.engines.fluid.windows import (
-    BOTH,
-    DOWN,
-    HIGH,
-    LOW,
-    REST,
-    UP,
-    Flows,
-    State,
-    attempt,
-    delay_after,
-    excess,
-    foretold,
-    jit,
-    making,
-    threshold,
-    violation,
-)
+from vegasmodel.engines.fluid.events import FINE, SLACK, changed, horizon, time_to_change
+from vegasmodel.engines.fluid.records import Flows, State, Tally, jit, making
+from vegasmodel.engines.fluid.repeats import TRAIL, follow, replay, skip_cycles
+from vegasmodel.engines.fluid.tally import note, nothing, tally_step
+from vegasmodel.engines.fluid.windows import UP, attempt, delay_after
 from vegasmodel.metrics import Floats
 
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 DONE, OVERFLOW, STUCK = 0, 1, 2  # why a march ended
-FINE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
 SHORT = 2.0**-20  # part of a step: events that follow so soon are a stall
 PATIENCE = 8  # stalls in a row before a whole step is taken, events or not
-SLACK = 1e-11  # of a window: what it may pass a threshold by without an event
-TRAIL = 2**12  # steps of a cycle that are kept
-TRIP, GAP = 2.0**-6, 2.0**-4  # parts of T + s and of s - x that a step of one trip may change
-AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before it
 
 
 class Desk(NamedTuple):
@@ -112,70 +85,6 @@ def admit(p: Flows, y: State, on: np.ndarray) -> float:
 
 
 @jit
-def changed(
-    p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
-) -> float:
-    """How far a step of length h to s1 passes a change of motion, over the windows.
-
-    Positive: some motion of the last step has ended within this one.
-    """
-    s, n = y.clock[1], on.size
-    worst: float
-    if s1 > 0.0 and last[n] == UP:
-        worst = -s1 / p.rtt[0]
-    else:
-        spare = excess(p, y, on, s, 0.0, h, c)[0] / c
-        worst = spare if last[n] == REST else -spare
-    for i in range(n):
-        if on[i]:
-            v = violation(p, i, y, s, s1, h, last[i])
-            worst = max(worst, v / y.window[i])
-    return worst - SLACK
-
-
-@jit
-def time_to_change(
-    p: Flows, y: State, on: np.ndarray, h: float, f_high: float,
-    trend: tuple[float, float], c: float, s_max: float, last: np.ndarray,
-) -> float:  # fmt: skip
-    """The part of h after which a motion changes: a root of ``changed`` from below.
-
-    Beyond the root other motions hold and ``changed`` has another slope, so the secant goes
-    through the last two points before it; the chord to the point beyond it is for when that fails.
-    """
-    low, high = 0.0, h
-    f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
-    if not f_low < 0.0:
-        return 0.0
-    step, f_step = 0.0, 0.0  # from the point before ``low`` to it
-    misses = 0  # points in a row that lay beyond the root
-    for _ in range(60):
-        middle = low - (f_low - AIM) * step / f_step if f_step > 0.0 else np.inf
-        if not low < middle < high or misses > 1:
-            # below the chord's root, since the slope beyond the root is mostly the smaller one
-            middle = low + (high - low) * f_low / (f_low - 4.0 * f_high)
-        if not low < middle < high or f_step < 0.0 or misses > 3:
-            middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        guess = foretold(y.clock[1], trend, middle)
-        s1 = delay_after(p, y, on, guess, middle, c, s_max)
-        f = changed(p, y, on, middle, min(s1, s_max), c, last)
-        if f > 0.0:
-            high, f_high = middle, f
-            misses += 1
-        else:
-            step, f_step = middle - low, f - f_low
-            low, f_low = middle, f
-            misses = 0
-            if f > 2.0 * AIM:
-                break
-        if high - low <= FINE * h:
-            break
-    return low
-
-
-@jit
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
@@ -190,53 +99,6 @@ def accept(
                 y.over[i] = min(y.over[i], s1)
     y.clock[0], y.clock[1] = later, s1
     return ended
-
-
-@jit
-def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
-    """ds/dt while all move as they do, (W1) differentiated: sum (m + (dW/ds - W) s')/(T + s) = 0.
-
-    ``m``, packets/s: climb/(T + s) of a window that grows; dW/ds where it slides on a threshold.
-    """
-    s, push, give = y.clock[1], 0.0, 0.0
-    for i in range(on.size):
-        if on[i]:
-            per, by_s = 1.0 / (p.rtt[i] + s), 0.0
-            if moves[i] == UP:
-                push += p.climb[i] * per * per
-            elif moves[i] == DOWN:
-                push -= per * per
-            elif moves[i] != REST:
-                e = p.upper[i] if moves[i] == HIGH else p.lower[i]
-                by_s = threshold(e, p.rtt[i], y.over[i], s, p.over_base[i])[1]
-            give += (y.window[i] * per - by_s) * per
-    return push / give if moves[on.size] == UP else 0.0
-
-
-@jit
-def horizon(
-    p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
-) -> tuple[float, float, float]:
-    """A fine step, a whole step, and the time that none may pass: ``until``, or a recovery's end.
-
-    A step errs only in so far as the delay changes within it.  So where that moves slowly a step is
-    longer: until T + s, or s - x where Vegas slides, has changed by a given part.
-    """
-    s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
-    for i in range(on.size):
-        if on[i]:
-            trip = p.rtt[i] + s
-            # an exponential wants shorter steps than a ramp
-            shortest = min(shortest, trip * (0.25 if y.slow[i] else 1.0))
-            slow = slow or y.slow[i]
-            slides = moves[i] == LOW or moves[i] == HIGH or moves[i] == BOTH
-            scale = min(scale, GAP * (s - y.over[i]) if slides else TRIP * trip)
-            if y.held[i] > y.clock[0]:
-                until = min(until, y.held[i])
-    fine = fraction * shortest
-    if slow:
-        return fine, fine, until
-    return fine, max(fine, fraction * scale / abs(drift(p, y, on, moves))), until
 
 
 @making

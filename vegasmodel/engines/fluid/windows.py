@@ -25,73 +25,14 @@ and stepped upon, so that the state after a time depends smoothly on the state b
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
-
 import numpy as np
 
+from vegasmodel.engines.fluid.records import Flows, State, jit
 from vegasmodel.metrics import Floats
-from vegasmodel.support.machine_code import compiled
 
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
 TIGHT = 1e-14  # relative tolerance of the equations of a step
 ROUNDING = 4.0 * 2.0**-52  # of the capacity: what a sum of rates cannot tell from 0
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def making(function: _Function) -> _Function:
-    """Compile when first called, and keep the result on disk; threads run side by side."""
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-    return cast("_Function", compiled(function, whole_program=True, **options))
-
-
-def jit(function: _Function) -> _Function:
-    """The same for what makes no arrays: references to those of the caller are not counted."""
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
-    return cast("_Function", compiled(function, whole_program=True, **options))
-
-
-class Flows(NamedTuple):
-    """One array [flow] per property; times in seconds, windows in packets."""
-
-    rtt: Floats  # T_i, empty network
-    keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
-    over_base: np.ndarray  # bool: Diff over baseRTT instead of RTT
-    lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
-    upper: Floats  # window shrinks while Diff is above, infinite if loss-based
-    gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
-    surge: Floats  # slow start: d ln W a round trip; 0: no slow start
-    climb: Floats  # packets a round trip by which a growing window grows
-    decrease: Floats  # factor on the window at a loss
-    floor: Floats  # smallest window
-    cap: Floats  # largest window
-    first: Floats  # window at the start
-    recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
-    measured: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
-    over: Floats  # the fixed x_i
-    start: Floats
-    stop: Floats
-
-
-class Batch(NamedTuple):
-    """Scenarios side by side; arrays [scenario], in ``flows`` [scenario, flow]."""
-
-    flows: Flows
-    capacity: Floats  # pkt/s
-    s_max: Floats  # queueing delay at which the buffer overflows, s
-    warmup: Floats
-    duration: Floats
-
-
-class State(NamedTuple):
-    """What moves; arrays are changed in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
-
-    window: Floats  # [flow], 0 while a flow is inactive
-    over: Floats  # [flow] x_i, infinite before the start
-    slow: np.ndarray  # [flow] bool: in slow start
-    held: Floats  # [flow] time before which the window rests, in fast recovery
-    clock: Floats  # [2]
 
 
 @jit
@@ -147,32 +88,6 @@ def ahead(
     if high >= max(down, floor):
         return high, high_by_s, 0.0, BOTH if one else HIGH
     return (down, -bend, -pace, DOWN) if down > floor else (floor, 0.0, 0.0, REST)
-
-
-@jit
-def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """Packets by which flow i cannot have kept its motion in the step; negative if it can."""
-    W, x, slow = y.window[i], y.over[i], y.slow[i]
-    if y.clock[0] < y.held[i]:
-        return -np.inf
-    rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
-    g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
-    low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.over_base[i])
-    high, _ = threshold(p.upper[i], rtt, x, s1, p.over_base[i])
-    up = W * np.exp(p.surge[i] * g) if slow else W + p.climb[i] * g
-    down = W - g
-    passed: float = max(low - W if cap > W else -np.inf, W - high if floor < W else -np.inf)
-    if move == UP:
-        passed = up - min(low, cap)
-    elif move == DOWN:
-        passed = max(high, floor) - down
-    elif move == LOW:
-        passed = max(low - min(up, cap), W - low)
-    elif move == HIGH:
-        passed = max(max(down, floor) - high, high - W)
-    elif move == BOTH:
-        passed = max(low - min(up, cap), max(down, floor) - high)
-    return passed
 
 
 @jit

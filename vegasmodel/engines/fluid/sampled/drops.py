@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.records import jit
 from vegasmodel.engines.fluid.sampled.queue import burst, excess_rate, red_probability
-from vegasmodel.engines.fluid.sampled.records import SAME, TIGHT, Records, Road, jit
+from vegasmodel.engines.fluid.sampled.records import SAME, TIGHT, Records, Road
 from vegasmodel.metrics import Floats
 
 NEVER = 1e300

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from vegasmodel.engines.fluid.records import jit
 from vegasmodel.engines.fluid.sampled.law import cwnd, drift
-from vegasmodel.engines.fluid.sampled.records import UNTIL_LOSS, Records, jit
+from vegasmodel.engines.fluid.sampled.records import UNTIL_LOSS, Records
 from vegasmodel.metrics import Floats
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.records import SAME, Records, jit
+from vegasmodel.engines.fluid.records import jit
+from vegasmodel.engines.fluid.sampled.records import SAME, Records
 from vegasmodel.engines.outside import call
 from vegasmodel.laws import BUILT_IN, Source
 from vegasmodel.metrics import Floats

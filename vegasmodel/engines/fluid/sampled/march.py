@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.records import Tally, jit
 from vegasmodel.engines.fluid.sampled.drops import drop_at_random, overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.queue import delay
-from vegasmodel.engines.fluid.sampled.records import NONE, Records, Road, jit
+from vegasmodel.engines.fluid.sampled.records import NONE, Records, Road
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
-from vegasmodel.engines.fluid.tally import Tally
 from vegasmodel.metrics import Floats
 
 STILL = 4.0  # rounds in a row without a decision that moves a window: then none will come

@@ -3,7 +3,8 @@
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
-from vegasmodel.engines.fluid.sampled.records import TIGHT, Records, Road, jit
+from vegasmodel.engines.fluid.records import jit
+from vegasmodel.engines.fluid.sampled.records import TIGHT, Records, Road
 from vegasmodel.metrics import Floats
 
 

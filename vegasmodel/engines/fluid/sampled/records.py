@@ -1,14 +1,11 @@
-"""What moves in ``sampled``: a record a flow, the link, and how their code is compiled."""
+"""What moves in ``sampled``: a record a flow; and the link."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from vegasmodel.support.machine_code import compiled
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = 0, 1, 2, 3  # recovery
 NONE, UNTIL_LOSS, GAMMA = 0, 1, 2  # slow start
@@ -81,14 +78,6 @@ FLOW = np.dtype(
         ("rate", "f8"),  # of delivery when the step began
     ]
 )
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def jit(function: _Function) -> _Function:
-    """Compile when first called, and keep the result on disk; threads run side by side."""
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-    return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 class Road(NamedTuple):

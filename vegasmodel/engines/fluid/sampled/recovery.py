@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.records import Tally, jit
 from vegasmodel.engines.fluid.sampled.law import cut, cwnd
 from vegasmodel.engines.fluid.sampled.records import (
     GAMMA,
@@ -11,9 +12,7 @@ from vegasmodel.engines.fluid.sampled.records import (
     ONE_HOLE,
     SLOW_START,
     Records,
-    jit,
 )
-from vegasmodel.engines.fluid.tally import Tally
 from vegasmodel.metrics import Floats
 
 DUPLICATES = 3.0  # that tell of a loss

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.records import Tally, jit
 from vegasmodel.engines.fluid.sampled.law import drift, source
 from vegasmodel.engines.fluid.sampled.queue import burst
-from vegasmodel.engines.fluid.sampled.records import GAMMA, SAME, Records, jit
+from vegasmodel.engines.fluid.sampled.records import GAMMA, SAME, Records
 from vegasmodel.engines.fluid.sampled.recovery import on_loss
-from vegasmodel.engines.fluid.tally import Tally
 from vegasmodel.metrics import Floats
 
 

@@ -1,0 +1,77 @@
+"""What a march needs and moves: flows, batches of them, the state, the integrals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+from vegasmodel.support.machine_code import compiled
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def making(function: _Function) -> _Function:
+    """Compile when first called, and keep the result on disk; threads run side by side."""
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    return cast("_Function", compiled(function, whole_program=True, **options))
+
+
+def jit(function: _Function) -> _Function:
+    """The same for what makes no arrays: references to those of the caller are not counted."""
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+    return cast("_Function", compiled(function, whole_program=True, **options))
+
+
+class Flows(NamedTuple):
+    """One array [flow] per property; times in seconds, windows in packets."""
+
+    rtt: Floats  # T_i, empty network
+    keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
+    over_base: np.ndarray  # bool: Diff over baseRTT instead of RTT
+    lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
+    upper: Floats  # window shrinks while Diff is above, infinite if loss-based
+    gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
+    surge: Floats  # slow start: d ln W a round trip; 0: no slow start
+    climb: Floats  # packets a round trip by which a growing window grows
+    decrease: Floats  # factor on the window at a loss
+    floor: Floats  # smallest window
+    cap: Floats  # largest window
+    first: Floats  # window at the start
+    recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
+    measured: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
+    over: Floats  # the fixed x_i
+    start: Floats
+    stop: Floats
+
+
+class Batch(NamedTuple):
+    """Scenarios side by side; arrays [scenario], in ``flows`` [scenario, flow]."""
+
+    flows: Flows
+    capacity: Floats  # pkt/s
+    s_max: Floats  # queueing delay at which the buffer overflows, s
+    warmup: Floats
+    duration: Floats
+
+
+class State(NamedTuple):
+    """What moves; arrays are changed in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
+
+    window: Floats  # [flow], 0 while a flow is inactive
+    over: Floats  # [flow] x_i, infinite before the start
+    slow: np.ndarray  # [flow] bool: in slow start
+    held: Floats  # [flow] time before which the window rests, in fast recovery
+    clock: Floats  # [2]
+
+
+class Tally(NamedTuple):
+    """Integrals since the last reset."""
+
+    delivered: Floats  # [flow] packets
+    window: Floats  # [flow] integral of W dt
+    active: Floats  # [flow] seconds
+    losses: np.ndarray  # [flow] events
+    queue: Floats  # [2] integrals of c s dt and of dt

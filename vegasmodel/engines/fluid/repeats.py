@@ -1,0 +1,83 @@
+"""How cycles that repeat are skipped, and what of them is written down."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.fluid.records import State, Tally, jit
+from vegasmodel.metrics import Floats
+
+REPEATS = 1e-9  # of a window: cycles that differ by less are the same
+TRAIL = 2**12  # steps of a cycle that are kept
+
+
+@jit
+def follow(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
+    """Write down the ``m``-th instant of a cycle; the number of the next one."""
+    if m < trail.shape[0]:
+        trail[m, 0], trail[m, -1] = t, s
+        for i in range(window.size):
+            trail[m, 1 + i] = window[i]
+    return m + 1
+
+
+@jit
+def replay(
+    trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
+    k: int, grid: Floats, record: Floats,
+) -> int:  # fmt: skip
+    """Write down the grid times before ``until`` by the cycle whose ``m`` instants are known.
+
+    ``earlier``: losses up to its end; ``lost``: up to ``until``.  Each cycle begins with a loss.
+    """
+    j, begun, n = 0, trail[0, 0], lost.size
+    left = np.round((until - begun) / period) - 1.0  # cycles from its end to ``until``
+    while k < grid.size and grid[k] < until:
+        if grid[k] - begun >= period:
+            cycles = np.floor((grid[k] - begun) / period)
+            j, begun = 0, begun + cycles * period
+        t = trail[0, 0] + (grid[k] - begun)
+        while j < m - 2 and trail[j + 1, 0] <= t:
+            j += 1
+        part = (t - trail[j, 0]) / (trail[j + 1, 0] - trail[j, 0])
+        for i in range(n + 1):
+            record[k, i] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
+        gone = np.round((begun - trail[0, 0]) / period) - 1.0  # whole cycles since its end
+        for i in range(n):
+            record[k, n + 1 + i] = earlier[i] + gone * np.round((lost[i] - earlier[i]) / left)
+        k += 1
+    return k
+
+
+@jit
+def skip_cycles(
+    y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
+) -> float:
+    """Just after an overflow: if it left the state as the last one did, go on by whole cycles.
+
+    ``mark`` and ``before`` hold the state and the integrals after the last overflow, and are
+    brought up to date.  ``earlier`` receives the losses up to now.  ``known``: what happens in a
+    cycle is known.  Returns the period.
+    """
+    period: float = y.clock[0] - mark.clock[0]
+    same = True
+    for i in range(y.window.size):
+        near = abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
+        same = same and near and y.over[i] == mark.over[i] and not y.slow[i]
+    cycles = max(0.0, np.floor((until - y.clock[0]) / period)) if same and known else 0.0
+    y.clock[0] += cycles * period
+    mark.clock[0] = y.clock[0]
+    for i in range(y.window.size):
+        y.held[i] += cycles * period
+        out.delivered[i] += cycles * (out.delivered[i] - before.delivered[i])
+        out.window[i] += cycles * (out.window[i] - before.window[i])
+        out.active[i] += cycles * (out.active[i] - before.active[i])
+        earlier[i] = out.losses[i]
+        out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
+        mark.window[i], mark.over[i] = y.window[i], y.over[i]
+        before.delivered[i], before.window[i] = out.delivered[i], out.window[i]
+        before.active[i], before.losses[i] = out.active[i], out.losses[i]
+    for i in range(2):
+        out.queue[i] += cycles * (out.queue[i] - before.queue[i])
+        before.queue[i] = out.queue[i]
+    return period
