@@ -265,9 +265,20 @@ def test_the_page_on_laws_of_your_own_prints_what_it_shows(
         exec(code, names)  # noqa: S102 - our own page
         printed = capsys.readouterr().out
         assert re.sub(number, "N", printed).split() == re.sub(number, "N", shown).split()
-        found, told = (
+        found, expected = (
             [float(text) for text in re.findall(number, part)] for part in (printed, shown)
         )
-        assert found == pytest.approx(told, rel=0.01, abs=0.03), code
+        assert found == pytest.approx(expected, rel=0.01, abs=0.03), code
     law = blocks[0][0].split("\n\n\n")[1]
     assert len(law.splitlines()) <= 40
+    # the law in a file, a scenario that names it, the command that runs both
+    (scenario,) = re.findall(r"```toml\n# fast.toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "fast.toml").write_text(scenario)
+    told = vm.predict(vm.load("fast.toml"), "fluid").throughput
+    laws._outside.clear()
+    monkeypatch.setattr(laws, "_files", {})
+    (tmp_path / "fast.py").write_text(f"import vegasmodel as vm\n\n\n{law}\n")
+    (command,) = re.findall(r"```sh\nvegasmodel (.*)\n```", page)
+    assert run([*command.split(), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["results"][0]["flows"]
+    assert [row["throughput_pps"] for row in rows] == pytest.approx(told)

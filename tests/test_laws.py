@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import pytest
 import vegasmodel as vm
 from tests.helpers import exact
 from vegasmodel import laws
+from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import LAWS, Link, Red, Run, Scenario
 
@@ -19,6 +23,7 @@ from vegasmodel.scenario import LAWS, Link, Red, Run, Scenario
 def _registered(monkeypatch):
     """Each test begins without laws from outside."""
     monkeypatch.setattr(laws, "_outside", {})
+    monkeypatch.setattr(laws, "_files", {})
 
     @vm.register_law("own-reno")
     def reno(f):
@@ -139,6 +144,86 @@ def test_scenario_files_name_a_registered_law():
     assert vm.Scenario.from_toml(text).flows[0].law == "own-reno"
     with pytest.raises(FieldError, match="own-reno"):
         vm.Scenario.from_toml(text.replace("own-reno", "own-remo"))
+
+
+MINE = """import vegasmodel as vm
+
+@vm.register_law("mine")
+def drift(f):
+    return 1.0
+"""
+SCENARIO = '[[link]]\ncapacity = "1080 pkt/s"\nbuffer = "20 pkt"\n[[flow]]\nrtt = "80 ms"\nlaw = '
+
+
+def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "s.toml").write_text(SCENARIO + '"mine"')
+    arguments = ["predict", str(tmp_path / "s.toml"), "--model", "equilibrium"]
+    assert run(arguments) == 2
+    assert "or a law of a file given by --laws" in capsys.readouterr().err
+    run([*arguments, "--laws", str(tmp_path / "mine.py"), "--json"])
+    (found,) = json.loads(capsys.readouterr().out)["results"]
+    assert found["reason"].startswith("it does not know the law mine;")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "fault"),
+    [
+        (MINE + "print(alpha)", 6, "NameError: name 'alpha' is not defined"),
+        (MINE.replace("return", "retrun"), 5, "SyntaxError: invalid syntax"),
+        (MINE + "raise SystemExit(3)", 6, "SystemExit: 3"),
+        (MINE.replace('"mine"', '"mine", decreas=0.5'), 3, "decreas: 0.5"),
+        (MINE.replace("1.0", "f.rrt"), 3, "law mine: drift: .*f.py, line 5"),
+        ("x = 1", None, "--laws: .*f.py' is not allowed; .* calls vegasmodel.register_law"),
+        (None, None, "--laws: .*No such file or directory"),
+        (MINE.replace("mine", "reno"), 3, "law: 'reno' is not allowed"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_one_line(text, line, fault, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("f.py").write_text(text)
+    begin = "" if line is None else rf"f\.py, line {line}: .*"
+    with pytest.raises(FieldError, match=f"^{begin}{fault}") as told:
+        laws.register_file("f.py")
+    assert "\n" not in str(told.value)
+
+
+def test_two_files_cannot_give_one_law(tmp_path):
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(MINE)
+    laws.register_file(tmp_path / "a.py")
+    laws.register_file(tmp_path / "a.py")  # again is nothing new
+    with pytest.raises(FieldError, match=r"b\.py.*of other names than those of .*a\.py: mine"):
+        laws.register_file(tmp_path / "b.py")
+
+
+@pytest.fixture
+def _package(tmp_path, monkeypatch):
+    """An installed package that offers laws, as pip leaves one."""
+    about = tmp_path / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[vegasmodel.laws]\nmine = theirs_one\nother = theirs_one\ngone = theirs_two\n"
+    )
+    (tmp_path / "theirs_one.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path)
+    laws.discovery.installed.cache_clear()
+    yield
+    laws.discovery.installed.cache_clear()
+    sys.modules.pop("theirs_one", None)
+
+
+@pytest.mark.usefixtures("_package")
+def test_an_installed_package_offers_laws():
+    assert {"mine", "other", "gone"} <= set(laws.names())
+    assert "theirs_one" not in sys.modules  # nobody has asked for it
+    assert vm.Scenario.from_toml(SCENARIO + '"mine"').flows[0].law == "mine"
+    with pytest.raises(FieldError, match="law: 'other' is not allowed; registered by the module"):
+        vm.Scenario.from_toml(SCENARIO + '"other"')
+    with pytest.raises(FieldError, match=r"law gone: theirs_two: .*No module named"):
+        vm.Scenario.from_toml(SCENARIO + '"gone"')
 
 
 def test_every_closed_form_says_that_it_does_not_know_the_law():

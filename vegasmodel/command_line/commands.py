@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from vegasmodel.command_line import closed_forms, scenario_files, stability, study
+from vegasmodel.command_line import closed_forms, inputs, scenario_files, stability, study
+from vegasmodel.command_line.inputs import File, Json, Laws
 from vegasmodel.support import exits, extras, progress
 from vegasmodel.support.exits import Shortfall
 
@@ -25,7 +26,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write a picture (.png, .svg or .pdf).")]
 PerFlow = Annotated[bool, typer.Option("--flows", help="A row for every flow.")]
 Uncertain = Annotated[
@@ -40,7 +40,6 @@ Timeout = Annotated[
     str | None,
     typer.Option(help="Stop a simulator's run after this time. Default: 20 times the usual."),
 ]
-File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
 
 
 def _version(asked: bool) -> None:
@@ -104,6 +103,7 @@ def predict(
         typer.Option(help="A model's name, or all. Default: every closed form, no simulator."),
     ] = None,
     uncertain: Uncertain = None,
+    laws: Laws = None,
     json: Json = False,
     plot: Plot = None,
     flows: PerFlow = False,
@@ -114,11 +114,10 @@ def predict(
     """
     from vegasmodel.predictor import SIMULATED, choose, predict_all
     from vegasmodel.predictor import predict as one
-    from vegasmodel.scenario import load
 
     _check_picture(plot)
     names = choose(model)
-    case = load(scenario)
+    case = inputs.load(scenario, laws)
     with progress.shown():
         results = predict_all(case, names) if len(names) > 1 else [one(case, *names)]
     if len(names) > 1 and not json:
@@ -146,6 +145,7 @@ def simulate(
         str,
         typer.Option(help="rounds, fluid, or delayed: fluid with feedback a round trip late."),
     ] = "rounds",
+    laws: Laws = None,
     json: Json = False,
 ) -> None:
     """Trajectories: windows, rates, RTTs and queues over time.
@@ -155,7 +155,6 @@ def simulate(
     from vegasmodel import console, simulation, trajectories
     from vegasmodel.fields.rules import Choice, Integer
     from vegasmodel.fields.units import FieldError
-    from vegasmodel.scenario import load
     from vegasmodel.simulation import SIMULATORS
 
     _check_picture(plot)
@@ -164,7 +163,7 @@ def simulate(
         Integer(2, 1_000_000).check(samples, "--samples")
     if out is not None:
         console.output_path(out, "--out", (".parquet",))
-    case = load(scenario)
+    case = inputs.load(scenario, laws)
     if samples is None:
         samples = 2001 if plot is None else simulation.fine(case)
     try:
@@ -191,6 +190,7 @@ def measure(
         Path | None, typer.Option(help="Write the first run over time as a trace (.parquet).")
     ] = None,
     timeout: Timeout = None,
+    laws: Laws = None,
     json: Json = False,
     plot: Plot = None,
     flows: PerFlow = True,
@@ -201,13 +201,12 @@ def measure(
     """
     from vegasmodel.comparison import record_engine, run_engine
     from vegasmodel.console import output_path
-    from vegasmodel.scenario import load
 
     _check_picture(plot)
     most = _seconds(timeout)
     if out is not None:
         output_path(out, "--out", (".parquet",))
-    case = load(scenario)
+    case = inputs.load(scenario, laws)
     if out is not None:
         record_engine(case, engine, most).write(out)
     _show(case, [run_engine(case, engine, most)], json=json, plot=plot, flows=flows)
@@ -224,6 +223,7 @@ def compare(
         ),
     ] = None,
     timeout: Timeout = None,
+    laws: Laws = None,
     json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -242,6 +242,7 @@ def compare(
         raise FieldError("--max-error", max_error, "a number, at least 0")
     _check_picture(plot)
     most = _seconds(timeout)
+    inputs.register(laws)
     with progress.shown():
         result = comparison.compare(toml_file.read(scenario), trace=trace, timeout=most)
     if json:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vegasmodel.command_line import inputs
+from vegasmodel.command_line.inputs import File, Json, Laws
 from vegasmodel.fields.units import FieldError
 
 if TYPE_CHECKING:
     from vegasmodel.adapters.stability import StabilityVerdict
     from vegasmodel.scenario import Scenario
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
 
 
 def stability(
@@ -26,6 +24,7 @@ def stability(
             metavar="FIELD=LOW:HIGH", help="Twice: trace the boundary of stability in two fields."
         ),
     ] = None,
+    laws: Laws = None,
     json: Json = False,
 ) -> None:
     """Whether the equilibrium holds under feedback delay, or the queue swings; with RED too.
@@ -35,10 +34,9 @@ def stability(
     """
     from vegasmodel import console
     from vegasmodel.adapters.stability import stability as verdict
-    from vegasmodel.scenario import load
     from vegasmodel.study.boundary import stability_boundary
 
-    case = load(scenario)
+    case = inputs.load(scenario, laws)
     found = verdict(case)
     traced = stability_boundary(case, dict(_span(text, case) for text in over)) if over else None
     if json:

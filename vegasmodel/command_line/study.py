@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vegasmodel.command_line import inputs
+from vegasmodel.command_line.inputs import File, Json, Laws
 from vegasmodel.fields.units import FieldError
 from vegasmodel.support import progress
 
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.basins import Basins, Outcome
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
 Model = Annotated[str, typer.Option(help="A model of predict, or ns2.")]
 
 
@@ -42,6 +42,7 @@ def design(
     within: Annotated[
         str, typer.Option(help="How near the nearest value must come where none meets the target.")
     ] = "5 %",
+    laws: Laws = None,
     json: Json = False,
 ) -> None:
     """The value of a field with which a model meets a target: inverse problems.
@@ -52,11 +53,10 @@ def design(
     """
     from vegasmodel import console
     from vegasmodel.fields.units import parse
-    from vegasmodel.scenario import load
     from vegasmodel.study.design import design as solve_for
 
     near = parse(within, "fraction", field="--within", high=0.5)
-    case = load(scenario)
+    case = inputs.load(scenario, laws)
     others = [] if verify == ["none"] else ["rounds", *(verify or [])]
     ends = None if between is None else _ends(between, solve, case)
     with progress.shown():
@@ -108,6 +108,7 @@ def sweep(
     scheduler: Annotated[
         str | None, typer.Option(help="tcp://... of a Dask cluster. Default: a local one.")
     ] = None,
+    laws: Laws = None,
     json: Json = False,
 ) -> None:
     """A map: any model over a grid of fields, into a labelled Zarr folder (xarray.open_zarr).
@@ -122,13 +123,12 @@ def sweep(
     import time
 
     from vegasmodel import console
-    from vegasmodel.scenario import load
     from vegasmodel.study.meter import meter
     from vegasmodel.study.points import STATUS
     from vegasmodel.study.sweep import sweep as over_grid
 
     began = time.monotonic()
-    case = load(scenario)
+    case = inputs.load(scenario, laws)
     first: list[int] = []  # points that were there already
 
     with meter() as said:
@@ -190,6 +190,7 @@ def basins(
     against: Annotated[
         str | None, typer.Option(help="The same starts by another model, or by ns2.")
     ] = None,
+    laws: Laws = None,
     json: Json = False,
 ) -> None:
     """The outcomes that a scenario can have, and the share of starts that lead to each.
@@ -198,11 +199,10 @@ def basins(
     """
     from vegasmodel import console
     from vegasmodel.fields.units import parse
-    from vegasmodel.scenario import load
     from vegasmodel.study import basins as study
     from vegasmodel.study.agreement import agreement
 
-    case = load(scenario)
+    case = inputs.load(scenario, laws)
     models = [model] if against is None else [model, against]
     near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
     wait = None if phase is None else parse(phase, "time", field="--phase")

@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws.law import MOST, Law, Rule, Source, ask
+from vegasmodel.laws.law import MOST, Law, Rule, Source, ask, place
 from vegasmodel.metrics import Floats
 
 
@@ -93,7 +93,8 @@ def address(law: Law, name: str) -> int:
         found = int(_compiled(rule).function.address)
     except Exception as error:  # whatever Numba raises at the user's code
         said = getattr(rule, "__name__", rule)
-        allowed = f"arithmetic and math on one Source, which Numba compiles ({_reason(error)})"
+        allowed = "arithmetic and math on one Source, which Numba compiles"
+        allowed = f"{allowed} ({place(rule, error)}: {_reason(error)})"
         raise FieldError(f"law {law.name}: {name}", said, allowed) from error
     sound(law)
     return found
@@ -110,4 +111,5 @@ def sound(law: Law) -> None:
         if seen is not None and not math.isnan(seen.window):
             ask(law, name, seen)
             # compiled code divides by zero without a word
-            raise FieldError(f"law {law.name}: {name}", "no number", f"one, also at {seen}")
+            said = f"one, also at {seen} ({place(rule)})"
+            raise FieldError(f"law {law.name}: {name}", "no number", said)

@@ -1,19 +1,24 @@
 """Laws of congestion control, one a file: data, drift in the fluid limit, what a loss does.
 
-``BUILT_IN`` is the registry; ``register_law`` adds a law from outside.
+``BUILT_IN`` is the registry; ``register_law`` adds a law from outside.  A law that an installed
+package offers is registered when a scenario first names it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import cubic, newreno, reno, sack, tahoe, vegas
+from vegasmodel.laws import cubic, discovery, newreno, reno, sack, tahoe, vegas
 from vegasmodel.laws.law import Law, Rule, Source, ask
 
-__all__ = ["BUILT_IN", "Law", "Source", "find", "foreign", "names", "register_law"]
+__all__ = [
+    "BUILT_IN", "Law", "Source", "add", "files", "find", "foreign", "known", "names",
+    "register_file", "register_law", "registered",
+]  # fmt: skip
 
 BUILT_IN: tuple[Law, ...] = (
     vegas.LAW,
@@ -23,18 +28,25 @@ BUILT_IN: tuple[Law, ...] = (
     tahoe.LAW,
     cubic.LAW,
 )
-"""The registry: the package's own laws, one line each."""
+"""The registry: the package's own laws, one line each; the engines number them in this order."""
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
-"""The package's own laws; the engines number them in this order."""
 
 # what a rule is tried upon when it is registered
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0)
 _outside: dict[str, Law] = {}
+_files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of each
 
 
 def names() -> tuple[str, ...]:
     """Names of the laws that a scenario may use now."""
-    return (*(law.name for law in BUILT_IN), *_outside)
+    ours = (*(law.name for law in BUILT_IN), *_outside)
+    return (*ours, *sorted(set(discovery.installed()) - set(ours)))
+
+
+def known(name: object) -> bool:
+    """Whether there is a law of that name."""
+    here = any(law.name == name for law in BUILT_IN) or name in _outside
+    return here or name in discovery.installed()
 
 
 def find(name: str) -> Law:
@@ -42,6 +54,12 @@ def find(name: str) -> Law:
     for law in (*BUILT_IN, *_outside.values()):
         if law.name == name:
             return law
+    if name in discovery.installed():
+        discovery.load(name)
+        if name in _outside:
+            return _outside[name]
+        wanted = f"registered by the module of its entry point ({discovery.GROUP})"
+        raise FieldError("law", name, wanted)
     raise FieldError("law", name, f"one of {', '.join(names())}")
 
 
@@ -80,17 +98,47 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     if data.get("delay_based"):
         data.setdefault("slow_start", "gamma")
 
-    def add(rule: Rule) -> Rule:
-        law = Law(name, rule, **data)
-        for each in ("drift", "cut", "remember"):
-            if getattr(law, each) is not None:
-                ask(law, each, _USUAL)
-        _outside[name] = law
+    def added(rule: Rule) -> Rule:
+        add(Law(name, rule, **data))
         return rule
 
     if drift is not None:
-        add(drift)
-    return add
+        added(drift)
+    return added
+
+
+def add(law: Law) -> None:
+    """Add a law from outside.  Raises ``FieldError``: a rule fails, or gives no number."""
+    for each in ("drift", "cut", "remember"):
+        if getattr(law, each) is not None:
+            ask(law, each, _USUAL)
+    _outside[law.name] = law
+
+
+def register_file(path: str | Path) -> None:
+    """Run a Python file that registers laws, once a process.
+
+    Raises ``FieldError`` with file, line and fault; also where it registers none, or one of a file
+    that was run before.
+    """
+    path = Path(path)
+    if path.absolute() in _files:
+        return
+    before = dict(_outside)
+    discovery.run(path)
+    new = tuple(name for name, law in _outside.items() if before.get(name) is not law)
+    if not new:
+        raise FieldError("--laws", str(path), discovery.ALLOWED)
+    for other, theirs in _files.items():
+        if both := set(theirs) & set(new):
+            said = f"laws of other names than those of {other}: {', '.join(sorted(both))}"
+            raise FieldError("--laws", str(path), said)
+    _files[path.absolute()] = new
+
+
+def files() -> tuple[Path, ...]:
+    """The files that were run, for other processes to run them too."""
+    return tuple(_files)
 
 
 def __dir__() -> list[str]:

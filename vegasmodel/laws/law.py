@@ -6,8 +6,11 @@ compiles them (Numba), so they keep to arithmetic and ``math``.
 
 from __future__ import annotations
 
+import re
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from vegasmodel.fields.units import FieldError
@@ -82,14 +85,29 @@ class Law:
                 raise FieldError(f"{where}: {name}", getattr(self, name), allowed)
 
 
+def place(rule: Any, error: Exception | None = None) -> str:
+    """File and line of a rule, or of its fault: "my_law.py, line 7"; empty where it has none."""
+    code = getattr(rule, "__code__", None)
+    if code is None:
+        return ""
+    file, line = Path(code.co_filename).name, code.co_firstlineno
+    if error is not None:
+        for said in re.findall(rf'File ".*?{re.escape(file)}", line (\d+)', str(error)):  # Numba's
+            line = int(said)
+        for frame, at in traceback.walk_tb(error.__traceback__):
+            line = at if frame.f_code.co_filename == code.co_filename else line
+    return f"{file}, line {line}"
+
+
 def ask(law: Law, name: str, source: Source) -> None:
     """Ask a rule in plain Python; raise ``FieldError`` unless it gives a number up to ``MOST``."""
-    where = f"law {law.name}: {name}"
+    where, rule = f"law {law.name}: {name}", getattr(law, name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     allowed = f"a number up to {MOST:g} either way, also at {saw}"
     try:
-        found: Any = getattr(law, name)(source)
+        found: Any = rule(source)
     except Exception as error:
-        raise FieldError(where, f"{type(error).__name__}: {error}", allowed) from error
+        said = f"{type(error).__name__}: {error}"
+        raise FieldError(where, said, f"{allowed} ({place(rule, error)})") from error
     if not isinstance(found, (int, float)) or not abs(found) <= MOST:
-        raise FieldError(where, found, allowed)
+        raise FieldError(where, found, f"{allowed} ({place(rule)})")

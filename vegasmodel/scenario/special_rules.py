@@ -6,7 +6,7 @@ import math
 from typing import Any, cast
 
 from vegasmodel import laws
-from vegasmodel.fields.rules import Choice, Integer, Later, Quantity
+from vegasmodel.fields.rules import Integer, Later, Quantity, nearest
 from vegasmodel.fields.units import FieldError, parse
 
 __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
@@ -35,15 +35,19 @@ class PacketNumbers:
 
 
 class LawRule:
-    """The name of a law: of the package, or one that the user has registered."""
+    """The name of a law: of the package, one that the user has registered, or an installed one."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """A known name."""
-        return Choice(laws.names()).read(value, where, packet_size)
+        self.check(value, where)
+        return value
 
     def check(self, value: Any, where: str) -> None:
         """A known name."""
-        Choice(laws.names()).check(value, where)
+        if not (isinstance(value, str) and laws.known(value)):
+            names = laws.names()
+            said = f"one of {', '.join(names)}{nearest(value, names)}"
+            raise FieldError(where, value, f"{said}, or a law of a file given by --laws")
 
     def write(self, value: str) -> str:
         """As it is."""

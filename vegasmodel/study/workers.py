@@ -15,7 +15,9 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from pathlib import Path
 
+from vegasmodel import laws
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.study.grid import Block
@@ -61,7 +63,7 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
 
         def submit(points: Points, model: str) -> Future[Figures]:
             with _unheard():  # a worker starts when the first work comes
-                return ours.submit(answers, points, model)
+                return ours.submit(_with_files, laws.files(), points, model)
 
         try:
             yield _Pool(submit, processes)
@@ -80,6 +82,20 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
             beside.shutdown(wait=False, cancel_futures=True)
     else:
         yield _Pool(_here, 1)
+
+
+def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
+    """``answers`` in a process that has not run the user's files yet."""
+    for file in files:
+        laws.register_file(file)
+    return answers(points, model)
+
+
+def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
+    """``answers`` in a process of another machine, where the user's laws are no files."""
+    for law in own:
+        laws.add(law)
+    return answers(points, model, 1)
 
 
 def _here(points: Points, model: str) -> Future[Figures]:
@@ -138,10 +154,13 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
             ) from None
         threads = client.nthreads()
         executor = client.get_executor(pure=False)
-        yield _Pool(
-            lambda points, model: executor.submit(answers, points, model, 1),
-            max(1, sum(threads.values())),
-        )
+
+        def submit(points: Points, model: str) -> Future[Figures]:
+            own = laws.registered(group.law for group in points.scenario.flows)
+            made: Future[Figures] = executor.submit(_with_laws, own, points, model)
+            return made
+
+        yield _Pool(submit, max(1, sum(threads.values())))
 
 
 def each(

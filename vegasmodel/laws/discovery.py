@@ -1,0 +1,84 @@
+"""Where laws from outside stand: in a file that a user names, or in a package that is installed.
+
+A scenario file names a law and never a file: to read a scenario runs no code of its author's.
+Python runs where the user says so, by naming a file or by installing a package.
+"""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vegasmodel.fields.units import FieldError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "vegasmodel.laws"
+"""The group of entry points: a law's name, and the module that registers it."""
+ALLOWED = "a Python file that runs and calls vegasmodel.register_law"
+
+
+@functools.cache
+def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """What installed packages offer, by the name of the law."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for entry in entry_points(group=GROUP):
+        others = found.get(entry.name, ())
+        if entry.value not in [other.value for other in others]:
+            found[entry.name] = (*others, entry)
+    return found
+
+
+def load(name: str) -> None:
+    """Import the module that registers the law.  Raises ``FieldError``: what is wrong with it."""
+    entry, *others = installed()[name]
+    if others:
+        packages = ", ".join(each.value for each in (entry, *others))
+        raise FieldError("law", name, f"the law of one installed package, not of {packages}")
+    try:
+        entry.load()
+    except Exception as error:  # whatever that package raises
+        said = f"{type(error).__name__}: {error}"
+        raise FieldError(
+            f"law {name}: {entry.value}", said, f"a module that registers it (group {GROUP})"
+        ) from error
+
+
+def run(path: Path) -> None:
+    """Run a user's file.  Raises ``FieldError``: its file, line and fault."""
+    import runpy
+
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a usable path"
+        raise FieldError("--laws", str(path), f"{ALLOWED} ({reason})") from None
+    if not path.is_file():
+        raise FieldError("--laws", str(path), ALLOWED)
+    try:
+        runpy.run_path(str(path), run_name=path.stem)
+    except FieldError as error:  # as ``register_law`` says it
+        raise FieldError(
+            f"{_place(path, error)}: {error.field}", error.value, error.allowed
+        ) from error
+    except (Exception, SystemExit) as error:  # whatever the user's file raises
+        said = f"{type(error).__name__}: {getattr(error, 'msg', error)}"
+        raise FieldError(_place(path, error), said, ALLOWED) from error
+
+
+def _place(path: Path, error: BaseException) -> str:
+    """The file, and the line at which it failed."""
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == str(path)
+    ]
+    if isinstance(error, SyntaxError) and error.filename == str(path) and error.lineno:
+        lines.append(error.lineno)
+    return f"{path}, line {lines[-1]}" if lines else str(path)
