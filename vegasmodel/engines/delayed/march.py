@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, jit, making
+from vegasmodel.engines.fluid.records import Flows
+from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, State, jit
+from vegasmodel.engines.fluid.records import Flows, State
 from vegasmodel.engines.fluid.windows import (
     BOTH,
     DOWN,
@@ -17,6 +17,7 @@ from vegasmodel.engines.fluid.windows import (
     foretold,
     threshold,
 )
+from vegasmodel.engines.tables import jit
 
 FINE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
 SLACK = 1e-11  # of a window: what it may pass a threshold by without an event

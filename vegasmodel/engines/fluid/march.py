@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from vegasmodel.engines.fluid.events import FINE, SLACK, changed, horizon, time_to_change
-from vegasmodel.engines.fluid.records import Flows, State, Tally, jit, making
+from vegasmodel.engines.fluid.records import Flows, State, Tally
 from vegasmodel.engines.fluid.repeats import TRAIL, follow, replay, skip_cycles
 from vegasmodel.engines.fluid.tally import note, nothing, tally_step
 from vegasmodel.engines.fluid.windows import UP, attempt, delay_after
+from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from vegasmodel.metrics import Floats
-from vegasmodel.support.machine_code import compiled
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def making(function: _Function) -> _Function:
-    """Compile when first called, and keep the result on disk; threads run side by side."""
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-    return cast("_Function", compiled(function, whole_program=True, **options))
-
-
-def jit(function: _Function) -> _Function:
-    """The same for what makes no arrays: references to those of the caller are not counted."""
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
-    return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 class Flows(NamedTuple):

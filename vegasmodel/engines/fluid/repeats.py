@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import State, Tally, jit
+from vegasmodel.engines.fluid.records import State, Tally
+from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same

@@ -117,34 +117,35 @@ def _dice(scenario: Scenario) -> bool:
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
     """The k-th run: averages after warmup, and the windows and the delay at these times."""
-    from vegasmodel.engines.fluid.sampled import drops, march
+    from vegasmodel.engines.fluid.sampled import drops, march, records
 
     smooth = papers_only(scenario)
     n = flows.size
     rng = np.random.default_rng([scenario.run.seed, k])
     rng.integers(1, 2**31 - 1)  # as the packet engines draw
     flows["start"] += rng.uniform(0.0, 1.0, n) * scenario.run.start_jitter
-    clock = np.array([0.0, 0.0, 0.0, 0.0, 1.0 + rng.random(), rng.exponential()])
+    state = np.zeros(1, records.LINK_STATE)
+    state["red_gap"], state["loss_gap"] = 1.0 + rng.random(), rng.exponential()
     drops.seed(int(rng.integers(2**31)))
-    road, step = _road(scenario, smooth), CONTINUOUS_STEP if smooth else STEP
+    link, step = _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP
     record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
-        march.march(flows, clock, road, end, step, smooth, out, time, record)
+        march.march(flows, state, link, end, step, smooth, out, time, record)
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             "throughput": after.delivered / after.active,
             "rtt_mean": after.window / after.delivered,
-            "base_rtt": np.where(delay_based, flows["rtt"] + flows["over"], np.nan),
+            "base_rtt": np.where(delay_based, flows["rtt"] + flows["over_estimate"], np.nan),
             "queue_mean": after.queue[:1] / after.queue[1],
             "losses": after.losses.astype(np.float64),
             "record": record,
         }
 
 
-def _road(scenario: Scenario, smooth: bool) -> Any:
-    from vegasmodel.engines.fluid.sampled.records import Road
+def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
+    from vegasmodel.engines.fluid.sampled.records import Bottleneck
 
     link, queue = scenario.links[0], scenario.links[0].queue
     if smooth:
@@ -154,12 +155,12 @@ def _road(scenario: Scenario, smooth: bool) -> Any:
     wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
     if isinstance(queue, Red):
         red = (1, queue.min_threshold, queue.max_threshold, queue.max_probability, queue.weight)
-        return Road(link.capacity, room, link.loss, *red, int(queue.gentle), wait)
-    return Road(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0, wait)
+        return Bottleneck(link.capacity, room, link.loss, *red, int(queue.gentle), wait)
+    return Bottleneck(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0, wait)
 
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
-    """What the flows of a group have in common, by the fields of ``sampled.records.FLOW``."""
+    """What the flows of a group have in common, by the fields of ``sampled.records.Sender``."""
     rules = find(group.law)
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = dead_zone(group.alpha, group.beta, runs.name)
@@ -171,18 +172,20 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "law": _BUILT_IN.index(group.law) if group.law in _BUILT_IN else -1,
         **{name: getattr(runs, name) for name in _MECHANISMS},
         "cut_rounds_up": own and rules.slow_start == "gamma",
-        "once": rules.once_a_round,
+        "once_a_round": rules.once_a_round,
         "recovery": _RECOVERIES.index("scoreboard" if runs.always_sack else rules.recovery),
         "slow_start": _SLOW_STARTS.index(rules.slow_start),
         "lower": lower,
         "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
         "gamma": group.gamma,
-        "climb": 0.5 if late and not runs.counts_packets else 1.0,
+        "drift_factor": 0.5 if late and not runs.counts_packets else 1.0,
         "decrease": group.decrease,
-        "floor": runs.least_window if rules.delay_based else 1.0,
-        "cap": group.max_window,
-        "first": runs.first_window if group.initial_window is None else group.initial_window,
-        "measured": isinstance(group.over_estimate, str),
+        "min_window": runs.least_window if rules.delay_based else 1.0,
+        "max_window": group.max_window,
+        "initial_window": runs.first_window
+        if group.initial_window is None
+        else group.initial_window,
+        "measures_base": isinstance(group.over_estimate, str),
     }
     if foreign((group.law,)):
         from vegasmodel.engines.outside import address
@@ -202,6 +205,6 @@ def _flows(scenario: Scenario) -> np.ndarray:
         for name, value in rows[member.group].items():
             flows[i][name] = value
         fixed = member.flow.over_estimate
-        flows[i]["over"] = math.inf if isinstance(fixed, str) else fixed
+        flows[i]["over_estimate"] = math.inf if isinstance(fixed, str) else fixed
         flows[i]["rtt"], flows[i]["start"], flows[i]["stop"] = member.rtt, member.start, member.stop
     return flows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, State, Tally, jit, making
+from vegasmodel.engines.fluid.records import Flows, State, Tally
+from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
 

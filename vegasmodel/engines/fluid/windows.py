@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, State, jit
+from vegasmodel.engines.fluid.records import Flows, State
+from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold

@@ -7,28 +7,18 @@ queue; a queue's clock shows when packets reach it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, overload
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.tables import Table as Table
+from vegasmodel.engines.tables import array as array
+from vegasmodel.engines.tables import jit as jit
+from vegasmodel.engines.tables import layout
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks.stack import Mechanisms
-from vegasmodel.support.machine_code import compiled
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def jit(function: _Function) -> _Function:
-    """Compile, keep the machine code on disk; 1/0 is inf as in NumPy; threads run side by side.
-
-    Arrays belong to the caller and none are made here, so references to them are not counted.
-    """
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
-    return cast(_Function, compiled(function, whole_program=True, **options))
-
 
 # what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
@@ -41,24 +31,6 @@ WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
 """Of its stack, where its law has a use for them."""
 ROWS = 512  # of ``Queue.stock``
-
-
-Row = TypeVar("Row", covariant=True)
-
-
-class Table(Protocol[Row]):
-    """An array of records, as compiled code sees it: a row by its place, a column by its name."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many rows."""
-
-    @overload
-    def __getitem__(self, place: int, /) -> Row: ...
-    @overload
-    def __getitem__(self, places: slice, /) -> Table[Row]: ...
-    @overload
-    def __getitem__(self, column: str, /) -> NDArray[Any]: ...
 
 
 class Sender(Mechanisms):
@@ -295,28 +267,8 @@ class Queue:
     mark_now: float
 
 
-_COLUMNS: dict[str, tuple[Any, ...]] = {
-    "bool": ("b1",),
-    "int": ("i8",),
-    "float": ("f8",),
-    "Floats": ("f8", (ROWS, 3)),
-}
-
-
-def _layout(record: type) -> np.dtype[np.void]:
-    """The array's columns: the annotations of a record, its base's first."""
-    kinds: dict[str, str] = {}
-    for part in reversed(record.__mro__):
-        kinds |= vars(part).get("__annotations__", {})
-    return np.dtype([(name, *_COLUMNS[kind]) for name, kind in kinds.items()], align=True)
-
-
-FLOW, PARCEL, HOP, LINK = (_layout(record) for record in (Sender, Parcel, Hop, Queue))
-
-
-def array(table: Table[Any]) -> NDArray[Any]:
-    """The same as NumPy sees it."""
-    return cast(NDArray[Any], table)
+_STOCK = {"Floats": ("f8", (ROWS, 3))}
+FLOW, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in (Sender, Parcel, Hop, Queue))
 
 
 class Net(NamedTuple):

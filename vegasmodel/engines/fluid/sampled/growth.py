@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-from vegasmodel.engines.fluid.records import jit
-from vegasmodel.engines.fluid.sampled.law import cwnd, drift
-from vegasmodel.engines.fluid.sampled.records import UNTIL_LOSS, Records
-from vegasmodel.metrics import Floats
+from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, drift
+from vegasmodel.engines.fluid.sampled.records import UNTIL_LOSS, LinkState, Sender
+from vegasmodel.engines.tables import Table, jit
 
 
 @jit
-def grow(flows: Records, clock: Floats, h: float, smooth: bool) -> bool:
+def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
     """(S2) and (S3) over a step.
 
-    ``grown``: packets that left on top of those that ACKs let go; ``pace``: of the window, pkt/s.
+    ``extra``: packets that left on top of those that ACKs let go; ``growth``: of the window, pkt/s.
     """
-    s, t, moved = clock[1], clock[0], False
-    for i in range(flows.size):
-        flows[i].grown = 0.0
-        if not flows[i].on:
+    s, t, moved = now.delay, now.time, False
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        flow.extra = 0.0
+        if not flow.active:
             continue
-        g = h / (flows[i].rtt + s)
-        W = flows[i].window
-        if flows[i].asleep > t or flows[i].hold > 0.0:
-            flows[i].hold = max(flows[i].hold - g, 0.0)
-        elif flows[i].slow and flows[i].slow_start == UNTIL_LOSS:
-            flows[i].window = min(W * 2.0 ** (flows[i].climb * g), max(flows[i].threshold, W))
-            flows[i].slow = flows[i].window < flows[i].threshold
-        elif flows[i].slow and flows[i].doubling == 1:
-            flows[i].window = W * 2.0**g
-        elif flows[i].slow or (flows[i].once and not smooth):  # what was decided holds this round
-            flows[i].window = W + flows[i].drift * min(g, 1.0 - flows[i].part)
+        g = h / (flow.rtt + s)
+        W = flow.cwnd
+        if flow.timeout_ends > t or flow.recovery_left > 0.0:
+            flow.recovery_left = max(flow.recovery_left - g, 0.0)
+        elif flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
+            flow.cwnd = min(W * 2.0 ** (flow.drift_factor * g), max(flow.ssthresh, W))
+            flow.in_slow_start = flow.cwnd < flow.ssthresh
+        elif flow.in_slow_start and flow.doubling == 1:
+            flow.cwnd = W * 2.0**g
+        elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
+            flow.cwnd = W + flow.round_drift * min(g, 1.0 - flow.round_part)
         else:
-            flows[i].window = W + drift(flows, clock, i, smooth) * g
-        flows[i].window = min(
-            max(flows[i].window, flows[i].floor if flows[i].floor <= W else W), flows[i].cap
-        )
-        flows[i].paced = flows[i].pace
-        flows[i].pace = (flows[i].window - W) / h if h > 0.0 else 0.0
-        now = cwnd(flows, i, smooth)
-        n = flows[i].flight
-        if flows[i].asleep > t + h:
-            now = 0.0
-        if now > n:
-            flows[i].grown = now - n
-            flows[i].flight = now
-        elif now < n:
-            flows[i].flight = max(now, n - max(flows[i].drain, n) * g)
-        moved = moved or flows[i].flight != n
+            flow.cwnd = W + drift(flow, now, smooth) * g
+        flow.cwnd = min(max(flow.cwnd, min(flow.min_window, W)), flow.max_window)
+        flow.growth_before = flow.growth
+        flow.growth = (flow.cwnd - W) / h if h > 0.0 else 0.0
+        allowed = allowed_in_flight(flow, smooth)
+        n = flow.in_flight
+        if flow.timeout_ends > t + h:
+            allowed = 0.0
+        if allowed > n:
+            flow.extra = allowed - n
+            flow.in_flight = allowed
+        elif allowed < n:
+            flow.in_flight = max(allowed, n - max(flow.drain, n) * g)
+        moved = moved or flow.in_flight != n
     return moved

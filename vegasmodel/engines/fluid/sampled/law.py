@@ -8,11 +8,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from vegasmodel.engines.fluid.records import jit
-from vegasmodel.engines.fluid.sampled.records import SAME, Records
+from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, LinkState, Sender
 from vegasmodel.engines.outside import call
+from vegasmodel.engines.tables import jit
 from vegasmodel.laws import BUILT_IN, Source
-from vegasmodel.metrics import Floats
 
 
 def _chain(functions: list[Any]) -> Any:
@@ -34,54 +33,54 @@ _built_in = _chain([law.drift for law in BUILT_IN])
 
 
 @jit
-def source(flows: Records, clock: Floats, i: int, smooth: bool) -> Source:
+def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
     """What the law of flow i sees."""
-    s = clock[1] if smooth else flows[i].told
-    W = flows[i].window if smooth else np.floor(flows[i].window + SAME)
-    rtt, base = flows[i].rtt + s, flows[i].rtt + flows[i].over
-    backlog = W * (s - flows[i].over) / (base if flows[i].backlog_over_base else rtt)
-    elapsed = clock[0] - flows[i].since
+    s = now.delay if smooth else flow.acked_delay
+    W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
+    rtt, base = flow.rtt + s, flow.rtt + flow.over_estimate
+    backlog = W * (s - flow.over_estimate) / (base if flow.backlog_over_base else rtt)
+    elapsed = now.time - flow.last_loss
     return Source(
-        flows[i].window,
+        flow.cwnd,
         rtt,
         base,
         backlog,
         elapsed,
-        flows[i].memory,
-        flows[i].lower,
-        flows[i].upper,
+        flow.memory,
+        flow.lower,
+        flow.upper,
     )
 
 
 @jit
-def drift(flows: Records, clock: Floats, i: int, smooth: bool) -> float:
+def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
     """m_i of (S2): packets a round trip by which the law moves the window."""
-    f = source(flows, clock, i, smooth)
-    if flows[i].drift_at != 0:
-        return flows[i].climb * call(flows[i].drift_at, f)
-    return flows[i].climb * _built_in(flows[i].law, f)
+    f = source(flow, now, smooth)
+    if flow.drift_at != 0:
+        return flow.drift_factor * call(flow.drift_at, f)
+    return flow.drift_factor * _built_in(flow.law, f)
 
 
 @jit
-def cwnd(flows: Records, i: int, smooth: bool) -> float:
+def allowed_in_flight(flow: Sender, smooth: bool) -> float:
     """Packets that the window lets be in flight: whole ones, unless windows are smooth."""
-    return flows[i].window if smooth else np.floor(flows[i].window + SAME)
+    return flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
 
 
 @jit
-def cut(flows: Records, clock: Floats, i: int, smooth: bool) -> float:
+def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     """The window after a loss, by the law's own rule or its factor; the law remembers the loss."""
-    f = source(flows, clock, i, smooth)
-    W = cwnd(flows, i, smooth)
-    if flows[i].remember_at != 0:
-        flows[i].memory = call(flows[i].remember_at, f)
+    f = source(flow, now, smooth)
+    W = allowed_in_flight(flow, smooth)
+    if flow.remember_at != 0:
+        flow.memory = call(flow.remember_at, f)
     else:
-        flows[i].memory = W
-    flows[i].since = clock[0]
-    if flows[i].cut_at != 0:
-        return call(flows[i].cut_at, f)
+        flow.memory = W
+    flow.last_loss = now.time
+    if flow.cut_at != 0:
+        return call(flow.cut_at, f)
     if smooth:
-        return W * flows[i].decrease
-    if flows[i].cut_rounds_up:
-        return W - np.floor((1.0 - flows[i].decrease) * W)
-    return np.floor(flows[i].decrease * W)
+        return W * flow.decrease
+    if flow.cut_rounds_up:
+        return W - np.floor((1.0 - flow.decrease) * W)
+    return np.floor(flow.decrease * W)

@@ -1,110 +1,118 @@
 """From step to step, to the end: who starts and stops, how long a step is, what it adds up to."""
 
-# mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Tally, jit
+from vegasmodel.engines.fluid.records import Tally
 from vegasmodel.engines.fluid.sampled.drops import drop_at_random, overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.queue import delay
-from vegasmodel.engines.fluid.sampled.records import NONE, Records, Road
+from vegasmodel.engines.fluid.sampled.records import NONE, Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
+from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
-STILL = 4.0  # rounds in a row without a decision that moves a window: then none will come
+ROUNDS_AT_REST = 4.0  # rounds in a row without a decision that moves a window: then none will come
 
 
 @jit
-def admit(flows: Records, clock: Floats) -> float:
+def admit(flows: Table[Sender], now: LinkState) -> float:
     """Start and stop flows that are due; the time of the next start or stop."""
-    t, due = clock[0], np.inf
-    for i in range(flows.size):
-        active = flows[i].start <= t < flows[i].stop
-        if active and not flows[i].on:
-            flows[i].window = flows[i].flight = flows[i].first
-            flows[i].slow = flows[i].slow_start != NONE
-            flows[i].threshold, flows[i].even = np.inf, 1
-            flows[i].over = clock[1] if flows[i].measured else flows[i].over
-            flows[i].told, flows[i].part, flows[i].drift = clock[1], 0.0, 0.0
-            flows[i].wide, flows[i].deep = flows[i].window, clock[1]
-            flows[i].seen, flows[i].sent, flows[i].least, flows[i].still = 0.0, 0.0, np.inf, 0.0
-            flows[i].lost, flows[i].hear, flows[i].hold, flows[i].asleep = 0.0, 0.0, 0.0, 0.0
-            flows[i].since, flows[i].memory, flows[i].backoff = t, 0.0, 1.0
-        elif flows[i].on and not active:
-            flows[i].window = flows[i].flight = flows[i].lost = 0.0
-        flows[i].on = active
-        if flows[i].start > t:
-            due = min(due, flows[i].start)
-        elif flows[i].stop > t:
-            due = min(due, flows[i].stop)
+    t, due = now.time, np.inf
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        active = flow.start <= t < flow.stop
+        if active and not flow.active:
+            flow.cwnd = flow.in_flight = flow.initial_window
+            flow.in_slow_start = flow.slow_start != NONE
+            flow.ssthresh, flow.doubles = np.inf, 1
+            flow.over_estimate = now.delay if flow.measures_base else flow.over_estimate
+            flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
+            flow.round_cwnd, flow.round_delay = flow.cwnd, now.delay
+            flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
+            flow.undetected, flow.detection_in, flow.rounds_at_rest = 0.0, 0.0, 0.0
+            flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
+            flow.last_loss, flow.memory = t, 0.0
+        elif flow.active and not active:
+            flow.cwnd = flow.in_flight = flow.undetected = 0.0
+        flow.active = active
+        if flow.start > t:
+            due = min(due, flow.start)
+        elif flow.stop > t:
+            due = min(due, flow.stop)
     return due
 
 
 @jit
-def rests(flows: Records, link: Road) -> bool:
+def rests(flows: Table[Sender], link: Bottleneck) -> bool:
     """Nothing will move until a flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
-    for i in range(flows.size):
-        if flows[i].on and (
-            not flows[i].once or flows[i].still < STILL or flows[i].slow or flows[i].hear > 0.0
-        ):
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        decided = flow.once_a_round and flow.rounds_at_rest >= ROUNDS_AT_REST
+        if flow.active and (not decided or flow.in_slow_start or flow.detection_in > 0.0):
             return False
     return True
 
 
 @jit
-def step_length(flows: Records, clock: Floats, link: Road, fraction: float, until: float) -> float:
+def step_length(
+    flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, until: float
+) -> float:
     """How long the next step is: a part of the shortest round trip; while all rest, to the end."""
-    h: float = until - clock[0]
+    h: float = until - now.time
     if not rests(flows, link):
-        for i in range(flows.size):
-            if flows[i].on:
-                h = min(h, fraction * (flows[i].rtt + clock[1]))
+        for i in range(flows.shape[0]):
+            flow = flows[i]
+            if flow.active:
+                h = min(h, fraction * (flow.rtt + now.delay))
     return h
 
 
 @jit
 def march(
-    flows: Records, clock: Floats, link: Road, end: float, fraction: float, smooth: bool,
-    out: Tally, grid: Floats, record: Floats,
+    flows: Table[Sender], state: Table[LinkState], link: Bottleneck, end: float,
+    fraction: float, smooth: bool, out: Tally, grid: Floats, record: Floats,
 ) -> None:  # fmt: skip
     """Move on to ``end``.  ``fraction`` is the step over the shortest round trip.
 
     ``smooth``: no whole packets, no delay of decisions; the law's drift at every instant.
     """
-    k = np.searchsorted(grid, clock[0])
-    due = admit(flows, clock)
-    clock[1] = delay(flows, clock, link.capacity)
-    while clock[0] < end:
+    now = state[0]
+    k = np.searchsorted(grid, now.time)
+    due = admit(flows, now)
+    now.delay = delay(flows, now, link.capacity)
+    while now.time < end:
         until = min(due, end)
-        h = step_length(flows, clock, link, fraction, until)
-        later = until if h == until - clock[0] else clock[0] + h
+        h = step_length(flows, now, link, fraction, until)
+        later = until if h == until - now.time else now.time + h
         while k < grid.size and grid[k] <= later:
-            for i in range(flows.size):
-                record[k, i] = flows[i].window if flows[i].on else 0.0
-                record[k, flows.size + 1 + i] = flows[i].gone
-            record[k, flows.size] = clock[1]
+            for i in range(flows.shape[0]):
+                flow = flows[i]
+                record[k, i] = flow.cwnd if flow.active else 0.0
+                record[k, flows.shape[0] + 1 + i] = flow.lost
+            record[k, flows.shape[0]] = now.delay
             k += 1
-        arrivals = sample_delay(flows, clock, h)
-        moved = grow(flows, clock, h, smooth)
+        arrivals = sample_delay(flows, now, h)
+        moved = grow(flows, now, h, smooth)
         if moved and link.room < np.inf:
-            overflow(flows, clock, link, smooth)
-        s, clock[0] = clock[1], later
+            overflow(flows, now, link, smooth)
+        s, now.time = now.delay, later
         if link.red or link.loss > 0.0:
-            drop_at_random(flows, clock, link, arrivals)
-        clock[1] = delay(flows, clock, link.capacity)
-        out.queue[0] += 0.5 * h * link.capacity * (s + clock[1])
+            drop_at_random(flows, now, link, arrivals)
+        now.delay = delay(flows, now, link.capacity)
+        out.queue[0] += 0.5 * h * link.capacity * (s + now.delay)
         out.queue[1] += h
-        for i in range(flows.size):
-            if flows[i].on:
-                rate = (flows[i].flight - flows[i].lost) / (flows[i].rtt + clock[1])
-                out.delivered[i] += 0.5 * h * (flows[i].rate + rate)
-                out.window[i] += h * flows[i].flight
+        for i in range(flows.shape[0]):
+            flow = flows[i]
+            if flow.active:
+                rate = (flow.in_flight - flow.undetected) / (flow.rtt + now.delay)
+                out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
+                out.window[i] += h * flow.in_flight
                 out.active[i] += h
-                on_acks(flows, clock, i, h / (flows[i].rtt + s), link.capacity, smooth, out)
+                out.losses[i] += on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
         if later >= due:
-            due = admit(flows, clock)
-            clock[1] = delay(flows, clock, link.capacity)
+            due = admit(flows, now)
+            now.delay = delay(flows, now, link.capacity)

@@ -1,95 +1,104 @@
-"""What moves in ``sampled``: a record a flow; and the link."""
+"""What moves in ``sampled``: a record a flow, one of the link; and what the link is."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from vegasmodel.engines.tables import layout
 
-SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = 0, 1, 2, 3  # recovery
-NONE, UNTIL_LOSS, GAMMA = 0, 1, 2  # slow start
-SAME = 1e-9  # packets
-TIGHT = 1e-12  # relative tolerance of (S1)
-
-Record = Any  # one element of such an array, read and written by field name
-Records = NDArray[Any]
-FLOW = np.dtype(
-    [
-        # what a flow is: times in seconds, windows in packets
-        ("rtt", "f8"),  # T, empty network
-        ("law", "i8"),  # place in ``BUILT_IN``, or -1
-        ("drift_at", "i8"),  # addresses of the compiled rules of a law from outside; 0: none
-        ("cut_at", "i8"),
-        ("remember_at", "i8"),
-        # mechanisms of its stack (``stacks/stack.py``)
-        ("backlog_over_base", "b1"),
-        ("real_numbers", "b1"),
-        ("whole_window", "b1"),
-        ("least_of_round", "b1"),
-        ("rack", "b1"),
-        ("doubling", "i8"),
-        ("cut_rounds_up", "b1"),  # a law with its own check cuts by whole packets, rounded down
-        ("once", "b1"),  # decides once a round trip
-        ("recovery", "i8"),
-        ("slow_start", "i8"),
-        ("lower", "f8"),  # thresholds of the backlog, after the implementation's rounding
-        ("upper", "f8"),
-        ("gamma", "f8"),
-        ("climb", "f8"),  # factor on the drift: 1/2 with delayed ACKs
-        ("decrease", "f8"),
-        ("floor", "f8"),
-        ("cap", "f8"),
-        ("first", "f8"),
-        ("measured", "b1"),  # baseRTT is measured; else ``over`` stays
-        ("start", "f8"),
-        ("stop", "f8"),
-        # what moves
-        ("on", "b1"),
-        ("window", "f8"),  # W
-        ("flight", "f8"),  # n
-        ("lost", "f8"),  # k: packets lost of which the sender has not heard
-        ("gone", "f8"),  # packets lost so far
-        ("hear", "f8"),  # round trips until it hears of them; 0: nothing to hear
-        ("hold", "f8"),  # round trips of recovery that are left
-        ("asleep", "f8"),  # time until which it waits for its timer
-        ("backoff", "f8"),  # factor on the next timeout
-        ("drain", "f8"),  # packets a round trip by which the flight falls
-        ("threshold", "f8"),  # of slow start
-        ("slow", "b1"),  # in slow start
-        ("even", "i8"),  # Vegas's slow start: 1 where it doubles in this round
-        ("drift", "f8"),  # m of this round
-        ("part", "f8"),  # of the round trip that is over
-        ("over", "f8"),  # x
-        ("seen", "f8"),  # integral of s over the packets sent in this round,
-        ("sent", "f8"),  # ... those packets
-        ("least", "f8"),  # ... and the least s
-        ("wide", "f8"),  # window when this round began,
-        ("deep", "f8"),  # ... and s
-        ("told", "f8"),  # mean s (Linux: least) of the round before, which this round's ACKs tell
-        ("still", "f8"),  # rounds since a decision moved the window
-        ("memory", "f8"),  # of the law
-        ("since", "f8"),  # time of the last loss
-        # in a step
-        ("grown", "f8"),  # packets that left on top of those that ACKs let go
-        ("spilt", "f8"),  # ... of which so many found the buffer full
-        ("pace", "f8"),  # of the window, packets a second,
-        ("paced", "f8"),  # ... and in the step before
-        ("rate", "f8"),  # of delivery when the step began
-    ]
-)
+SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # by the places of ``laws.law.Recovery``
+NONE, UNTIL_LOSS, GAMMA = range(3)  # slow start, by the places of ``laws.law.SlowStart``
+WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
 
 
-class Road(NamedTuple):
+class Sender:
+    """A flow: times in seconds, windows in packets."""
+
+    rtt: float  # T, empty network
+    law: int  # place in ``BUILT_IN``, or -1
+    drift_at: int  # addresses of the compiled rules of a law from outside; 0: none
+    cut_at: int
+    remember_at: int
+    # mechanisms of its stack (``stacks/stack.py``)
+    backlog_over_base: bool
+    real_numbers: bool
+    whole_window: bool
+    least_of_round: bool
+    rack: bool
+    doubling: int
+    cut_rounds_up: bool  # a law with its own check cuts by whole packets, rounded down
+    once_a_round: bool  # decides once a round trip
+    recovery: int
+    slow_start: int
+    lower: float  # thresholds of the backlog, after the implementation's rounding
+    upper: float
+    gamma: float
+    drift_factor: float  # 1/2 with delayed ACKs
+    decrease: float
+    min_window: float
+    max_window: float
+    initial_window: float
+    measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
+    start: float
+    stop: float
+    # what moves
+    active: bool
+    cwnd: float  # W
+    in_flight: float  # n
+    undetected: float  # k: packets lost of which the sender has not heard
+    lost: float  # packets lost so far
+    detection_in: float  # round trips until it hears of them; 0: nothing to hear
+    recovery_left: float  # round trips
+    timeout_ends: float  # time until which it waits for its timer
+    backoff: float  # factor on the next timeout
+    drain: float  # packets a round trip by which ``in_flight`` falls
+    ssthresh: float
+    in_slow_start: bool
+    doubles: int  # Vegas's slow start: 1 where it doubles in this round
+    round_drift: float  # m of this round
+    round_part: float  # of the round trip that is over
+    over_estimate: float  # x
+    delay_sum: float  # integral of s over the packets sent in this round,
+    round_sent: float  # ... those packets
+    least_delay: float  # ... and the least s
+    round_cwnd: float  # window when this round began,
+    round_delay: float  # ... and s
+    acked_delay: float  # mean s (Linux: least) of the round before, which this round's ACKs tell
+    rounds_at_rest: float  # rounds since a decision moved the window
+    memory: float  # of the law
+    last_loss: float  # time
+    # in a step
+    extra: float  # packets that left on top of those that ACKs let go
+    extra_lost: float  # ... of which so many found the buffer full
+    growth: float  # of the window, packets a second,
+    growth_before: float  # ... and in the step before
+    delivery_rate: float  # packets a second, when the step began
+
+
+class LinkState:
+    """The link's clock, its queue, and what chance has drawn for it."""
+
+    time: float  # t, seconds
+    delay: float  # s, seconds
+    red_average: float  # packets
+    red_passed: float  # RED: sum of p over the packets since its last drop,
+    red_gap: float  # ... and where the next falls
+    loss_gap: float  # random loss: what is left of the sum of -ln(1 - p) until the next
+
+
+FLOW, LINK_STATE = layout(Sender), layout(LinkState)
+
+
+class Bottleneck(NamedTuple):
     """The link."""
 
-    capacity: float
+    capacity: float  # packets a second
     room: float  # packets that can wait
     loss: float  # probability of random loss
     red: int
-    low: float  # RED's thresholds, packets
-    high: float
-    top: float
+    min_threshold: float  # of RED's average, packets
+    max_threshold: float
+    max_probability: float
     weight: float
     gentle: int
-    wait: float  # of the senders before they use an open window: transmission times, at most
+    max_wait: float  # of the senders before they use an open window: transmission times, at most

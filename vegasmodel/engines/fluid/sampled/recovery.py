@@ -4,53 +4,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Tally, jit
-from vegasmodel.engines.fluid.sampled.law import cut, cwnd
+from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, cut
 from vegasmodel.engines.fluid.sampled.records import (
     GAMMA,
     HOLE_BY_HOLE,
     ONE_HOLE,
     SLOW_START,
-    Records,
+    LinkState,
+    Sender,
 )
-from vegasmodel.metrics import Floats
+from vegasmodel.engines.tables import jit
 
-DUPLICATES = 3.0  # that tell of a loss
-TICK = 0.1  # seconds; the clock of BSD's timer. A steady RTT leaves it at RTT + 3 ticks:
-TICKS = 3.0  # its variance is kept in quarters of a tick, and 3/4 decay no further
-LONGEST_PAUSE = 64.0  # seconds; ns-2's longest timeout
+DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
+TIMER_TICK = 0.1  # seconds, of the clock of BSD's timer. A steady RTT leaves it at RTT + 3 ticks:
+TIMER_TICKS = 3.0  # its variance is kept in quarters of a tick, and 3/4 decay no further
+LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 
 @jit
-def on_loss(flows: Records, clock: Floats, i: int, smooth: bool, out: Tally) -> None:
+def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     """The sender hears of its losses."""
-    lost, W = flows[i].lost, cwnd(flows, i, smooth)
-    out.losses[i] += 1
-    flows[i].hear, flows[i].slow, flows[i].still = 0.0, False, 0.0
-    flows[i].drift = 0.0
-    before = flows[i].flight
-    flows[i].flight = max(before - lost, 0.0)
-    flows[i].lost = 0.0
-    few = 1.0 if flows[i].slow_start == GAMMA else DUPLICATES
-    timer = (W - lost < few) or (flows[i].recovery == ONE_HOLE and lost > 1.0)
-    new = max(cut(flows, clock, i, smooth), flows[i].floor)
-    flows[i].drain = before
+    lost, W = flow.undetected, allowed_in_flight(flow, smooth)
+    flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
+    flow.round_drift = 0.0
+    before = flow.in_flight
+    flow.in_flight = max(before - lost, 0.0)
+    flow.undetected = 0.0
+    few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
+    timer = (W - lost < few) or (flow.recovery == ONE_HOLE and lost > 1.0)
+    new = max(cut(flow, now, smooth), flow.min_window)
+    flow.drain = before
     if smooth:
-        flows[i].window = flows[i].flight = new
+        flow.cwnd = flow.in_flight = new
         return
-    if timer and not flows[i].rack:
+    if timer and not flow.rack:
         if W - lost >= few:
             W = new
-        flows[i].threshold = max(np.floor(0.5 * W), 2.0)
-        pause = flows[i].backoff * (flows[i].rtt + clock[1] + TICKS * TICK)
-        flows[i].asleep = clock[0] + min(pause, LONGEST_PAUSE)
-        flows[i].backoff = min(2.0 * flows[i].backoff, LONGEST_PAUSE)
-        flows[i].window = 2.0 if flows[i].slow_start == GAMMA else 1.0
-        flows[i].slow = flows[i].slow_start != GAMMA
+        flow.ssthresh = max(np.floor(0.5 * W), 2.0)
+        pause = flow.backoff * (flow.rtt + now.delay + TIMER_TICKS * TIMER_TICK)
+        flow.timeout_ends = now.time + min(pause, LONGEST_TIMEOUT)
+        flow.backoff = min(2.0 * flow.backoff, LONGEST_TIMEOUT)
+        flow.cwnd = 2.0 if flow.slow_start == GAMMA else 1.0
+        flow.in_slow_start = flow.slow_start != GAMMA
         return
-    flows[i].window, flows[i].threshold = new, max(new, 2.0)
-    flows[i].hold = 1.0
-    if flows[i].recovery == SLOW_START:
-        flows[i].window, flows[i].slow = 1.0, True
-    elif flows[i].recovery == HOLE_BY_HOLE:
-        flows[i].hold = lost
+    flow.cwnd, flow.ssthresh = new, max(new, 2.0)
+    flow.recovery_left = 1.0
+    if flow.recovery == SLOW_START:
+        flow.cwnd, flow.in_slow_start = 1.0, True
+    elif flow.recovery == HOLE_BY_HOLE:
+        flow.recovery_left = lost
