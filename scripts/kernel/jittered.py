@@ -1,0 +1,102 @@
+"""Scenarios of Linux hosts that wait before they send, drawn by a seed: cases that nobody chose.
+
+    .venv/bin/python scripts/kernel/jittered.py FOLDER [--seed 1] [--number 12]
+
+Eight families at a drop-tail link of 100 to 700 packets/s: two CUBIC; CUBIC and Reno; CUBIC and
+Vegas; several CUBIC and Reno; two to four Reno; Vegas and Reno; two Vegas and Reno; 4 to 16 Vegas
+that arrive one after another.  Every second scenario (``0``, ``2``, ...) may be looked at while a
+model is mended; the others judge it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from paper_checks.files import to_toml
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+PACKET, ACK = 1500.0, 66.0  # bytes
+CAPACITY = (100.0, 700.0)  # packets/s
+SLOW = (100.0, 250.0)  # ... where many arrive
+RTT = (0.02, 0.15)  # seconds
+BUFFER = (8, 60)  # packets
+WAIT = (1e-4, 1e-3)  # seconds: the longest wait of a scenario's senders
+WINDOWS = (2.0, 10.0)  # packets
+FAMILIES = (
+    "cubic-cubic",
+    "cubic-reno",
+    "cubic-vegas",
+    "cubics-renos",
+    "renos",
+    "vegas-reno",
+    "vegases-reno",
+    "arrivals",
+)
+GAP = (2.0, 8.0)  # seconds between arrivals
+
+
+def laws(family: str, rng: np.random.Generator) -> list[str]:
+    """The law of each flow."""
+    few = int(rng.integers(0, 3))
+    return {
+        "cubics-renos": ["cubic"] * (2 + few) + ["reno"] * int(rng.integers(1, 3)),
+        "renos": ["reno"] * (2 + few),
+        "vegases-reno": ["vegas", "vegas", "reno"],
+        "arrivals": ["vegas"] * int(rng.integers(4, 17)),
+    }.get(family) or family.split("-")
+
+
+def draw(family: str, seed: int, k: int) -> Scenario:
+    """The ``k``-th scenario of a family: two runs, whose starts are drawn up to 5 s apart."""
+    rng = np.random.default_rng([seed, FAMILIES.index(family), k])
+    arrive = family == "arrivals"
+    capacity = float(np.round(np.exp(rng.uniform(*np.log(SLOW if arrive else CAPACITY)))))
+    buffer = float(rng.integers(BUFFER[0], BUFFER[1] + 1))
+    wait = float(np.round(np.exp(rng.uniform(*np.log(WAIT))), 6)) if rng.random() < 0.75 else 0.0
+    window, late = float(rng.choice(WINDOWS)), bool(rng.integers(2))
+    alpha = float(rng.integers(1, 5))
+    beta = alpha + float(rng.choice((0.0, 2.0)))
+    who = laws(family, rng)
+    alike = arrive or (family == "vegas-reno" and bool(rng.integers(2)))
+    rtts = np.round(np.exp(rng.uniform(*np.log(RTT), 1 if alike else len(who))), 4)
+    gap = float(np.round(rng.uniform(*GAP), 1)) if arrive else 0.0
+    flows = []
+    for i, law in enumerate(who):
+        flow = Flow(
+            law,
+            float(rtts[i % len(rtts)]),
+            name=f"{law}-{i}",
+            variant="linux",
+            send_jitter=wait,
+            delayed_ack=late,
+            initial_window=window,
+            start=i * gap,
+            **({"alpha": alpha, "beta": beta} if law == "vegas" else {}),
+        )
+        flows.append(flow)
+    last = gap * (len(who) - 1)
+    spread = 1.0 if arrive else 5.0
+    run = Run(last + 80.0, last + 30.0 if arrive else 20.0, runs=2, start_jitter=spread)
+    link = Link(capacity, buffer=buffer)
+    return Scenario((link,), tuple(flows), PACKET, f"{family} {seed}/{k}", ACK, run)
+
+
+def main() -> None:
+    """Write the scenario files."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--number", type=int, default=12, help="of each family")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for family in FAMILIES:
+        for k in range(options.number):
+            text = to_toml(draw(family, options.seed, k))
+            (options.folder / f"{k:02}-{family}.toml").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
