@@ -63,6 +63,9 @@ def test_a_job_has_the_scenarios_numbers(recipe: types.ModuleType) -> None:
     two = recipe.job(scenario('rtt = "40 ms"', 'rtt = "40 ms"\ninitial_window = 2'))
     assert [flow["initial_window"] for flow in two["flows"]] == [2, 0]
     assert [flow["start"] for flow in made["flows"]] == [0.0, 1.0]
+    assert [flow["send_jitter"] for flow in made["flows"]] == [0.0, 0.0]
+    waits = recipe.job(scenario('send_jitter = "0 s"\nrtt = "80 ms"', 'rtt = "80 ms"'))
+    assert [flow["send_jitter"] for flow in waits["flows"]] == [0.0, 0.004]  # 1000 B at 2 Mbit/s
     assert json.loads(json.dumps(made)) == made
 
 
@@ -93,7 +96,7 @@ def test_vegas_parameters_are_one_set_of_whole_numbers(recipe: types.ModuleType)
         ('buffer = "20 pkt"', 'buffer = "20 pkt"\nloss = 0.01', "link.queue"),
         ('rtt = "40 ms"', 'rtt = "40 ms"\nsize = "30 pkt"', "flow.size"),
         ('rtt = "40 ms"', 'rtt = "40 ms"\nmax_window = "9 pkt"', "flow"),
-        ('send_jitter = "0 s"', 'send_jitter = "1 ms"', "flow.send_jitter"),
+        ('send_jitter = "0 s"', 'send_jitter = "2 s"', "flow.send_jitter"),
         ('packet_size = "1000 B"', 'packet_size = "100 B"', "packet_size"),
     ],
 )
@@ -103,6 +106,22 @@ def test_what_the_rig_lacks_is_refused(
     with pytest.raises(FieldError) as error:
         recipe.job(scenario(old, new))
     assert error.value.field == named
+
+
+def test_waits_are_judged_by_order_and_by_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(RECIPE))
+    waits = importlib.import_module("waits")
+    draws = np.random.default_rng(1).uniform(0.0, 1e6, 500)  # ns, one packet every 2 ms
+    came = [(k, 2_000_000 * k, int(2_000_000 * k + wait)) for k, wait in enumerate(draws)]
+    good = waits.summary(500, came)
+    assert good["overtaken"] == 0
+    assert good["alone"] == 500
+    assert good["distance"] < good["distance_at_5_percent"]
+    assert good["mean_ms"] == pytest.approx(0.5, abs=0.05)
+    assert waits.summary(500, [came[1], came[0], *came[2:]])["overtaken"] == 1
+    squared = [(k, sent, int(sent + (at - sent) ** 2 / 1e6)) for k, sent, at in came]
+    bad = waits.summary(500, squared)
+    assert bad["distance"] > 2.0 * bad["distance_at_5_percent"]
 
 
 def measure(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
     sudo .venv/bin/python scripts/kernel/debian.py build FOLDER
     .venv/bin/python scripts/kernel/debian.py run FOLDER SCENARIO.toml --out RESULTS
+    .venv/bin/python scripts/kernel/debian.py run FOLDER SCENARIO.toml --out RESULTS --waits 3000
 
 QEMU translates the instructions (no KVM) and its clock counts them (``icount``): time does not
 depend on the host, and an idle machine skips to its next timer.  ``build`` takes the kernel and the
@@ -33,7 +34,7 @@ PROGRAMS = "python3-minimal,libpython3-stdlib,iproute2,kmod,ethtool"
 MODULES = ("net/sched", "net/ipv4", "net/ipv6", "lib", "crypto", "drivers/virtio")
 SINGLE = ("drivers/net/veth.ko", "drivers/net/tun.ko", "drivers/block/virtio_blk.ko")
 UNUSED = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt")
-GUEST = ("rig.py", "traffic.py", "wire.py")
+GUEST = ("rig.py", "traffic.py", "wire.py", "waits.py")
 DISK = 256 << 20  # bytes for the results
 QEMU = (
     *("qemu-system-x86_64", "-accel", "tcg", "-cpu", "qemu64", "-m", "1500", "-smp", "1"),
@@ -82,10 +83,18 @@ def _modules(source: Path, target: Path) -> None:
         shutil.copy(index, target)
 
 
-def run(folder: Path, scenarios: list[Scenario], results: Path, **choices: Any) -> None:
+def run(
+    folder: Path,
+    scenarios: list[Scenario],
+    results: Path,
+    *,
+    waits: int | None = None,
+    **choices: Any,
+) -> None:
     """All runs of the scenarios, in order; ``results/FINGERPRINT.RUN.log`` and ``.counted``.
 
-    ``choices`` are those of ``job``.
+    ``waits``: instead of a run so many packets test how the first sender's wait; ``.counted`` says
+    it.  ``choices`` are those of ``job``.
     """
     _need(QEMU[0])
     if not (folder / "initrd").exists():
@@ -98,7 +107,8 @@ def run(folder: Path, scenarios: list[Scenario], results: Path, **choices: Any) 
             for scenario in scenarios:
                 for k in range(scenario.run.times):
                     made = Path(name, f"{scenario.fingerprint()}.{k}.json")
-                    made.write_text(json.dumps(job(scenario, k, **choices)))
+                    numbers = job(scenario, k, **choices) | ({"waits": waits} if waits else {})
+                    made.write_text(json.dumps(numbers))
                     tar.add(made, made.name)
         with disk.open("wb") as file:
             file.truncate(DISK)
@@ -129,6 +139,9 @@ def main() -> int:
     runner.add_argument("files", nargs="+", type=Path)
     runner.add_argument("--each", help="link.0.buffer=5 pkt,10 pkt: one scenario for each")
     runner.add_argument("--out", type=Path, required=True)
+    runner.add_argument(
+        "--waits", type=int, metavar="PACKETS", help="instead: how the first sender's packets wait"
+    )
     runner.add_argument("--control", "-c", action="append", default=[], metavar="FLOW=NAME")
     options = parser.parse_args()
     try:
@@ -137,7 +150,8 @@ def main() -> int:
         else:
             tables = reference.tables(options.files, options.each)
             scenarios = [Scenario.from_dict(table) for table in tables]
-            run(options.folder, scenarios, options.out, instead=controls(options.control))
+            chosen = controls(options.control)
+            run(options.folder, scenarios, options.out, waits=options.waits, instead=chosen)
     except (
         FieldError,
         MissingError,

@@ -13,8 +13,9 @@ from vegasmodel.scenario import DropTail, Flow, Scenario
 
 MAX_FLOWS = 200
 INFINITE = 100_000  # packets
-CONTROLS = {"vegas": "vegas", "reno": "reno"}
+CONTROLS = {"vegas": "vegas", "reno": "reno", "cubic": "cubic"}
 SAMPLES = 240
+LONGEST_WAIT = 1.0  # seconds; netem draws an integer of ns
 ETHERNET_FRAME = (128, 65535)  # bytes
 
 
@@ -50,6 +51,7 @@ def job(
             "packet_size": int(scenario.size_of(member.flow)),
             "delayed_ack": member.flow.delayed_ack,
             "initial_window": int(member.flow.initial_window or 0),  # 0: the kernel's own
+            "send_jitter": scenario.jitter(member.flow),
         }
         for i, member in enumerate(scenario.members)
     ]
@@ -116,8 +118,9 @@ def _check(scenario: Scenario, groups: list[Flow], instead: Mapping[str, str]) -
             )
         if group.size != math.inf or group.arrivals != "once":
             raise FieldError("flow.size", group.name, "lasting flows in this rig")
-        if scenario.jitter(group):
-            raise FieldError("flow.send_jitter", scenario.jitter(group), '"0 s" in this rig')
+        if scenario.jitter(group) > LONGEST_WAIT:
+            allowed = f"at most {LONGEST_WAIT:g} s in this rig"
+            raise FieldError("flow.send_jitter", scenario.jitter(group), allowed)
         plain = group.direction == "forward" and group.max_window == math.inf
         if not plain or group.delay_noise or group.over_estimate != "measured":
             allowed = "no reverse direction, max_window, delay_noise or given over_estimate"

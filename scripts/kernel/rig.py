@@ -41,6 +41,8 @@ SETTINGS = {  # of the three namespaces only
 }
 VEGAS = Path("/sys/module/tcp_vegas/parameters")
 CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+AT_ONCE = "100gbit"  # of a queue that only keeps the order: 0.12 us a packet
+REORDERED = ("TCPSACKReorder", "TCPRenoReorder", "TCPTSReorder")  # of /proc/net/netstat
 SPARE = 1e-4  # seconds of credit that make up for a late timer
 
 
@@ -196,6 +198,9 @@ class Network:
             rest = max(flow["rtt"] - service, 0.0)
             delay = ("delay", f"{rest * 1e6:.0f}us", "limit", "100000")
             run("tc", "-n", self.router, "qdisc", "add", "dev", far, "root", "netem", *delay)
+            self._waits(near, flow["send_jitter"])
+        elif flow["send_jitter"] > 0.0:
+            raise RigError("send_jitter needs sch_netem, which this kernel has not")
         route = [f"10.88.0.{i + 2}", "via", f"10.77.{i}.1", "dev", near]
         if flow["initial_window"]:
             route += ["initcwnd", str(flow["initial_window"])]
@@ -204,6 +209,18 @@ class Network:
         if not flow["delayed_ack"]:
             back += ["quickack", "1"]
         run("ip", "-n", self.receiver, "route", "add", *back)
+
+
+    def _waits(self, near: str, longest: float) -> None:
+        """Each packet of a sender waits a uniform draw up to ``longest`` seconds, in order.
+
+        netem sorts by the instant at which a packet is due, so a late one would be overtaken.  With
+        a rate the delay of a packet begins where the one before it has left (``netem_enqueue``).
+        """
+        if longest > 0.0:
+            half = f"{longest * 5e5:.3f}us"
+            wait = ("delay", half, half, "rate", AT_ONCE, "limit", "100000")
+            run("tc", "-n", self.sender, "qdisc", "add", "dev", near, "root", "netem", *wait)
 
 
 def _delete(name: str) -> None:
@@ -263,6 +280,20 @@ def measure(job: dict[str, Any], log: Path) -> dict[str, Any]:
         return _counted(network)
 
 
+def waits(job: dict[str, Any]) -> dict[str, Any]:
+    """Instead of a measurement: how the packets of the job's first sender wait (``waits.py``)."""
+    check(job)
+    number, (flow, *_) = str(job["waits"]), job["flows"]
+    gap = repr(2.0 * max(flow["send_jitter"], 1e-3))
+    with contextlib.ExitStack() as stack:
+        network = Network(job, stack)
+        receiver = network.python(network.router, "waits.py", "receive", number, "10.77.0.1")
+        _ready(receiver)
+        network.python(network.sender, "waits.py", "send", number, "1", gap, "10.77.0.1")
+        line = receiver.stdout.readline() if receiver.stdout else ""
+        return {"kernel": " ".join(os.uname()[::2][:2]), **json.loads(line)}
+
+
 def _sample(network: Network, job: dict[str, Any], sender: Any, part: Any) -> None:
     """``ss`` every ``interval``; sockets in the order of the flows (by the receiver's address)."""
     begun = time.monotonic()
@@ -291,7 +322,15 @@ def _counted(network: Network) -> dict[str, Any]:
         "delay": "netem" if network.netem else "user",
         "packets": fifo["packets"],
         "drops": fifo["drops"],
+        "reordered": _reordered(network),
     }
+
+
+def _reordered(network: Network) -> int:
+    """Times that a sender has seen its packets overtake one another."""
+    lines = network.inside(network.sender, "cat", "/proc/net/netstat").splitlines()
+    table = zip(lines[0].split(), lines[1].split(), strict=True)
+    return sum(int(count) for name, count in table if name in REORDERED)
 
 
 def _stop(number: int, _frame: object) -> NoReturn:
@@ -308,7 +347,8 @@ def main(arguments: list[str]) -> int:
     """Exit status 2 with one line where something is missing."""
     catch_signals()
     try:
-        counted = measure(json.loads(Path(arguments[0]).read_text()), Path(arguments[1]))
+        job = json.loads(Path(arguments[0]).read_text())
+        counted = waits(job) if "waits" in job else measure(job, Path(arguments[1]))
     except (RigError, OSError, ValueError, IndexError) as error:
         sys.stderr.write(f"{' '.join(str(error).split())}\n")
         return 2
