@@ -7,6 +7,7 @@ sender's own link and prints what the kernel's clocks say.  Standard library onl
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import socket
@@ -75,7 +76,7 @@ def summary(number: int, came: list[tuple[int, int, int]]) -> dict[str, float]:
     return {
         "sent": number,
         "came": len(came),
-        "overtaken": sum(a[0] > b[0] for a, b in zip(came, came[1:], strict=False)),
+        "overtaken": sum(a[0] > b[0] for a, b in itertools.pairwise(came)),
         "alone": n,
         "least_ms": 1e3 * least,
         "mean_ms": 1e3 * sum(free) / n,
