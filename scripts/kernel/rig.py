@@ -210,7 +210,6 @@ class Network:
             back += ["quickack", "1"]
         run("ip", "-n", self.receiver, "route", "add", *back)
 
-
     def _waits(self, near: str, longest: float) -> None:
         """Each packet of a sender waits a uniform draw up to ``longest`` seconds, in order.
 
