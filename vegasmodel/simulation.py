@@ -78,7 +78,7 @@ def simulate(
     )
 
 
-def fine(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
+def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
     """Samples that show every cycle: two in the shortest round trip, of ``most`` numbers in all."""
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1

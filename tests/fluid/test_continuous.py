@@ -114,7 +114,7 @@ def test_sliding_is_the_limit_of_ever_steeper_laws():
     flows = continuous.flows_of(s)
     state, tally = continuous.fresh(flows)
     state.window[:] = 40.0
-    state.over[:] = 0.0
+    state.over_estimate[:] = 0.0
     windows_march.march(
         flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, np.empty(0),
         np.empty((0, 5)),

@@ -165,7 +165,7 @@ def simulate(
         console.output_path(out, "--out", (".parquet",))
     case = inputs.load(scenario, laws)
     if samples is None:
-        samples = 2001 if plot is None else simulation.fine(case)
+        samples = 2001 if plot is None else simulation.samples_for_cycles(case)
     try:
         with progress.shown():
             data = simulation.simulate(case, model, samples=samples)

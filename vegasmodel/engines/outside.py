@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws.law import MOST, Law, Rule, Source, ask, place
+from vegasmodel.laws.law import LARGEST_ANSWER, Law, Rule, Source, ask, place
 from vegasmodel.metrics import Floats
 
 
@@ -63,7 +63,7 @@ def _compiled(rule: Rule) -> _Compiled:
             value = inner(source)
         except Exception:  # noqa: S110 - C has none: ``sound`` asks again, in Python
             pass
-        if abs(value) <= MOST:
+        if abs(value) <= LARGEST_ANSWER:
             return value
         first = numba.carray(_pointer(where), len(source))
         if math.isnan(first[0]):
@@ -101,7 +101,7 @@ def address(law: Law, name: str) -> int:
 
 
 def sound(law: Law) -> None:
-    """Raise ``FieldError`` if a compiled rule of the law has given no number up to ``MOST``.
+    """Raise ``FieldError`` if a compiled rule of the law has given no number that counts.
 
     Its answer then counted as 0, so that the run came to an end.
     """

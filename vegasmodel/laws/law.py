@@ -29,7 +29,7 @@ class Source(NamedTuple):
     beta: float
 
 
-MOST = 1e6  # packets: a rule that says more, either way, is taken to have failed
+LARGEST_ANSWER = 1e6  # packets: a rule that says more, either way, is taken to have failed
 Rule = Callable[[Source], float]
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]
 SlowStart = Literal["until loss", "gamma", "none"]
@@ -100,14 +100,14 @@ def place(rule: Any, error: Exception | None = None) -> str:
 
 
 def ask(law: Law, name: str, source: Source) -> None:
-    """Ask a rule in plain Python; raise ``FieldError`` unless it gives a number up to ``MOST``."""
+    """Ask a rule in plain Python; raise ``FieldError`` unless it gives a number that counts."""
     where, rule = f"law {law.name}: {name}", getattr(law, name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
-    allowed = f"a number up to {MOST:g} either way, also at {saw}"
+    allowed = f"a number up to {LARGEST_ANSWER:g} either way, also at {saw}"
     try:
         found: Any = rule(source)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         raise FieldError(where, said, f"{allowed} ({place(rule, error)})") from error
-    if not isinstance(found, (int, float)) or not abs(found) <= MOST:
+    if not isinstance(found, (int, float)) or not abs(found) <= LARGEST_ANSWER:
         raise FieldError(where, found, f"{allowed} ({place(rule)})")

@@ -329,7 +329,7 @@ def _closed(scenarios: Sequence[Scenario | str]) -> bool:
     """All follow the papers' law, and nothing but it: thousands fit in one batch."""
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(
-        fluid_run.whole_closed(each) and fluid_run.unsupported(each) is None for each in known
+        fluid_run.all_continuous(each) and fluid_run.unsupported(each) is None for each in known
     )
 
 
@@ -344,9 +344,9 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
     status[kept] = OK
 
     def full(values: Floats) -> Floats:
-        whole = np.full((n, *values.shape[1:]), np.nan)
-        whole[kept] = values
-        return whole
+        rows = np.full((n, *values.shape[1:]), np.nan)
+        rows[kept] = values
+        return rows
 
     rates, queue = full(found.throughput), full(found.queue_mean[:, None])
     ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0

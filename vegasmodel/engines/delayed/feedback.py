@@ -58,7 +58,7 @@ from vegasmodel.scenario import Red, Scenario
 
 STEP = 1.0 / 32.0  # over the shortest round trip
 ROOM = 256  # steps of the past to begin with
-MOST = 3e9  # steps of a flow, which take half an hour
+STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +124,14 @@ def run(
     packets = continuous.in_packets(scenario, packets)
     c, s_max = continuous.limits(scenario, packets)
     flows = continuous.flows_of(scenario, packets)
-    n, whole = flows.rtt.size, step * float(flows.rtt.min())
-    if n * scenario.run.duration / whole > MOST:
+    n, longest = flows.rtt.size, step * float(flows.rtt.min())
+    if n * scenario.run.duration / longest > STEP_LIMIT:
         raise ValueError(
-            f"the delayed fluid makes at most {MOST:g} steps of a flow; {n} flows over "
+            f"the delayed fluid makes at most {STEP_LIMIT:g} steps of a flow; {n} flows over "
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
         )
     way = np.array([to_first_link(scenario, member) for member in scenario.members])
-    way, chance = np.clip(way, whole, flows.rtt - whole), chances(scenario)
+    way, chance = np.clip(way, longest, flows.rtt - longest), chances(scenario)
     if begin is None:
         y, past = at_rest(flows, way)
     else:
@@ -146,7 +146,7 @@ def run(
         )
         past, last = march(
             flows, y, past, last, c, s_max, chance,
-            continuous.LOSERS.index(losers), end, whole, totals, time, record,
+            continuous.LOSERS.index(losers), end, longest, totals, time, record,
         )  # fmt: skip
     window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -160,7 +160,7 @@ def run(
         lost=lost,
         queue=c * record[:, -1:],
         throughput=throughput,
-        base_rtt=np.where(flows.keeps_backlog, flows.rtt + y.over, np.nan),
+        base_rtt=np.where(flows.keeps_backlog, flows.rtt + y.over_estimate, np.nan),
         rtt_mean=rtt_mean,
         queue_mean=totals.queue[:1] / totals.queue[1],
         cuts=totals.cuts.astype(np.float64),
@@ -172,11 +172,11 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
     """Nobody sends and nothing waits, up to time 0; ``way``: seconds to the queue, [flow]."""
     n = flows.rtt.size
     y = Senders(
-        ahead=way,
+        forward_delay=way,
         window=np.zeros(n),
-        over=np.full(n, np.inf),
-        slow=np.zeros(n, np.bool_),
-        held=np.zeros(n),
+        over_estimate=np.full(n, np.inf),
+        in_slow_start=np.zeros(n, np.bool_),
+        recovery_until=np.zeros(n),
         news=np.full(n, np.inf),
         deaf=np.zeros(n),
         expected=np.zeros(n),
@@ -220,15 +220,15 @@ def resting(
     """As if the flows had kept ``rest`` for ever: straight curves, up to time 0."""
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
-    rtt, x = flows.rtt + s, np.where(flows.measured, 0.0, flows.over)
+    rtt, x = flows.rtt + s, np.where(flows.measures_base, 0.0, flows.over_estimate)
     rate, p = W / rtt, float(dropped(chance, c * s))
-    share = np.maximum(s - x, 0.0) / np.where(flows.over_base, flows.rtt + x, rtt)
+    share = np.maximum(s - x, 0.0) / np.where(flows.backlog_over_base, flows.rtt + x, rtt)
     time = np.array([-4.0 * float(rtt.max()), 0.0])
     came = rate * (time[:, None] - way)
     past.time[:2], past.delay[:2], past.exit[:2], past.mean[:2] = time, s, time + s, c * s
     past.sent[:2], past.came[:2] = rate * time[:, None], came
     past.lost[:2], past.early[:2] = p * came, p * came
     past.growing[:2] = ~flows.keeps_backlog
-    y.window[:], y.over[:], y.seen[:], y.share[:] = W, x, s, share
+    y.window[:], y.over_estimate[:], y.seen[:], y.share[:] = W, x, s, share
     y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W  # A(0) is 0, and W is on its way
     return y, past

@@ -323,10 +323,10 @@ class _Run:
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h
         for k in range(len(memory.lags)):
-            ahead = memory.next_break(k)
-            if ahead is None:
+            upcoming = memory.next_break(k)
+            if upcoming is None:
                 continue
-            xi, order = ahead
+            xi, order = upcoming
 
             def beyond(part: float, k: int = k, xi: float = xi) -> float:
                 u = t + part

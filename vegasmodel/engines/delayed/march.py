@@ -19,7 +19,7 @@ from vegasmodel.metrics import Floats
 
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 TINY = 1e-12  # of a step: times that differ by less are equal
-ROUNDING = 8.0 * 2.0**-52  # of the time: what a clock cannot tell
+CLOCK_ERROR = 8.0 * 2.0**-52  # of the time: rounding error of a clock
 SEARCH = 60  # points at which a filling or emptying is looked for
 
 
@@ -40,11 +40,11 @@ class Past(NamedTuple):
 class Senders(NamedTuple):
     """One entry per flow, changed in place."""
 
-    ahead: Floats  # f_i: seconds from the sender to the queue
+    forward_delay: Floats  # f_i: seconds from the sender to the queue
     window: Floats
-    over: Floats  # x_i
-    slow: np.ndarray  # bool: in slow start
-    held: Floats  # time before which the window rests
+    over_estimate: Floats  # x_i
+    in_slow_start: np.ndarray  # bool: in slow start
+    recovery_until: Floats  # time before which the window rests
     news: Floats  # when the sender hears of a loss, inf: none is on its way
     deaf: Floats  # losses at the queue before this time belong to the last cut
     expected: Floats  # random losses expected in slow start
@@ -102,8 +102,8 @@ def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
     """Packets of each flow that have reached the queue by t, into ``came``; their sum."""
     total = 0.0
     for i in range(came.size):
-        k = index(past.time, y.outward[i], last, t - y.ahead[i])
-        came[i] = between(past.time, past.sent[:, i], k, last, t - y.ahead[i])
+        k = index(past.time, y.outward[i], last, t - y.forward_delay[i])
+        came[i] = between(past.time, past.sent[:, i], k, last, t - y.forward_delay[i])
         total += came[i]
     return total
 
@@ -141,7 +141,7 @@ def queue_step(
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, kept in 0 .. s_max.
     """
     t, s = past.time[last], past.delay[last]
-    equal = TINY * h + ROUNDING * t
+    equal = TINY * h + CLOCK_ERROR * t
     before = 0.0
     for i in range(came.size):
         before += past.came[last, i]
@@ -188,7 +188,7 @@ def drop(
     mine = np.zeros(n, np.bool_)
     total = 0.0
     for i in range(n):
-        k = min(index(past.time, y.outward[i], last, t - y.ahead[i]) + 1, last)
+        k = min(index(past.time, y.outward[i], last, t - y.forward_delay[i]) + 1, last)
         grew = past.growing[k, i]
         mine[i] = losers == ALL or (grew and (losers == GROWING or not p.keeps_backlog[i]))
         total += came[i] - past.came[last, i] if mine[i] else 0.0
@@ -200,7 +200,7 @@ def drop(
         if (every or mine[i]) and flow > 0.0:
             lost[i] += excess * flow / total
             if y.news[i] == np.inf and t >= y.deaf[i]:
-                y.news[i] = t + s_max + p.rtt[i] - y.ahead[i]
+                y.news[i] = t + s_max + p.rtt[i] - y.forward_delay[i]
 
 
 @jit
@@ -250,7 +250,7 @@ def avoid(
 @jit
 def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
     """Flow i hears what arrives by t, and moves its window; packets lost among them."""
-    at = t - p.rtt[i] + y.ahead[i]
+    at = t - p.rtt[i] + y.forward_delay[i]
     k = index(past.exit, y.inward[i], last, at)
     y.inward[i] = k
     u = between(past.exit, past.time, k, last, at)  # when they reached the queue
@@ -260,15 +260,15 @@ def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float
     acks, tossed = max(acked - y.acked[i], 0.0), max(early - y.early[i], 0.0)
     fresh: float = max(missed - y.missed[i], 0.0)
     y.acked[i], y.missed[i], y.early[i], y.seen[i] = acked, missed, early, max(at - u, 0.0)
-    if p.measured[i] and u >= p.start[i] + y.ahead[i]:
-        y.over[i] = min(y.over[i], y.seen[i])
-    gap, base = y.seen[i] - y.over[i], p.rtt[i] + y.over[i]
+    if p.measures_base[i] and u >= p.start[i] + y.forward_delay[i]:
+        y.over_estimate[i] = min(y.over_estimate[i], y.seen[i])
+    gap, base = y.seen[i] - y.over_estimate[i], p.rtt[i] + y.over_estimate[i]
     g0, g1 = y.share[i], 0.0
     if gap > 0.0:
-        g1 = gap / (base if p.over_base[i] else p.rtt[i] + y.seen[i])
+        g1 = gap / (base if p.backlog_over_base[i] else p.rtt[i] + y.seen[i])
     y.share[i] = g1
     W = y.window[i]
-    if W > 0.0 and t > y.held[i]:
+    if W > 0.0 and t > y.recovery_until[i]:
         y.window[i] = move(p, y, i, acks, g0, g1, tossed)
     return fresh
 
@@ -276,23 +276,23 @@ def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float
 @jit
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
     """The window of flow i after ``acks`` more packets, ``tossed`` of them lost early."""
-    W, cap, floor = y.window[i], p.cap[i], p.floor[i]
+    W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # Misra, Gong and Towsley: dW = -(1 - decrease) W dN p, half of it on each side of the law
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
-    if y.slow[i]:
+    if y.in_slow_start[i]:
         y.expected[i] += tossed
-        up = min(W + (np.exp(p.surge[i]) - 1.0) * acks, cap)
+        up = min(W + (np.exp(p.slow_start_growth[i]) - 1.0) * acks, cap)
         if y.expected[i] >= 1.0:
-            y.slow[i] = False
+            y.in_slow_start[i] = False
             return float(max(up * p.decrease[i], floor))
         if up * g1 <= p.gamma[i]:
             return float(up)
         part = reach(W, up, g0, g1, p.gamma[i])
-        y.slow[i] = False
+        y.in_slow_start[i] = False
         W, acks, g0 = W + part * (up - W), (1.0 - part) * acks, g0 + part * (g1 - g0)
         yields = 1.0
     W = max(W * yields, floor)
-    W = avoid(W, acks, p.climb[i], g0, g1, p.lower[i], p.upper[i], floor, cap)
+    W = avoid(W, acks, p.growth[i], g0, g1, p.lower[i], p.upper[i], floor, cap)
     return float(max(W * yields, floor))
 
 
@@ -306,7 +306,7 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
         return sent
     allowed: float = y.acked[i] + y.window[i]
     if t < p.start[i] + p.rtt[i]:
-        allowed = p.first[i] * (t - p.start[i]) / p.rtt[i]
+        allowed = p.initial_window[i] * (t - p.start[i]) / p.rtt[i]
     return max(sent, allowed)
 
 
@@ -318,17 +318,17 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
         if not p.start[i] <= t < p.stop[i]:
             y.window[i], y.news[i] = 0.0, np.inf
         elif y.window[i] == 0.0:
-            y.window[i], y.slow[i] = p.first[i], p.surge[i] > 0.0
-            y.over[i] = np.inf if p.measured[i] else p.over[i]
+            y.window[i], y.in_slow_start[i] = p.initial_window[i], p.slow_start_growth[i] > 0.0
+            y.over_estimate[i] = np.inf if p.measures_base[i] else p.over_estimate[i]
             y.share[i] = 0.0
         if t >= y.news[i]:
-            y.window[i] = max(y.window[i] * p.decrease[i], p.floor[i])
-            y.slow[i] = False
-            y.held[i] = t + p.recovery[i] * p.rtt[i]
-            y.deaf[i], y.news[i] = t + y.ahead[i], np.inf
+            y.window[i] = max(y.window[i] * p.decrease[i], p.min_window[i])
+            y.in_slow_start[i] = False
+            y.recovery_until[i] = t + p.recovery[i] * p.rtt[i]
+            y.deaf[i], y.news[i] = t + y.forward_delay[i], np.inf
             cuts[i] += 1
         for time in (
-            p.start[i], p.start[i] + p.rtt[i], p.stop[i], y.news[i], y.held[i], y.deaf[i],
+            p.start[i], p.start[i] + p.rtt[i], p.stop[i], y.news[i], y.recovery_until[i], y.deaf[i],
         ):  # fmt: skip
             if time > t:
                 due = min(due, time)
@@ -385,10 +385,10 @@ def note(
 @making
 def march(
     p: Flows, y: Senders, past: Past, last: int, c: float, s_max: float,
-    chance: Chance, losers: int, end: float, whole: float, out: Totals, grid: Floats,
+    chance: Chance, losers: int, end: float, longest: float, out: Totals, grid: Floats,
     record: Floats,
 ) -> tuple[Past, int]:  # fmt: skip
-    """Integrate up to ``end`` by steps of at most ``whole`` seconds; the past and its last index.
+    """Integrate up to ``end`` by steps of at most ``longest`` seconds; the past and its last index.
 
     ``record[k]`` receives, at ``grid[k]`` and for each flow, its window, the delay that it sees,
     and the packets sent, delivered and lost; then the delay of the queue itself.
@@ -402,11 +402,11 @@ def march(
             past, last = room(y, past, last)
         t = past.time[last]
         left = min(due, end) - t
-        wanted = left if left <= whole * (1.0 + TINY) else whole
+        wanted = left if left <= longest * (1.0 + TINY) else longest
         mean = past.mean[last]
         if last and chance.red:  # halfway through the step, as it has moved of late
             before_that = t - past.time[last - 1]
-            if before_that > TINY * whole:
+            if before_that > TINY * longest:
                 mean += 0.5 * wanted * (mean - past.mean[last - 1]) / before_that
         loss = dropped(chance, mean)
         h, s1, excess = queue_step(y, past, last, wanted, c, s_max, loss, came)
@@ -432,7 +432,7 @@ def march(
             acks = y.acked[i] - acked
             past.sent[new, i] = may_send(p, y, i, now, past.sent[last, i])
             past.growing[new, i] = y.window[i] > W
-            y.outward[i] = index(past.time, y.outward[i], new, now - y.ahead[i])
+            y.outward[i] = index(past.time, y.outward[i], new, now - y.forward_delay[i])
             out.delivered[i] += acks - missed
             out.acked[i] += acks
             out.seconds[i] += acks * (p.rtt[i] + y.seen[i])

@@ -111,10 +111,10 @@ class Memory:
     def pass_now(self, t: float, y: Floats) -> None:
         """Mark the breaks that an argument has reached at the start of a step."""
         for k in range(len(self.lags)):
-            ahead = self.next_break(k)
-            while ahead is not None and t - self.delay(k, t, y) >= ahead[0] - rounding(t):
+            upcoming = self.next_break(k)
+            while upcoming is not None and t - self.delay(k, t, y) >= upcoming[0] - rounding(t):
                 self.passed[k] += 1
-                ahead = self.next_break(k)
+                upcoming = self.next_break(k)
 
 
 def rounding(t: float) -> float:

@@ -28,7 +28,7 @@ from vegasmodel.metrics import Floats
 if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Batch, Flows
 
-TIGHT = 1e-14  # relative tolerance of the equation of a step
+STEP_ERROR = 1e-14  # relative tolerance of the equation of a step
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same
 TRIP, GAP = 2.0**-6, 2.0**-5  # parts of T + s and of s - x that a step of one trip may change
 ITERATIONS = 6
@@ -45,7 +45,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
     on_cpu = jax.default_backend() == "cpu"
     size = min(chunk or (CHUNK if on_cpu else n), n)
     begin, advance = _compiled(losers)
-    # the scenario is the last axis here: it is the one that vector instructions run along
+    # the scenario is the last axis as it is the one that vector instructions run along
     flat: Batch = jax.tree.map(lambda a: np.ascontiguousarray(a.T), cases)
     state: Any = None
 
@@ -73,9 +73,9 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """What writes values to these places of an array's last axis."""
 
-    def put(whole: np.ndarray, some: np.ndarray) -> np.ndarray:
-        whole[..., places] = some
-        return whole
+    def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
+        values[..., places] = some
+        return values
 
     return put
 
@@ -115,7 +115,7 @@ class _Mark(NamedTuple):
 
     t: Array
     window: Array
-    over: Array
+    over_estimate: Array
     totals: _Totals
 
 
@@ -126,9 +126,9 @@ class _Moving(NamedTuple):
     s: Array
     on: Array
     window: Array
-    over: Array
-    slow: Array
-    held: Array
+    over_estimate: Array
+    in_slow_start: Array
+    recovery_until: Array
     full: Array  # the step in hand is to be solved for the time at which s is ``level``
     level: Array  # 0 where the queue begins, s_max where it overflows
     begun: Array  # the last step ended where the queue begins
@@ -161,24 +161,35 @@ class _Motion(NamedTuple):
 
 
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
-    """``windows.ahead`` for all flows: window, its slopes in s1 and h, its motion."""
+    """``windows.window_after`` for all flows: window, its slopes in s1 and h, its motion."""
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
     bend = -0.5 * h / ((p.rtt + s1) * (p.rtt + s1))
-    surge = jnp.exp(jnp.where(y.slow, p.surge * h * pace, 0.0))
-    rate = jnp.where(y.slow, W * surge * p.surge, p.climb)
-    up = jnp.where(y.slow, W * surge, W + p.climb * h * pace)
-    low, low_by_s = _threshold(jnp.where(y.slow, p.gamma, p.lower), p.rtt, y.over, s1, p.over_base)
-    high, high_by_s = _threshold(p.upper, p.rtt, y.over, s1, p.over_base)
+    surge = jnp.exp(jnp.where(y.in_slow_start, p.slow_start_growth * h * pace, 0.0))
+    rate = jnp.where(y.in_slow_start, W * surge * p.slow_start_growth, p.growth)
+    up = jnp.where(y.in_slow_start, W * surge, W + p.growth * h * pace)
+    low, low_by_s = _threshold(
+        jnp.where(y.in_slow_start, p.gamma, p.lower),
+        p.rtt,
+        y.over_estimate,
+        s1,
+        p.backlog_over_base,
+    )
+    high, high_by_s = _threshold(p.upper, p.rtt, y.over_estimate, s1, p.backlog_over_base)
     down = W - h * pace
-    below = jnp.minimum(low, p.cap) > W
-    grows = below & (up < jnp.minimum(low, p.cap))
-    on_low = below & ~grows & (low <= p.cap)
+    below = jnp.minimum(low, p.max_window) > W
+    grows = below & (up < jnp.minimum(low, p.max_window))
+    on_low = below & ~grows & (low <= p.max_window)
     # A window that meets a falling threshold on its way rests from there on: where the chord of
     # W/L crosses 1, with part = -g0/(g1 - g0) of the step done, g = W/L - 1.
-    e = jnp.where(y.slow, p.gamma, p.lower)
+    e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
-    g0 = W * (y.s - y.over) / (e * (p.rtt + jnp.where(p.over_base, y.over, y.s))) - 1.0
+    g0 = (
+        W
+        * (y.s - y.over_estimate)
+        / (e * (p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)))
+        - 1.0
+    )
     g0, g1 = jnp.where(falling, g0, -1.0), jnp.where(falling, up / low - 1.0, 1.0)
     part = -g0 / (g1 - g0)
     turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(falling, low, 1.0)
@@ -189,11 +200,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     met_by_s = jnp.where(falling, along * bend + slide, low_by_s)
     met_by_h = jnp.where(falling, along * pace, 0.0)
     capped = below & ~grows & ~on_low
-    above = ~below & ~y.slow & (high < W) & (p.floor < W)
-    on_high = above & (high >= jnp.maximum(down, p.floor))
-    falls = above & ~on_high & (down > p.floor)
+    above = ~below & ~y.in_slow_start & (high < W) & (p.min_window < W)
+    on_high = above & (high >= jnp.maximum(down, p.min_window))
+    falls = above & ~on_high & (down > p.min_window)
     floored = above & ~on_high & ~falls
-    free = y.on & (y.t >= y.held)
+    free = y.on & (y.t >= y.recovery_until)
 
     def choose(
         up: Array, low: Array, cap: Array, high: Array, down: Array, floor: Array, rest: Array
@@ -202,7 +213,7 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
         moved = jnp.where(on_high, high, jnp.where(falls, down, jnp.where(floored, floor, moved)))
         return jnp.where(free, moved, rest)
 
-    new = choose(up, met, p.cap, high, down, p.floor, W)
+    new = choose(up, met, p.max_window, high, down, p.min_window, W)
     by_s = choose(rate * bend, met_by_s, 0.0, high_by_s, -bend, 0.0, 0.0)
     by_h = choose(rate * pace, met_by_h, 0.0, 0.0, -pace, 0.0, 0.0)
     moves = jnp.where(free, 1.0 * grows - falls, 0.0)
@@ -235,7 +246,7 @@ def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
         new = jnp.where(slope != 0, guess - f / jnp.where(slope != 0, slope, 1.0), low)
         done = done | (~full & ~y.jumped & (f > 0) & (guess > case.s_max))
         half = jnp.where(jnp.isfinite(high), 0.5 * (low + high), 2.0 * low + 1.0 / c)
-        inside = ((low < new) & (new < high)) | (jnp.abs(new - guess) <= TIGHT * guess)
+        inside = ((low < new) & (new < high)) | (jnp.abs(new - guess) <= STEP_ERROR * guess)
         guess = jnp.where(done, guess, jnp.where(inside, new, half))
     s1 = jnp.where(full, level, jnp.where(empty, 0.0, guess))
     return s1, jnp.where(full, guess, h)
@@ -247,9 +258,11 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
     fresh, gone = active & ~y.on, y.on & ~active
     return y._replace(
         on=active,
-        window=jnp.where(fresh, p.first, jnp.where(gone, 0.0, y.window)),
-        over=jnp.where(fresh, jnp.where(p.measured, y.s, p.over), y.over),
-        slow=jnp.where(fresh, p.surge > 0, y.slow),
+        window=jnp.where(fresh, p.initial_window, jnp.where(gone, 0.0, y.window)),
+        over_estimate=jnp.where(
+            fresh, jnp.where(p.measures_base, y.s, p.over_estimate), y.over_estimate
+        ),
+        in_slow_start=jnp.where(fresh, p.slow_start_growth > 0, y.in_slow_start),
         jumped=y.jumped | jnp.any(fresh | gone),
         slowly=jnp.where(jnp.any(fresh | gone), 0.0, y.slowly),
     )
@@ -260,12 +273,12 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
     hit = hit & y.on & spilt
-    cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.floor), y.window)
+    cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.min_window), y.window)
     lost = y._replace(
         stuck=y.stuck | (spilt & ~jnp.any(cut < y.window)),
         window=cut,
-        slow=y.slow & ~hit,
-        held=jnp.where(hit, y.t + p.recovery * p.rtt, y.held),
+        in_slow_start=y.in_slow_start & ~hit,
+        recovery_until=jnp.where(hit, y.t + p.recovery * p.rtt, y.recovery_until),
         totals=y.totals._replace(lost=y.totals.lost + (hit & (y.t > warmup))),
         slowly=jnp.where(spilt, 0.0, y.slowly),
         jumped=y.jumped | spilt,
@@ -277,9 +290,9 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
 
 def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
     """``windows_tally.skip_cycles``, where the step has ended in an overflow."""
-    now, then = _Mark(y.t, y.window, y.over, y.totals), y.mark
+    now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
-    near = ~y.on | (near & (now.over == then.over) & ~y.slow)
+    near = ~y.on | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)
     same = spilt & jnp.all(near) & ((then.t < warmup) == (now.t < warmup))
     period = now.t - then.t
     cycles = jnp.where(same, jnp.floor((due - now.t) / jnp.where(same, period, 1.0)), 0.0)
@@ -287,7 +300,7 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
     now = now._replace(t=now.t + cycles * period, totals=totals)
     return y._replace(
         t=now.t,
-        held=y.held + cycles * period,
+        recovery_until=y.recovery_until + cycles * period,
         totals=totals,
         mark=jax.tree.map(lambda a, b: jnp.where(spilt, a, b), now, then),
     )
@@ -296,16 +309,16 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
     """How long the next step may be: ``march.horizon``, but up to the next threshold."""
     per = 1.0 / (p.rtt + y.s)
-    speed = jnp.where(motion.moves > 0, p.climb, motion.moves) * per
+    speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
     drift = jnp.sum(speed * per) / jnp.sum(jnp.where(y.on, (y.window * per - slope) * per, 0.0))
     drift = jnp.where(y.s > 0, drift, 0.0)
-    scale = jnp.where(motion.slides, GAP * (y.s - y.over), TRIP * (p.rtt + y.s))
+    scale = jnp.where(motion.slides, GAP * (y.s - y.over_estimate), TRIP * (p.rtt + y.s))
     longest = fraction * jnp.min(jnp.where(y.on, scale, jnp.inf)) / jnp.abs(drift)
     meets = (motion.goal - y.window) / (speed - motion.goal_by_s * drift)
     meets = jnp.where(y.on & ~motion.slides & (meets > 0), meets, jnp.inf)
     longest = jnp.fmin(jnp.where(drift == 0, jnp.inf, longest), jnp.min(meets))
-    return jnp.where(jnp.any(y.on & y.slow), 0.0, longest)
+    return jnp.where(jnp.any(y.on & y.in_slow_start), 0.0, longest)
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
@@ -317,11 +330,13 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
         return functools.reduce(jnp.minimum, later)
 
     due = next_of(p.start, p.stop, case.warmup, case.duration)
-    until = jnp.minimum(due, next_of(y.held))
-    shortest = jnp.min(jnp.where(y.on, (p.rtt + y.s) * jnp.where(y.slow, 0.25, 1.0), jnp.inf))
+    until = jnp.minimum(due, next_of(y.recovery_until))
+    shortest = jnp.min(
+        jnp.where(y.on, (p.rtt + y.s) * jnp.where(y.in_slow_start, 0.25, 1.0), jnp.inf)
+    )
     left = until - y.t
-    whole = jnp.maximum(fraction * shortest, y.slowly)
-    h = jnp.where(y.jumped, 0.0, jnp.minimum(whole, left))
+    longest = jnp.maximum(fraction * shortest, y.slowly)
+    h = jnp.where(y.jumped, 0.0, jnp.minimum(longest, left))
     s1, length = _solve(p, case, y, h)
     begins = (y.s == 0) & (s1 > 0) & ~y.begun
     cut = ~y.full & ~y.jumped & ((s1 > case.s_max) | begins)
@@ -342,12 +357,14 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
         t=t,
         s=s1,
         window=new,
-        slow=y.slow & (motion.moves > 0),
-        over=jnp.where(p.measured & y.on, jnp.minimum(y.over, s1), y.over),
+        in_slow_start=y.in_slow_start & (motion.moves > 0),
+        over_estimate=jnp.where(
+            p.measures_base & y.on, jnp.minimum(y.over_estimate, s1), y.over_estimate
+        ),
         totals=totals,
     )
     # after an event a short step shows how all moves on
-    event = y.full | (length == left) | jnp.any(y.slow & ~moved.slow)
+    event = y.full | (length == left) | jnp.any(y.in_slow_start & ~moved.in_slow_start)
     slowly = _slowly(p, moved, fraction, motion)
     moved = moved._replace(slowly=jnp.where(event, 0.0, slowly))
     moved = _admit(p, _lose(losers, p, case.warmup, due, moved, motion.moves > 0))
@@ -389,7 +406,7 @@ def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
         wide = (
             of.delivered / of.active,
             of.window / of.delivered,
-            np.where(p.keeps_backlog & there, p.rtt + y.over, np.nan),
+            np.where(p.keeps_backlog & there, p.rtt + y.over_estimate, np.nan),
             np.where(there, of.lost, np.nan),
         )
         queue = of.queue / of.time

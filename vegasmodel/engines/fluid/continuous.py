@@ -30,7 +30,7 @@ STATUS = (
     "overflow that no window can yield to",
     "neither an overflow nor rest in the time allowed",
 )
-BOOLEAN = ("keeps_backlog", "over_base", "measured")
+BOOLEAN = ("keeps_backlog", "backlog_over_base", "measures_base")
 STEP = 0.5  # over the shortest round trip
 
 
@@ -233,7 +233,7 @@ def run(
         queue=c * record[:, n : n + 1],
         lost=record[:, n + 1 :],
         throughput=throughput,
-        base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over, np.nan),
+        base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over_estimate, np.nan),
         rtt_mean=rtt_mean,
         queue_mean=after.queue[:1] / after.queue[1]
         if code == windows_march.DONE

@@ -238,7 +238,7 @@ def _newton(
             window[on] += np.linalg.solve(identity - jacobian, step)
         except np.linalg.LinAlgError:
             return None
-        window[on] = np.maximum(window[on], motion.flows.floor[on])
+        window[on] = np.maximum(window[on], motion.flows.min_window[on])
     return None
 
 
@@ -304,7 +304,7 @@ def _answer(
         spread=np.zeros(motion.n) if spread is None else spread,
         window=tally.window / duration,
         rtt_mean=rtt_mean,
-        base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over, np.nan),
+        base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over_estimate, np.nan),
         queue_mean=float(tally.queue[0] / duration),
         losses=tally.losses.astype(np.float64),
         multipliers=multipliers,

@@ -19,7 +19,7 @@ from vegasmodel.engines.fluid.windows import (
 )
 from vegasmodel.engines.tables import jit
 
-FINE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
+PROBE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
 SLACK = 1e-11  # of a window: what it may pass a threshold by without an event
 TRIP, GAP = 2.0**-6, 2.0**-4  # parts of T + s and of s - x that a step of one trip may change
 AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before it
@@ -28,14 +28,14 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
     """Packets by which flow i cannot have kept its motion in the step; negative if it can."""
-    W, x, slow = y.window[i], y.over[i], y.slow[i]
-    if y.clock[0] < y.held[i]:
+    W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
+    if y.clock[0] < y.recovery_until[i]:
         return -np.inf
-    rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
+    rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
     g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
-    low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.over_base[i])
-    high, _ = threshold(p.upper[i], rtt, x, s1, p.over_base[i])
-    up = W * np.exp(p.surge[i] * g) if slow else W + p.climb[i] * g
+    low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.backlog_over_base[i])
+    high, _ = threshold(p.upper[i], rtt, x, s1, p.backlog_over_base[i])
+    up = W * np.exp(p.slow_start_growth[i] * g) if slow else W + p.growth[i] * g
     down = W - g
     passed: float = max(low - W if cap > W else -np.inf, W - high if floor < W else -np.inf)
     if move == UP:
@@ -110,7 +110,7 @@ def time_to_change(
             misses = 0
             if f > 2.0 * AIM:
                 break
-        if high - low <= FINE * h:
+        if high - low <= PROBE * h:
             break
     return low
 
@@ -126,12 +126,12 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
         if on[i]:
             per, by_s = 1.0 / (p.rtt[i] + s), 0.0
             if moves[i] == UP:
-                push += p.climb[i] * per * per
+                push += p.growth[i] * per * per
             elif moves[i] == DOWN:
                 push -= per * per
             elif moves[i] != REST:
                 e = p.upper[i] if moves[i] == HIGH else p.lower[i]
-                by_s = threshold(e, p.rtt[i], y.over[i], s, p.over_base[i])[1]
+                by_s = threshold(e, p.rtt[i], y.over_estimate[i], s, p.backlog_over_base[i])[1]
             give += (y.window[i] * per - by_s) * per
     return push / give if moves[on.size] == UP else 0.0
 
@@ -140,7 +140,7 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 def horizon(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
-    """A fine step, a whole step, and the time that none may pass: ``until``, or a recovery's end.
+    """The usual step, the longest, and a time that none may pass: ``until``, or a recovery's end.
 
     A step errs only in so far as the delay changes within it.  So where that moves slowly a step is
     longer: until T + s, or s - x where Vegas slides, has changed by a given part.
@@ -150,13 +150,13 @@ def horizon(
         if on[i]:
             trip = p.rtt[i] + s
             # an exponential wants shorter steps than a ramp
-            shortest = min(shortest, trip * (0.25 if y.slow[i] else 1.0))
-            slow = slow or y.slow[i]
+            shortest = min(shortest, trip * (0.25 if y.in_slow_start[i] else 1.0))
+            slow = slow or y.in_slow_start[i]
             slides = moves[i] == LOW or moves[i] == HIGH or moves[i] == BOTH
-            scale = min(scale, GAP * (s - y.over[i]) if slides else TRIP * trip)
-            if y.held[i] > y.clock[0]:
-                until = min(until, y.held[i])
-    fine = fraction * shortest
+            scale = min(scale, GAP * (s - y.over_estimate[i]) if slides else TRIP * trip)
+            if y.recovery_until[i] > y.clock[0]:
+                until = min(until, y.recovery_until[i])
+    usual = fraction * shortest
     if slow:
-        return fine, fine, until
-    return fine, max(fine, fraction * scale / abs(drift(p, y, on, moves))), until
+        return usual, usual, until
+    return usual, max(usual, fraction * scale / abs(drift(p, y, on, moves))), until

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vegasmodel.engines.fluid.events import FINE, SLACK, changed, horizon, time_to_change
+from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
 from vegasmodel.engines.fluid.records import Flows, State, Tally
 from vegasmodel.engines.fluid.repeats import TRAIL, follow, replay, skip_cycles
 from vegasmodel.engines.fluid.tally import note, nothing, tally_step
@@ -21,7 +21,7 @@ from vegasmodel.metrics import Floats
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 DONE, OVERFLOW, STUCK = 0, 1, 2  # why a march ended
 SHORT = 2.0**-20  # part of a step: events that follow so soon are a stall
-PATIENCE = 8  # stalls in a row before a whole step is taken, events or not
+PATIENCE = 8  # stalls in a row before the longest step is taken, events or not
 
 
 class Desk(NamedTuple):
@@ -56,11 +56,11 @@ def lose(
     for i in range(on.size):
         hit = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.keeps_backlog[i]))
         if on[i] and hit:
-            new = max(y.window[i] * p.decrease[i], p.floor[i])
+            new = max(y.window[i] * p.decrease[i], p.min_window[i])
             cut = cut or new < y.window[i]
             y.window[i] = new
-            y.slow[i] = False
-            y.held[i] = y.clock[0] + p.recovery[i] * p.rtt[i]
+            y.in_slow_start[i] = False
+            y.recovery_until[i] = y.clock[0] + p.recovery[i] * p.rtt[i]
             lost[i] += 1
     return cut
 
@@ -72,9 +72,9 @@ def admit(p: Flows, y: State, on: np.ndarray) -> float:
     for i in range(on.size):
         active = p.start[i] <= t < p.stop[i]
         if active and not on[i]:
-            y.window[i] = p.first[i]
-            y.slow[i] = p.surge[i] > 0.0
-            y.over[i] = y.clock[1] if p.measured[i] else p.over[i]
+            y.window[i] = p.initial_window[i]
+            y.in_slow_start[i] = p.slow_start_growth[i] > 0.0
+            y.over_estimate[i] = y.clock[1] if p.measures_base[i] else p.over_estimate[i]
         elif on[i] and not active:
             y.window[i] = 0.0
         on[i] = active
@@ -93,11 +93,11 @@ def accept(
     ended = False
     for i in range(on.size):
         if on[i]:
-            ended = ended or (y.slow[i] and moves[i] != UP)
-            y.slow[i] = y.slow[i] and moves[i] == UP
+            ended = ended or (y.in_slow_start[i] and moves[i] != UP)
+            y.in_slow_start[i] = y.in_slow_start[i] and moves[i] == UP
             y.window[i] = new[i]
-            if p.measured[i]:
-                y.over[i] = min(y.over[i], s1)
+            if p.measures_base[i]:
+                y.over_estimate[i] = min(y.over_estimate[i], s1)
     y.clock[0], y.clock[1] = later, s1
     return ended
 
@@ -141,21 +141,21 @@ def _march(
     trend, mean, length = (0.0, 0.0), 0.0, 0.0  # of the last step: the delay's slope and its length
     while y.clock[0] < end:
         t = y.clock[0]
-        fine, whole, until = horizon(p, y, on, last, fraction, min(due, end))
+        usual, longest, until = horizon(p, y, on, last, fraction, min(due, end))
         left = until - t
-        wanted = min(FINE * fine if jumped else whole, left)
+        wanted = min(PROBE * usual if jumped else longest, left)
         h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
         over = -1.0 if jumped or stalls > PATIENCE else changed(p, y, on, h, s1, c, last)
         if over > 0.0:
             wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
-            stalls = stalls + 1 if wanted <= SHORT * fine else 0
+            stalls = stalls + 1 if wanted <= SHORT * usual else 0
             # at an event itself: a short step, whatever it brings
-            wanted = wanted if wanted > FINE * fine else min(FINE * fine, left)
+            wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
             h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
         elif not jumped:
             stalls = 0
         before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
-        bend = 2.0 * (mean - before_mean) / (h + length) if h > SHORT * fine else 0.0
+        bend = 2.0 * (mean - before_mean) / (h + length) if h > SHORT * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
@@ -204,9 +204,10 @@ def average_many(
     grid, record = np.empty(0), np.empty((0, 2 * n + 1))
     for k in range(begin, end):
         row = Flows(
-            p.rtt[k], p.keeps_backlog[k], p.over_base[k], p.lower[k], p.upper[k], p.gamma[k],
-            p.surge[k], p.climb[k], p.decrease[k], p.floor[k], p.cap[k], p.first[k], p.recovery[k],
-            p.measured[k], p.over[k], p.start[k], p.stop[k],
+            p.rtt[k], p.keeps_backlog[k], p.backlog_over_base[k], p.lower[k], p.upper[k],
+            p.gamma[k], p.slow_start_growth[k], p.growth[k], p.decrease[k], p.min_window[k],
+            p.max_window[k], p.initial_window[k], p.recovery[k], p.measures_base[k],
+            p.over_estimate[k], p.start[k], p.stop[k],
         )  # fmt: skip
         y = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
         code, out = DONE, nothing(n)
@@ -221,7 +222,9 @@ def average_many(
             known = code == DONE and row.start[i] < np.inf
             wide[0, k, i] = out.delivered[i] / out.active[i] if known else np.nan
             wide[1, k, i] = out.window[i] / out.delivered[i] if known else np.nan
-            wide[2, k, i] = row.rtt[i] + y.over[i] if known and row.keeps_backlog[i] else np.nan
+            wide[2, k, i] = (
+                row.rtt[i] + y.over_estimate[i] if known and row.keeps_backlog[i] else np.nan
+            )
             wide[3, k, i] = out.losses[i] if known else np.nan
         narrow[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
         narrow[1, k] = code

@@ -14,19 +14,19 @@ class Flows(NamedTuple):
 
     rtt: Floats  # T_i, empty network
     keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
-    over_base: np.ndarray  # bool: Diff over baseRTT instead of RTT
+    backlog_over_base: np.ndarray  # bool: Diff over baseRTT instead of RTT
     lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
     upper: Floats  # window shrinks while Diff is above, infinite if loss-based
     gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
-    surge: Floats  # slow start: d ln W a round trip; 0: no slow start
-    climb: Floats  # packets a round trip by which a growing window grows
+    slow_start_growth: Floats  # slow start: d ln W a round trip; 0: no slow start
+    growth: Floats  # packets a round trip by which a growing window grows
     decrease: Floats  # factor on the window at a loss
-    floor: Floats  # smallest window
-    cap: Floats  # largest window
-    first: Floats  # window at the start
+    min_window: Floats  # smallest window
+    max_window: Floats  # largest window
+    initial_window: Floats  # window at the start
     recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
-    measured: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
-    over: Floats  # the fixed x_i
+    measures_base: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
+    over_estimate: Floats  # the fixed x_i
     start: Floats
     stop: Floats
 
@@ -45,9 +45,9 @@ class State(NamedTuple):
     """What moves; arrays are changed in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
 
     window: Floats  # [flow], 0 while a flow is inactive
-    over: Floats  # [flow] x_i, infinite before the start
-    slow: np.ndarray  # [flow] bool: in slow start
-    held: Floats  # [flow] time before which the window rests, in fast recovery
+    over_estimate: Floats  # [flow] x_i, infinite before the start
+    in_slow_start: np.ndarray  # [flow] bool: in slow start
+    recovery_until: Floats  # [flow] time before which the window rests, in fast recovery
     clock: Floats  # [2]
 
 

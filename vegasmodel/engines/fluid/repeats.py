@@ -64,18 +64,20 @@ def skip_cycles(
     same = True
     for i in range(y.window.size):
         near = abs(y.window[i] - mark.window[i]) <= REPEATS * y.window[i]
-        same = same and near and y.over[i] == mark.over[i] and not y.slow[i]
+        same = (
+            same and near and y.over_estimate[i] == mark.over_estimate[i] and not y.in_slow_start[i]
+        )
     cycles = max(0.0, np.floor((until - y.clock[0]) / period)) if same and known else 0.0
     y.clock[0] += cycles * period
     mark.clock[0] = y.clock[0]
     for i in range(y.window.size):
-        y.held[i] += cycles * period
+        y.recovery_until[i] += cycles * period
         out.delivered[i] += cycles * (out.delivered[i] - before.delivered[i])
         out.window[i] += cycles * (out.window[i] - before.window[i])
         out.active[i] += cycles * (out.active[i] - before.active[i])
         earlier[i] = out.losses[i]
         out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
-        mark.window[i], mark.over[i] = y.window[i], y.over[i]
+        mark.window[i], mark.over_estimate[i] = y.window[i], y.over_estimate[i]
         before.delivered[i], before.window[i] = out.delivered[i], out.window[i]
         before.active[i], before.losses[i] = out.active[i], out.losses[i]
     for i in range(2):

@@ -51,7 +51,7 @@ def unsupported(scenario: Scenario) -> str | None:
     return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True)
 
 
-def whole_closed(scenario: Scenario) -> bool:
+def all_continuous(scenario: Scenario) -> bool:
     """The equations of ``continuous.py`` are all that the scenario asks for."""
     link = scenario.links[0]
     plain = isinstance(link.queue, DropTail) and link.loss == 0
@@ -72,7 +72,7 @@ def run(
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    if whole_closed(scenario):
+    if all_continuous(scenario):
         return continuous.run(scenario, sample)
     if runs is None:
         runs = (scenario.run.runs or RUNS) if _dice(scenario) else 1

@@ -32,8 +32,8 @@ from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
 UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
-TIGHT = 1e-14  # relative tolerance of the equations of a step
-ROUNDING = 4.0 * 2.0**-52  # of the capacity: what a sum of rates cannot tell from 0
+STEP_ERROR = 1e-14  # relative tolerance of the equations of a step
+RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 
 @jit
@@ -50,7 +50,7 @@ def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> t
 
 
 @jit
-def ahead(
+def window_after(
     p: Flows, i: int, y: State, s: float, s1: float, h: float
 ) -> tuple[float, float, float, int]:
     """Window of flow i at the end of a step from s to s1, its slopes in s1 and h, and its motion.
@@ -58,23 +58,23 @@ def ahead(
     The implicit form of (W2): W1 = W + m g with m in Sgn(W1, s1) and
     g = h/2 (1/(T + s) + 1/(T + s1)) round trips.
     """
-    W, x, slow = y.window[i], y.over[i], y.slow[i]
-    if y.clock[0] < y.held[i]:
+    W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
+    if y.clock[0] < y.recovery_until[i]:
         return W, 0.0, 0.0, REST
-    rtt, cap, floor = p.rtt[i], p.cap[i], p.floor[i]
+    rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
     per_s, per_s1 = 1.0 / (rtt + s), 1.0 / (rtt + s1)
     pace = 0.5 * (per_s + per_s1)
     bend = -0.5 * h * per_s1 * per_s1  # dg/ds1
     if slow:
-        up = W * np.exp(p.surge[i] * h * pace)
-        by_s, by_h = up * p.surge[i] * bend, up * p.surge[i] * pace
-        low, low_by_s = threshold(p.gamma[i], rtt, x, s1, p.over_base[i])
+        up = W * np.exp(p.slow_start_growth[i] * h * pace)
+        by_s, by_h = up * p.slow_start_growth[i] * bend, up * p.slow_start_growth[i] * pace
+        low, low_by_s = threshold(p.gamma[i], rtt, x, s1, p.backlog_over_base[i])
         if min(low, cap) <= W:
             return W, 0.0, 0.0, REST
     else:
-        climb = p.climb[i]
+        climb = p.growth[i]
         up, by_s, by_h = W + climb * h * pace, climb * bend, climb * pace
-        low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.over_base[i])
+        low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.backlog_over_base[i])
     one = p.lower[i] == p.upper[i]
     if min(low, cap) > W:
         if up < min(low, cap):
@@ -82,7 +82,7 @@ def ahead(
         return (low, low_by_s, 0.0, BOTH if one else LOW) if low <= cap else (cap, 0.0, 0.0, REST)
     high, high_by_s = low, low_by_s
     if slow or not one:
-        high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.over_base[i])
+        high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.backlog_over_base[i])
     if high >= W or floor >= W:
         return W, 0.0, 0.0, BOTH if one and cap > W > floor else REST
     down = W - h * pace
@@ -99,7 +99,7 @@ def excess(
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):
         if on[i]:
-            W, ds, dh, _ = ahead(p, i, y, s, s1, h)
+            W, ds, dh, _ = window_after(p, i, y, s, s1, h)
             per = 1.0 / (p.rtt[i] + s1)
             rate = W * per
             total += rate
@@ -130,7 +130,7 @@ def delay_after(
         else:
             high, f_high = guess, f
         new = guess - f / slope
-        if abs(new - guess) <= TIGHT * guess or abs(f) <= ROUNDING * c:
+        if abs(new - guess) <= STEP_ERROR * guess or abs(f) <= RATE_ERROR * c:
             return max(new, 0.0)
         if not low < new < high or new < 0.0:
             chords += 1
@@ -157,7 +157,7 @@ def time_to(
         else:
             low = guess
         new = guess - f / slope if slope != 0.0 else low
-        if abs(new - guess) <= TIGHT * h:
+        if abs(new - guess) <= STEP_ERROR * h:
             return min(max(new, 0.0), h)
         if not low < new < high:
             new = 0.5 * (low + high)
@@ -189,6 +189,6 @@ def attempt(
     for i in range(on.size):
         new[i], moves[i] = 0.0, REST
         if on[i]:
-            new[i], _, _, moves[i] = ahead(p, i, y, s, s1, h)
+            new[i], _, _, moves[i] = window_after(p, i, y, s, s1, h)
     moves[on.size] = UP if s1 > 0.0 else REST
     return h, s1
