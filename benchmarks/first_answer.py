@@ -33,6 +33,7 @@ law = "reno"
 rtt = "60 ms"
 """
 RATIO = "ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3 reno"
+QUESTION = "design s.toml --solve link.buffer --for share:vegas=0.3"
 CASES = {  # what is timed, and its bar in CPU seconds
     "python -c pass": (["-c", "pass"], None),
     "import numpy": (["-c", "import numpy"], None),
@@ -41,6 +42,7 @@ CASES = {  # what is timed, and its bar in CPU seconds
     "ratio": (["-m", "vegasmodel", *RATIO.split()], 0.4),
     "predict --model fluid": (["-m", "vegasmodel", "predict", "s.toml", "--model", "fluid"], 1.0),
     "predict --model rounds": (["-m", "vegasmodel", "predict", "s.toml", "--model", "rounds"], 1.5),
+    "design by rounds": (["-m", "vegasmodel", *QUESTION.split()], 5.0),
 }
 HEAVY = ("numpy", "pint", "scipy", "numba", "pandas", "xarray", "pydantic", "rich")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from vegasmodel.command_line.commands import run
+from vegasmodel.engines.rounds import answers
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.study import design as designs
 from vegasmodel.study import fields, points
 
@@ -175,6 +179,44 @@ def test_whole_packets_by_rounds() -> None:
     here = abs(share(solution.value) - 0.3)
     assert here <= min(abs(share(solution.value + step) - 0.3) for step in (-1, 1))
     assert solution.exact or "no whole number" in solution.note
+
+
+def test_few_runs_far_from_the_target_and_all_near_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where senders wait at random, a value's side of the target needs fewer runs than its figure.
+
+    The answer is that of all the runs that ``predict`` makes.
+    """
+    base = vm.Scenario.from_toml(MIXED.replace('send_jitter = "0 s"', "") + SHORT)
+    runs: collections.Counter[float] = collections.Counter()
+
+    def counting(scenario: vm.Scenario, **options: Any) -> Any:
+        runs[scenario.links[0].buffer] += 1
+        return run_once(scenario, **options)
+
+    run_once = answers.run
+    monkeypatch.setattr(answers, "run", counting)
+    found = vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(12, 60))
+    (solution,) = found.solutions
+    assert min(runs.values()) == 2
+    assert runs[solution.value] >= answers.MIN_RUNS
+    shares = {
+        buffer: figure("share:vegas", vm.predict(base.replace({"link.buffer": buffer})))
+        for buffer in (solution.value - 1, solution.value, solution.value + 1)
+    }
+    assert solution.achieved == shares[solution.value]
+    assert min(shares, key=lambda buffer: abs(shares[buffer] - 0.3)) == solution.value
+
+
+def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer crosses the target on both of its sides: the note tells of both."""
+
+    def ask(_: object, x: Floats, *, whole: bool = False) -> Floats:
+        return np.where(x == 3, -0.004, np.where(whole, 0.2, 0.21))
+
+    monkeypatch.setattr(designs._Search, "_ask", ask)
+    (solution,) = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "rounds").solutions
+    assert solution.value == 3
+    assert "at 2 pkt to 0.296 at 3 pkt and from 0.296 at 3 pkt to" in solution.note
 
 
 @pytest.mark.ns2

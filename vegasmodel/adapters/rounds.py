@@ -14,8 +14,20 @@ NAME = "rounds"
 
 def answer(scenario: Scenario) -> Prediction:
     """Throughputs by simulation over ``warmup .. duration``, with and without phases."""
+    found = figures(scenario)
+    if not found.applicable:
+        return found
+    note = phases.effects(scenario, found)
+    return dataclasses.replace(found, assumptions=(*found.assumptions, note))
+
+
+def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
+    """The same without the question whether phases matter, which takes as long again.
+
+    ``enough`` (``answers.answer``) may stop the runs early.
+    """
     try:
-        found = answers.answer(scenario)
+        found = answers.answer(scenario, enough=enough)
     except FieldError:  # a law of the user's that fails
         raise
     except ValueError as error:  # more than the engine simulates
@@ -23,5 +35,4 @@ def answer(scenario: Scenario) -> Prediction:
     if found.extra.get("status", "done") != "done":
         reason = f"the simulation ended early: {found.extra['status']}"
         return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)
-    note = phases.effects(scenario, found)
-    return dataclasses.replace(found, assumptions=(*found.assumptions, note))
+    return found

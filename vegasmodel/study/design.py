@@ -21,6 +21,7 @@ from vegasmodel.engines.fluid.run import papers_only
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.study import fields, points, targets
@@ -35,6 +36,7 @@ SCAN = {"rounds": 13, "fluid": 33, **dict.fromkeys(comparison.ENGINES, 9)}  # va
 MANY = 65
 TURNS = 4  # times that a turn is looked at closer
 COUNTED = ("buffer", "max_window", "initial_window")  # packets, of which engines have whole ones
+DOUBT = 1e-2  # of a side of the target, at which runs where chance has a part are enough
 THRESHOLDS = ("alpha", "beta", "gamma")
 
 
@@ -152,17 +154,18 @@ class _Search:
         self.whole = counted(scenario, where, model)
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
+        self.rough: set[float] = set()  # values at which the side of the target is all we know
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
-    def miss(self, x: NDArray[Any]) -> Floats:
-        """Achieved minus wanted at these values; all are kept."""
+    def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
+        """Achieved minus wanted at these values; all are kept.  ``whole``: of ``_ask``."""
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         y = np.full(flat.size, np.nan)
         new, place = np.unique(flat, return_inverse=True)
         known = dict(zip(self.x.tolist(), self.y.tolist(), strict=True))
         ask = np.array([value for value in new.tolist() if value not in known])
         if ask.size:
-            answered = self._ask(ask)
+            answered = self._ask(ask, whole=whole)
             known |= dict(zip(ask.tolist(), answered.tolist(), strict=True))
             order = np.argsort(np.concatenate([self.x, ask]), kind="stable")
             self.x = np.concatenate([self.x, ask])[order]
@@ -170,15 +173,42 @@ class _Search:
         y = np.array([known[value] for value in new.tolist()])[place]
         return y.reshape(np.shape(x))
 
-    def _ask(self, x: Floats) -> Floats:
-        integer = isinstance(self.field.plain, Integer)
-        column = x.astype(np.int64) if integer else x
-        asked = points.Points(self.scenario, (self.field,), (column,))
-        found = points.answers(asked, self.model)
+    def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
+        """``whole``: with all runs, also where few show on which side of the target it is."""
+        asked = self._points(x)
+        found = points.answers(asked, self.model, enough=None if whole else self._sided)
         for reason in found.reasons:
             if reason:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
         return self.aim.of(found, self.scenario) - self.aim.value
+
+    def _points(self, x: Floats) -> points.Points:
+        integer = isinstance(self.field.plain, Integer)
+        column = x.astype(np.int64) if integer else x
+        return points.Points(self.scenario, (self.field,), (column,))
+
+    def _sided(self, runs: Sequence[Prediction]) -> bool:
+        """Whether these runs show on which side of the target their mean is: Student's t."""
+        from scipy.special import stdtrit
+
+        made, n = runs[0].scenario, len(runs)
+        value = float(self.field.of(made))
+        figures = points.collected(self._points(np.full(n, value)), runs)
+        miss = self.aim.of(figures, made) - self.aim.value
+        error = miss.std(ddof=1) / math.sqrt(n)
+        sure = bool(abs(miss.mean()) > stdtrit(n - 1, 1.0 - 0.5 * DOUBT) * error)
+        if sure:
+            self.rough.add(value)
+        return sure
+
+    def _settle(self) -> bool:
+        """All runs where a solution may be; False: there were all."""
+        ends = [i for pair in (*self._met(), *self._crossings()) for i in pair]
+        few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
+        if few.size:
+            self.y[few] = self._ask(self.x[few], whole=True)
+            self.rough -= set(self.x[few].tolist())
+        return bool(few.size)
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
         """All that are found in the range, and jumps of the answer past the target."""
@@ -187,16 +217,20 @@ class _Search:
             for _ in range(TURNS if self.model != "rounds" else 1):
                 self.miss(self._turns())
         self._follow()
+        while self._settle():
+            self._follow()
         found, notes = [], []
         for low, high in self._met():
             found.append(self._solution(low, high))
+        steps: dict[int, list[str]] = {}  # those past the target, by the value that comes nearest
         for left, right in self._crossings():
             a, b = self.y[left], self.y[right]
             near = left if abs(a) <= abs(b) else right
             if abs(self.y[near]) <= self.within * self.aim.value:
-                found.append(self._nearest(left, right, near))
+                steps.setdefault(near, []).append(self._step(left, right))
             else:
                 notes.append(f"{self.aim.name} jumps {self._step(left, right)}")
+        found += [self._nearest(near, said) for near, said in steps.items()]
         return sorted(found, key=lambda each: each.value), notes
 
     def _close(self) -> NDArray[np.bool_]:
@@ -226,20 +260,34 @@ class _Search:
                     new += np.linspace(low, high, 6)[1:-1].tolist()
         return self.range.rounded(np.array(new), self.whole)
 
+    def _follow_whole(self) -> None:
+        """From each change of sign to the two whole numbers between which it happens.
+
+        Two values of a gap at a time, which two cores answer together: first those on either side
+        of where a power law (a line, if the range is no factor) has the root, then thirds.
+        """
+        guessed = False
+        while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
+            ask: list[float] = []
+            for left, right in gaps:
+                a, b = self.x[left], self.x[right]
+                if guessed:
+                    ask += [a + (b - a) / 3, b - (b - a) / 3]
+                    continue
+                part = self.y[left] / (self.y[left] - self.y[right])
+                root = a * (b / a) ** part if self.range.log else a + (b - a) * part
+                ask += [min(max(whole, a + 1), b - 1) for whole in (np.floor(root), np.ceil(root))]
+            guessed = True
+            self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
+
     def _follow(self) -> None:
         """From each change of sign to where it happens."""
         pairs = self._crossings()
         if not pairs:
             return
         if self.whole:
-            while True:
-                gaps = [(self.x[a], self.x[b]) for a, b in self._crossings()]
-                gaps = [(a, b) for a, b in gaps if b - a > 1]
-                if not gaps:
-                    return
-                # two at a time, which two cores answer together
-                thirds = [a + (b - a) * part for a, b in gaps for part in (1 / 3, 2 / 3)]
-                self.miss(self.range.rounded(np.array(thirds), whole=True))
+            self._follow_whole()
+            return
         from scipy.optimize import elementwise
 
         a = np.array([self.x[i] for i, _ in pairs])
@@ -275,9 +323,9 @@ class _Search:
         made = fields.put(self.scenario, {self.field: self.field.check(value)})
         return Solution(value, self.field.unit, float(self.y[i] + self.aim.value), exact, made)
 
-    def _nearest(self, left: int, right: int, near: int) -> Solution:
+    def _nearest(self, near: int, steps: list[str]) -> Solution:
         what = "no whole number meets it exactly" if self.whole else "the answer moves in steps"
-        note = f"{what}: {self.aim.name} goes {self._step(left, right)}"
+        note = f"{what}: {self.aim.name} goes {' and '.join(steps)}"
         return dataclasses.replace(self._at(near), note=note)
 
     def _step(self, left: int, right: int) -> str:

@@ -28,6 +28,7 @@ from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.fields import Field, put
 
+Enough = Callable[[Sequence[Prediction]], bool]
 __all__ = [
     "FAILED",
     "NOT_ALLOWED",
@@ -38,6 +39,7 @@ __all__ = [
     "Points",
     "answers",
     "check_model",
+    "collected",
     "predictions",
 ]
 
@@ -122,11 +124,13 @@ def check_model(model: str) -> None:
         raise FieldError("--model", model, f"one of {', '.join(known)}{nearest(model, known)}")
 
 
-def answers(points: Points, model: str, threads: int | None = None) -> Figures:
+def answers(
+    points: Points, model: str, threads: int | None = None, enough: Enough | None = None
+) -> Figures:
     """Every point's figures; a bad point is flagged in ``status`` and leaves the others alone.
 
-    ``threads``: of the simulators, one a core by default.  Raises ``ExtraMissing``,
-    ``EngineMissing``: the model needs what is not installed.
+    ``threads``: of the simulators, one a core by default.  ``enough``: of ``predictions``.  Raises
+    ``ExtraMissing``, ``EngineMissing``: the model needs what is not installed.
     """
     if model == "minicycle":
         found = _by_arrays(points)
@@ -135,7 +139,7 @@ def answers(points: Points, model: str, threads: int | None = None) -> Figures:
     scenarios: list[Scenario | str] = [_scenario(points, i) for i in range(len(points))]
     if model == "fluid" and not points.by_group and _closed(scenarios):
         return _fluid(points, scenarios, threads)
-    return _collected(points, predictions(scenarios, model, threads))
+    return collected(points, predictions(scenarios, model, threads, enough=enough))
 
 
 def _scenario(points: Points, i: int) -> Scenario | str:
@@ -146,15 +150,25 @@ def _scenario(points: Points, i: int) -> Scenario | str:
 
 
 def predictions(
-    scenarios: Sequence[Scenario | str], model: str, threads: int | None, *, brief: bool = False
+    scenarios: Sequence[Scenario | str],
+    model: str,
+    threads: int | None,
+    *,
+    brief: bool = False,
+    enough: Enough | None = None,
 ) -> list[Prediction | tuple[int, str]]:
     """Each scenario's answer, or its status and why there is none; text is why it is no scenario.
 
-    ``brief``: engines record no round-trip times, which takes half of their time.
+    ``brief``: engines record no round-trip times, which takes half of their time.  ``enough``: of
+    ``rounds``, whether these runs of a scenario do, where chance would have it run more.
     """
     ask: Callable[[Scenario], Prediction]
     if model in comparison.ENGINES:
         ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731
+    elif model == "rounds":
+        from vegasmodel.adapters import rounds  # loads its machine code
+
+        ask = lambda scenario: rounds.figures(scenario, enough)  # noqa: E731
     else:
         ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731
 
@@ -187,7 +201,8 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
     return {**blank, "jain": np.full(n, np.nan), "status": np.zeros(n, np.int8)}
 
 
-def _collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
+def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
+    """Figures from answers, one by one."""
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
         if isinstance(answer, tuple):

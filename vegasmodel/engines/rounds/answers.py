@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,13 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
-from vegasmodel.support.progress import Series, series
+from vegasmodel.support.progress import series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
 MIN_RUNS, MAX_RUNS = 3, 20  # runs where chance has a part and the scenario does not say how many
 SURE = 0.05  # half a 95 % interval over its mean, at which there are enough
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
+Enough = Callable[[Sequence[Prediction]], bool]
 STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
 
 
@@ -144,52 +145,47 @@ def answer(
     runs: int | None = None,
     synchronised: bool = False,
     without: Collection[str] = (),
+    enough: Enough | None = None,
 ) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
     If the outcome is random (jittered starts or packets, RED, random loss, the ticks of a timer
     that has run out), the mean over as many runs as the scenario says, with its standard error.
     If it does not say, there are 3 or more, until the 95 % interval (Student's t) of every
-    throughput is at most 5 % to either side, and at most 20.  ``runs`` overrides that; ``parts``,
-    ``synchronised`` and ``without`` are those of ``rounds.run``.
+    throughput is at most 5 % to either side, and at most 20.  ``runs`` overrides that, and where
+    chance decides, 2 or more runs do of which ``enough`` says so, each a prediction of its own.
+    ``parts``, ``synchronised`` and ``without`` are those of ``rounds.run``.
     ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
     gives NaN and says so in ``extra["status"]``.
     """
-    with series() as under_way:
-        return _answer(scenario, under_way, parts, runs, synchronised, without)
-
-
-def _answer(
-    scenario: Scenario,
-    under_way: Series,
-    parts: int | None,
-    runs: int | None,
-    synchronised: bool,
-    without: Collection[str],
-) -> Prediction:
     began = time.perf_counter()
     reason = obstacle(scenario)
     if reason is not None:
         return Prediction.not_applicable("rounds", scenario, reason)
     samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     outcomes: list[Totals] = []
-    rates: list[Floats] = []
     chance = dice(scenario)
-    while len(rates) < (wanted := _wanted(scenario, np.array(rates), chance, runs)):
-        under_way.wanted, k = wanted, len(outcomes)
-        outcomes.append(
-            run(
-                scenario,
-                parts=parts,
-                samples=samples,
-                starts=starts_of(scenario, k),
-                seed=k + 1,
-                synchronised=synchronised,
-                without=without,
+    with series() as under_way:
+        while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
+            under_way.wanted, k = wanted, len(outcomes)
+            outcomes.append(
+                run(
+                    scenario,
+                    parts=parts,
+                    samples=samples,
+                    starts=starts_of(scenario, k),
+                    seed=k + 1,
+                    synchronised=synchronised,
+                    without=without,
+                )
             )
-        )
-        rates.append(_throughput(scenario, outcomes[-1]))
-        chance = chance or _rang(scenario, outcomes[-1])
+            chance = chance or _rang(scenario, outcomes[-1])
+    return _prediction(scenario, outcomes, time.perf_counter() - began)
+
+
+def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
+    """The mean of these runs."""
+    rates = _rates(scenario, outcomes)
     failed = [STATUS[o.status] for o in outcomes if o.status]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
@@ -197,9 +193,9 @@ def _answer(
         "rounds",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
-        throughput_se=_standard_error(np.array(rates)) if len(rates) > 1 else None,
-        assumptions=_assumptions(scenario, np.array(rates), acks_lost),
-        seconds=time.perf_counter() - began,
+        throughput_se=_standard_error(rates) if len(rates) > 1 else None,
+        assumptions=_assumptions(scenario, rates, acks_lost),
+        seconds=seconds,
         extra={"status": failed[0] if failed else "done", "runs": len(rates)},
         **_means(scenario, outcomes),
     )
@@ -224,18 +220,30 @@ def _unsure(rates: Floats) -> float:
         return float(np.nan_to_num(np.nanmax(half / scale), nan=0.0, posinf=0.0))
 
 
-def _wanted(scenario: Scenario, rates: Floats, chance: bool, runs: int | None) -> int:
-    """How many runs there should be, after those of ``rates``."""
-    n = len(rates)
+def _wanted(
+    scenario: Scenario,
+    outcomes: list[Totals],
+    chance: bool,
+    runs: int | None,
+    enough: Enough | None,
+) -> int:
+    """How many runs there should be, after these."""
+    n = len(outcomes)
     if runs is not None:
         return runs
     if not chance:
         return 1
     if scenario.run.runs is not None:
         return scenario.run.runs
-    if n < MIN_RUNS:
-        return MIN_RUNS
-    return n if n >= MAX_RUNS or _unsure(rates) <= SURE else n + 1
+    if enough and n > 1 and enough([_prediction(scenario, [one]) for one in outcomes]):
+        return n
+    done = n >= MIN_RUNS and _unsure(_rates(scenario, outcomes)) <= SURE
+    return n if done or n >= MAX_RUNS else n + 1
+
+
+def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:
+    """[run, flow] pkt/s."""
+    return np.array([_throughput(scenario, one) for one in outcomes])
 
 
 def waiting(links: NDArray[Any]) -> Floats:
