@@ -284,14 +284,20 @@ def test_the_red_model_says_whether_its_queue_is_stable(rtt, holds):
     assert (swing(case(), place(case(1 + 1e-6)), 5.0) < 0) == holds
 
 
-@pytest.mark.parametrize(("rtt", "holds"), [(0.08, True), (0.12, False)])
-def test_delayed_acks_halve_the_climb_of_both_loops(rtt, holds):
-    """The red model's loop took the climb as 1, and called the first of these unstable."""
-    queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0, "weight": 0.002}
-    flows = [{"law": "sack", "rtt": f"{rtt} s", "count": 5, "delayed_ack": True}]
-    case = scenario(flows, 1000.0, queue, 20.0)
-    (said,) = [a for a in vm.predict(case, "red").assumptions if a.name == "stable-queue"]
-    assert stability(case).stable is said.holds is holds
+@pytest.mark.parametrize(
+    ("rtt", "weight", "holds"), [(0.08, 0.002, True), (0.12, 0.002, False), (0.08, 0.006, True)]
+)
+def test_there_is_one_verdict_of_red_and_it_is_the_simulators(rtt, weight, holds):
+    """The red model had a loop of its own, and called the last of these unstable."""
+
+    def case(faster=1.0):
+        queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
+        flows = [{"law": "sack", "rtt": f"{rtt} s", "count": 5, "delayed_ack": True}]
+        return scenario(flows, 1000.0 * faster, queue | {"weight": weight}, 20.0)
+
+    (said,) = [a for a in vm.predict(case(), "red").assumptions if a.name == "stable-queue"]
+    assert stability(case()).stable is said.holds is holds
+    assert (swing(case(), place(case(1 + 1e-6)), 5.0) < 0) == holds
 
 
 def test_many_round_trips_of_red_are_judged_by_slow_swings():

@@ -67,7 +67,7 @@ def answer(scenario: Scenario) -> Prediction:
         queue_mean=np.array([root.queue]),
         assumptions=(
             *_hypotheses(scenario, root.kind),
-            _holds(flows, curve, link.capacity, root, queue.weight),
+            _holds(scenario, flows, curve, root, queue.weight),
             *_rest(scenario),
         ),
     )
@@ -92,15 +92,25 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
     ]
 
 
-def _holds(flows: Flows, curve: Curve, c: float, root: Equilibrium, weight: float) -> Assumption:
-    """Whether the loop about the fixed point is stable: ``equilibrium.stability``."""
+def _holds(
+    scenario: Scenario, flows: Flows, curve: Curve, root: Equilibrium, weight: float
+) -> Assumption:
+    """Whether the queue rests: the verdict of ``adapters.stability``, of the same loop.
+
+    Where that has no loop (marks), the one about this model's own fixed point.
+    """
+    from vegasmodel.adapters.stability import place
     from vegasmodel.equilibrium import loop_rest
     from vegasmodel.equilibrium.stability import assess
 
     name = "stable-queue"
     if root.kind not in ("no-loss", "on-curve"):
         return Assumption(name, None, f"the fixed point has no slope to linearise ({root.kind})")
-    loop = loop_rest.about_red(flows, curve, c, root, weight)
+    rest, c = place(scenario), scenario.links[0].capacity
+    if isinstance(rest, str):
+        loop = loop_rest.about_red(flows, curve, c, root, weight)
+    else:
+        loop = rest.loop
     # of many round trips, the swings that take as long as the longest or longer
     many = np.unique(loop.rtt).size > FEW
     found = assess(loop, 2.0 * np.pi / float(loop.rtt.max()) if many else None)
