@@ -37,8 +37,7 @@ POOR = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # ASCII; 
 NOWHERE = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}  # nobody can write there
 COMMANDS = """
 from vegasmodel.command_line.commands import app
-for command in app.registered_commands:
-    print(command.name or command.callback.__name__)
+print(*app.commands, sep="\n")
 """
 DOORS = """
 import vegasmodel as vm

@@ -37,7 +37,7 @@ VERSIONS = """
 import importlib.metadata, sys
 print(" ", *(f"{name} {importlib.metadata.version(name)}" for name in sys.argv[1:]), flush=True)
 """
-SHOWN = ("numpy", "scipy", "numba", "pint", "typer", "rich", "xarray", "pyarrow")
+SHOWN = ("numpy", "scipy", "numba", "pint", "click", "rich", "xarray", "pyarrow")
 
 
 def tried(python: str, choice: str, wheel: Path, folder: Path) -> list[str]:

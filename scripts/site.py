@@ -11,8 +11,8 @@ site loads nothing from elsewhere; any warning of Sphinx fails.
 
 from __future__ import annotations
 
-import html
 import importlib
+import inspect
 import pkgutil
 import re
 import shutil
@@ -22,10 +22,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import click
 import nbformat
 from nbconvert import MarkdownExporter
 
 import vegasmodel as vm
+from vegasmodel.command_line.commands import app
 from vegasmodel.explanations import EXPLANATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,32 +81,28 @@ def linked(page: Path) -> str:
 
 def commands() -> str:
     """Every command and option, as ``--help`` gives them."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "typer",
-            "vegasmodel.command_line.commands",
-            "utils",
-            "docs",
-            "--name",
-            "vegasmodel",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    text = html.unescape(done.stdout).replace("# `vegasmodel`", "# Commands", 1)
-    text = re.sub(r"^Example: (.*(?:\n\S.*)*)", example, text, flags=re.MULTILINE)
-    heads = re.findall(r"^## `vegasmodel (\S+)`\n\n(.*(?:\n.+)*)", text, flags=re.MULTILINE)
-    rows = [f"| [`{name}`](#vegasmodel-{name}) | {said.split('.  ')[0]} |" for name, said in heads]
-    index = "\n".join(["| command | |", "| --- | --- |", *(row.replace("\n", " ") for row in rows)])
-    return re.sub(r"\*\*Commands\*\*:\n\n(\* .*\n)+", index + "\n", text)
+    names = sorted(app.commands)
+    rows = [
+        f"| [`{name}`](#vegasmodel-{name}) | {app.commands[name].get_short_help_str(80)} |"
+        for name in names
+    ]
+    index = "\n".join(["| command | |", "| --- | --- |", *rows])
+    with click.Context(app, info_name="vegasmodel", **app.context_settings) as above:
+        return "\n\n".join(["# Commands", index, *(command(above, name) for name in names)])
 
 
-def example(found: re.Match[str]) -> str:
-    """An example of a docstring as one line of a shell."""
-    return "```console\n$ " + " ".join(found[1].split()) + "\n```"
+def command(above: click.Context, name: str) -> str:
+    """What a command does, an example, and its options."""
+    one = app.commands[name]
+    context = click.Context(one, above, name)
+    shown = context.make_formatter()
+    one.format_usage(context, shown)
+    one.format_options(context, shown)
+    said, _, example = inspect.cleandoc(one.help or "").partition("Example: ")
+    line = "$ " + " ".join(example.split())
+    options = shown.getvalue().strip()
+    head = f"## `vegasmodel {name}`\n\n{said}"
+    return f"{head}```console\n{line}\n```\n\n```text\n{options}\n```"
 
 
 def models() -> str:

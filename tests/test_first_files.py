@@ -138,7 +138,7 @@ def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_shell_completes_commands() -> None:
     asked = {
-        "_VEGASMODEL_COMPLETE": "complete_bash",
+        "_VEGASMODEL_COMPLETE": "bash_complete",
         "COMP_WORDS": "vegasmodel ex",
         "COMP_CWORD": "1",
     }
@@ -146,4 +146,4 @@ def test_a_shell_completes_commands() -> None:
         [Path(sys.executable).with_name("vegasmodel")], env=os.environ | asked,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.split() == ["explain"]
+    assert done.stdout.split() == ["plain,explain"]

@@ -6,22 +6,14 @@ A list stands between commas (``--alpha 3,3``); a single value holds for every f
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from vegasmodel import stacks
+from vegasmodel.command_line import inputs
 from vegasmodel.fields import rules
 from vegasmodel.fields.units import FieldError, format_time, parse
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Capacity = Annotated[str, typer.Option(help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')]
-PacketSize = Annotated[str, typer.Option(help="Data packet, headers included.")]
-Alpha = Annotated[  # one number stands for the band, as in the models with one threshold
-    str,
-    typer.Option(help="Packets kept queued, one or a list; 2: the middle of a file's alpha, beta."),
-]
-Variant = Annotated[str, typer.Option(help="paper, ns2 or linux.")]
 
 FAILURES = {  # of ``equilibrium.secular``
     1: "it did not converge",
@@ -34,18 +26,30 @@ class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
     """The command ran, and its solver has no answer that it stands for."""
 
 
+@click.command()
+@inputs.capacity
+@inputs.alpha
+@click.option(
+    "--over-estimate",
+    default="0 s,0 s",
+    help="baseRTT - rtt of each flow; its length is the number of flows.",
+)
+@click.option("--rtt", help="Needed by variant linux.")
+@inputs.variant
+@inputs.packet_size
+@inputs.as_json
 def equilibrium(
-    capacity: Capacity,
-    alpha: Alpha = "2",
-    over_estimate: Annotated[
-        str, typer.Option(help="baseRTT - rtt of each flow; its length is the number of flows.")
-    ] = "0 s,0 s",
-    rtt: Annotated[str | None, typer.Option(help="Needed by variant linux.")] = None,
-    variant: Variant = "paper",
-    packet_size: PacketSize = "1000 B",
-    json: Json = False,
+    capacity: str,
+    alpha: str,
+    over_estimate: str,
+    rtt: str | None,
+    variant: str,
+    packet_size: str,
+    json: bool,
 ) -> None:
-    """Vegas flows alone on one link: queueing delay and rates, boutremans (3) to (6).
+    """Vegas flows alone on one link: delay and rates.
+
+    By boutremans (3) to (6).
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
@@ -98,16 +102,23 @@ def equilibrium(
     )
 
 
+@click.command()
+@click.option("--n", type=int, default=20, help="Number of Vegas flows.")
+@click.option("--capacity", default="125pkt/s", help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')
+@inputs.alpha
+@inputs.packet_size
+@inputs.as_json
 def arrivals(
-    n: Annotated[int, typer.Option(help="Number of Vegas flows.")] = 20,
-    capacity: Capacity = "125pkt/s",
-    alpha: Alpha = "2",
-    packet_size: PacketSize = "1000 B",
-    json: Json = False,
+    n: int,
+    capacity: str,
+    alpha: str,
+    packet_size: str,
+    json: bool,
 ) -> None:
-    """Who came first: each flow takes the queue that it finds for propagation delay.
+    """Rates of Vegas flows that arrive one after another.
 
-    The exact recursion beside Bonald's closed form, which does not add up to the capacity.
+    Each flow takes the queue that it finds for propagation delay.  The exact recursion beside
+    Bonald's closed form, which does not add up to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
     """
@@ -157,23 +168,38 @@ def arrivals(
     out.print(console.table(columns, rows))
 
 
+@click.command()
+@click.option(
+    "rate", "--rate-flows", "--rate", type=float, required=True,
+    help="Number of flows of class R (loss-based).",
+)  # fmt: skip
+@click.option(
+    "delay", "--delay-flows", "--delay", type=float, required=True,
+    help="Number of flows of class D (Vegas).",
+)  # fmt: skip
+@inputs.capacity
+@click.option(
+    "--k", type=float, default=1.0, help="Target ratio of a class R flow's rate to a D's."
+)
+@click.option("--buffer", default="inf", help="Packets, both queues together.")
+@click.option("--delay-buffer", default="10 %", help="The D queue's part of the buffer.")
+@inputs.alpha
+@inputs.packet_size
+@inputs.as_json
 def rd(
-    rate: Annotated[
-        float,
-        typer.Option("--rate-flows", "--rate", help="Number of flows of class R (loss-based)."),
-    ],
-    delay: Annotated[
-        float, typer.Option("--delay-flows", "--delay", help="Number of flows of class D (Vegas).")
-    ],
-    capacity: Capacity,
-    k: Annotated[float, typer.Option(help="Target ratio of a class R flow's rate to a D's.")] = 1.0,
-    buffer: Annotated[str, typer.Option(help="Packets, both queues together.")] = "inf",
-    delay_buffer: Annotated[str, typer.Option(help="The D queue's part of the buffer.")] = "10 %",
-    alpha: Alpha = "2",
-    packet_size: PacketSize = "1000 B",
-    json: Json = False,
+    rate: float,
+    delay: float,
+    capacity: str,
+    k: float,
+    buffer: str,
+    delay_buffer: str,
+    alpha: str,
+    packet_size: str,
+    json: bool,
 ) -> None:
-    """Rate-Delay services: service rates, per-flow rates, the delay bound; podlesny (5) to (7).
+    """Rate-Delay services: rates of flows, delay bound.
+
+    By podlesny (5) to (7).
 
     Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """

@@ -5,14 +5,23 @@ Data goes to standard output, everything else to standard error.  Exit statuses:
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import typer
+import click
+from click.shell_completion import shell_complete
 
-from vegasmodel.command_line import closed_forms, inputs, scenario_files, stability, study
-from vegasmodel.command_line.inputs import File, Json, Laws
+from vegasmodel.command_line import (
+    closed_forms,
+    inputs,
+    scenario_files,
+    shell,
+    stability,
+    study,
+)
 from vegasmodel.support import exits, extras, progress
 from vegasmodel.support.exits import Shortfall
 
@@ -21,63 +30,55 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.uncertainty import Uncertainty
 
-app = typer.Typer(
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-Plot = Annotated[Path | None, typer.Option("--plot", help="Write a picture (.png, .svg or .pdf).")]
-PerFlow = Annotated[bool, typer.Option("--flows", help="A row for every flow.")]
-Uncertain = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FIELD=ERROR",
-        help="Standard deviation of rtt, capacity, over_estimate or a field: rtt=5%, "
-        "flow.reno.rtt=2ms.",
-    ),
-]
-Timeout = Annotated[
-    str | None,
-    typer.Option(help="Stop a simulator's run after this time. Default: 20 times the usual."),
-]
+NAME = "vegasmodel"
 
 
-def _version(asked: bool) -> None:
+def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from vegasmodel import __version__
 
-        typer.echo(f"vegasmodel {__version__}")
-        raise typer.Exit
+        click.echo(f"vegasmodel {__version__}")
+        context.exit()
 
 
-@app.callback(invoke_without_command=True)
-def options(
-    context: typer.Context,
-    version: Annotated[  # noqa: ARG001 - its callback answers
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
-    ] = False,
-) -> None:
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.option("--version", is_flag=True, callback=_version, is_eager=True, expose_value=False,
+              help="Print it.")  # fmt: skip
+@click.pass_context
+def app(context: click.Context) -> None:
     """How TCP Vegas and its rivals share a bottleneck: predicted, simulated, measured."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        click.echo(context.get_help())
 
 
 @app.command()
+@click.argument("flows", nargs=-1, required=True, metavar="LAW[:KEY=VALUE,...]...")
+@inputs.capacity
+@click.option("--rtt", default="80ms", help="Round-trip time with empty queues.")
+@click.option("--buffer", default="inf", help="Packets that can wait at the link.")
+@inputs.packet_size
+@click.option("--loss", default="0", help="Random loss of data packets, probability.")
+@inputs.uncertain
+@inputs.as_json
+@inputs.plot
 def ratio(
-    flows: Annotated[
-        list[str],
-        typer.Argument(metavar="LAW[:KEY=VALUE,...]...", help="vegas:alpha=3,beta=3 reno ..."),
-    ],
-    capacity: Annotated[str, typer.Option(help='Bottleneck: "1080pkt/s", "1.5 Mbit/s".')],
-    rtt: Annotated[str, typer.Option(help="Round-trip time with empty queues.")] = "80ms",
-    buffer: Annotated[str, typer.Option(help="Packets that can wait at the link.")] = "inf",
-    packet_size: Annotated[str, typer.Option(help="Data packet, headers included.")] = "1000 B",
-    loss: Annotated[str, typer.Option(help="Random loss of data packets, probability.")] = "0",
-    uncertain: Uncertain = None,
-    json: Json = False,
-    plot: Plot = None,
+    flows: tuple[str, ...],
+    capacity: str,
+    rtt: str,
+    buffer: str,
+    packet_size: str,
+    loss: str,
+    uncertain: tuple[str, ...],
+    json: bool,
+    plot: Path | None,
 ) -> None:
-    """Throughput ratios that each applicable closed form predicts.  No file needed.
+    """Throughput ratios by each closed form that applies.
+
+    No file is needed.  A flow is written as LAW[:KEY=VALUE,...].
 
     Example: vegasmodel ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3
     reno
@@ -96,19 +97,25 @@ def ratio(
 
 
 @app.command()
+@inputs.scenario
+@click.option("--model", help="A model's name, or all. Default: every closed form, no simulator.")
+@inputs.uncertain
+@inputs.laws
+@inputs.as_json
+@inputs.plot
+@inputs.per_flow
 def predict(
-    scenario: File,
-    model: Annotated[
-        str | None,
-        typer.Option(help="A model's name, or all. Default: every closed form, no simulator."),
-    ] = None,
-    uncertain: Uncertain = None,
-    laws: Laws = None,
-    json: Json = False,
-    plot: Plot = None,
-    flows: PerFlow = False,
+    scenario: Path,
+    model: str | None,
+    uncertain: tuple[str, ...],
+    laws: tuple[Path, ...],
+    json: bool,
+    plot: Path | None,
+    flows: bool,
 ) -> None:
-    """What the models say of a scenario file, and which of their assumptions it breaks.
+    """What the models say of a scenario file.
+
+    Each answer names the assumptions that the scenario breaks.
 
     Example: vegasmodel predict mixed.toml --model minicycle
     """
@@ -128,25 +135,30 @@ def predict(
 
 
 @app.command()
+@inputs.scenario
+@click.option("--out", type=inputs.AFile, help="Write the trajectories as a trace (.parquet).")
+@inputs.plot
+@click.option(
+    "--samples",
+    type=int,
+    help="Instants, evenly over the duration. Default: 2001, or for a plot two in each of the "
+    "shortest round trips.",
+)
+@click.option(
+    "--model",
+    default="rounds",
+    help="rounds, fluid, or delayed: fluid with feedback a round trip late.",
+)
+@inputs.laws
+@inputs.as_json
 def simulate(
-    scenario: File,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the trajectories as a trace (.parquet).")
-    ] = None,
-    plot: Plot = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            help="Instants, evenly over the duration. Default: 2001, or for a plot two in each of "
-            "the shortest round trips."
-        ),
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(help="rounds, fluid, or delayed: fluid with feedback a round trip late."),
-    ] = "rounds",
-    laws: Laws = None,
-    json: Json = False,
+    scenario: Path,
+    out: Path | None,
+    plot: Path | None,
+    samples: int | None,
+    model: str,
+    laws: tuple[Path, ...],
+    json: bool,
 ) -> None:
     """Trajectories: windows, rates, RTTs and queues over time.
 
@@ -183,17 +195,23 @@ def simulate(
 
 
 @app.command()
+@inputs.scenario
+@click.option("--engine", default="ns2", help="Packet-level simulator: ns2 or ns3.")
+@click.option(
+    "--out", type=inputs.AFile, help="Write the first run over time as a trace (.parquet)."
+)
+@inputs.timeout
+@inputs.laws
+@inputs.as_json
+@inputs.plot
 def measure(
-    scenario: File,
-    engine: Annotated[str, typer.Option(help="Packet-level simulator: ns2 or ns3.")] = "ns2",
-    out: Annotated[
-        Path | None, typer.Option(help="Write the first run over time as a trace (.parquet).")
-    ] = None,
-    timeout: Timeout = None,
-    laws: Laws = None,
-    json: Json = False,
-    plot: Plot = None,
-    flows: PerFlow = True,
+    scenario: Path,
+    engine: str,
+    out: Path | None,
+    timeout: str | None,
+    laws: tuple[Path, ...],
+    json: bool,
+    plot: Path | None,
 ) -> None:
     """Run the packet-level simulator and report what it measured.
 
@@ -209,25 +227,31 @@ def measure(
     case = inputs.load(scenario, laws)
     if out is not None:
         record_engine(case, engine, most).write(out)
-    _show(case, [run_engine(case, engine, most)], json=json, plot=plot, flows=flows)
+    _show(case, [run_engine(case, engine, most)], json=json, plot=plot, flows=True)
 
 
 @app.command()
+@inputs.scenario
+@click.option("--trace", type=inputs.AFile, help="Compare with this trace.")
+@click.option(
+    "--max-error",
+    type=float,
+    help="Exit with 1 if the best model's throughput NRMSE is larger (0.05: 5 %).",
+)
+@inputs.timeout
+@inputs.laws
+@inputs.as_json
+@inputs.plot
 def compare(
-    scenario: File,
-    trace: Annotated[Path | None, typer.Option(help="Compare with this trace.")] = None,
-    max_error: Annotated[
-        float | None,
-        typer.Option(
-            help="Exit with 1 if the best model's throughput NRMSE is larger (0.05: 5 %)."
-        ),
-    ] = None,
-    timeout: Timeout = None,
-    laws: Laws = None,
-    json: Json = False,
-    plot: Plot = None,
+    scenario: Path,
+    trace: Path | None,
+    max_error: float | None,
+    timeout: str | None,
+    laws: tuple[Path, ...],
+    json: bool,
+    plot: Path | None,
 ) -> None:
-    """All models beside a measurement: their errors and the assumptions that break.
+    """All models beside a measurement, with their errors.
 
     The measurement is the given trace, else the stored run of this very scenario, else ns-2.
     With a trace the file may leave out capacity, rtt, buffer and alpha: they are estimated.
@@ -260,17 +284,19 @@ def compare(
 
 
 @app.command()
+@click.argument("trace", metavar="TRACE", type=inputs.AFile)
+@click.option("--out", type=inputs.AFile, required=True, help="Trace file to write (.parquet).")
+@inputs.trace_format
+@inputs.as_json
 def convert(
-    trace: Annotated[
-        Path, typer.Argument(metavar="TRACE", help="ns-2, ns-3, pcap, ss, iperf3, tcp_probe, CSV.")
-    ],
-    out: Annotated[Path, typer.Option(help="Trace file to write (.parquet).")],
-    format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option(help="Found by content unless it is named here.")
-    ] = "auto",
-    json: Json = False,
+    trace: Path,
+    out: Path,
+    format: str,  # noqa: A002 - the option's name
+    json: bool,
 ) -> None:
     """Read a packet trace of any known format into a trace file.
+
+    TRACE may come from ns-2, ns-3, a capture (pcap), ss, iperf3 or tcp_probe, or be a CSV table.
 
     Example: vegasmodel convert out.tr --out out.parquet
     """
@@ -288,26 +314,34 @@ def convert(
 
 
 @app.command()
+@click.argument("key", required=False, metavar="[PAPER]")
+@click.option("--live", is_flag=True, help="Run ns-2 again.")
+@click.option(
+    "--html",
+    type=inputs.AFile,
+    help="Write a report: print, models and packets side by side; minutes.",
+)
+@click.option(
+    "--texts",
+    type=inputs.AFile,
+    help="Only look up what the records call printed in the texts there (.txt).",
+)
+@click.option("--draw", type=int, help="Print so many records whole, drawn by --seed, to be read.")
+@click.option("--seed", type=int, default=1, help="Of --draw.")
+@inputs.as_json
 def paper(
-    key: Annotated[
-        str | None, typer.Argument(help="tsang, boutremans, evaluation, devendictis, podlesny.")
-    ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Run ns-2 again.")] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(help="Write a report: print, models and packets side by side; minutes."),
-    ] = None,
-    texts: Annotated[
-        Path | None,
-        typer.Option(help="Only look up what the records call printed in the texts there (.txt)."),
-    ] = None,
-    draw: Annotated[
-        int | None, typer.Option(help="Print so many records whole, drawn by --seed, to be read.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of --draw.")] = 1,
-    json: Json = False,
+    key: str | None,
+    live: bool,
+    html: Path | None,
+    texts: Path | None,
+    draw: int | None,
+    seed: int,
+    json: bool,
 ) -> None:
-    """Print what the papers print beside what we compute, with a verdict each.
+    """What the papers print beside what we compute.
+
+    Each item has a verdict.  PAPER is tsang, boutremans, evaluation, devendictis or podlesny;
+    without it, all of them.
 
     Exit status 1 if an item is discrepant: computed honestly, and it differs.
 
@@ -349,17 +383,21 @@ def paper(
         raise Shortfall(f"{short} of {len(rows)} items are discrepant")
 
 
-app.command()(scenario_files.new)
-app.command()(scenario_files.inspect)
-app.command()(scenario_files.explain)
-app.command()(closed_forms.equilibrium)
-app.command()(closed_forms.arrivals)
-app.command()(closed_forms.rd)
-app.command()(study.design)
-app.command()(study.sweep)
-app.command()(study.basins)
-app.command()(stability.stability)
-app.command("map")(study.draw_map)
+for command in (
+    scenario_files.new,
+    scenario_files.inspect,
+    scenario_files.explain,
+    closed_forms.equilibrium,
+    closed_forms.arrivals,
+    closed_forms.rd,
+    study.design,
+    study.sweep,
+    study.basins,
+    stability.stability,
+    study.draw_map,
+    shell.completion,
+):
+    app.add_command(command)
 
 
 def _seconds(timeout: str | None) -> float | None:
@@ -386,11 +424,11 @@ def _show(
     plot: Path | None,
     flows: bool = False,
     hint: str = "",
-    uncertain: Sequence[str] | None = None,
+    uncertain: Sequence[str] = (),
 ) -> None:
     from vegasmodel import console
 
-    doubts = _doubts(scenario, results, uncertain or ())
+    doubts = _doubts(scenario, results, uncertain)
     if plot is not None:
         from vegasmodel import plots
 
@@ -443,7 +481,13 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit status of a command line; every expected failure is one line."""
     try:
-        status: Any = app(args=arguments, prog_name="vegasmodel", standalone_mode=False)
+        if asked := os.environ.get(shell.ASKS):
+            return shell_complete(app, {}, NAME, shell.ASKS, asked)
+        given = sys.argv[1:] if arguments is None else arguments
+        with app.make_context(NAME, list(given)) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         return exits.status_of(error)
-    return status if isinstance(status, int) else 0
+    return exits.DONE

@@ -1,27 +1,60 @@
-"""What many commands take: a scenario file, and Python files with laws of the user's own."""
+"""What many commands take: arguments and options, each a decorator, and a scenario read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
-__all__ = ["File", "Json", "Laws", "load", "register"]
+__all__ = [
+    "AFile", "alpha", "as_json", "capacity", "laws", "load", "model", "packet_size", "per_flow",
+    "plot", "register", "scenario", "timeout", "trace_format", "uncertain", "variant",
+]  # fmt: skip
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-File = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")]
-Laws = Annotated[
-    list[Path] | None,
-    typer.Option("--laws", metavar="FILE.py", help="Run this file, which registers your own laws."),
-]
+AFile = click.Path(path_type=Path)
+
+scenario = click.argument("scenario", metavar="SCENARIO.toml", type=AFile)
+laws = click.option(
+    "--laws",
+    multiple=True,
+    type=AFile,
+    metavar="FILE.py",
+    help="Run this file, which registers your own laws.",
+)
+as_json = click.option("--json", is_flag=True, help="Print one JSON document.")
+plot = click.option("--plot", type=AFile, help="Write a picture (.png, .svg or .pdf).")
+per_flow = click.option("--flows", is_flag=True, help="A row for every flow.")
+uncertain = click.option(
+    "--uncertain",
+    multiple=True,
+    metavar="FIELD=ERROR",
+    help="Standard deviation of rtt, capacity, over_estimate or a field: rtt=5%, "
+    "flow.reno.rtt=2ms.",
+)
+timeout = click.option(
+    "--timeout", help="Stop a simulator's run after this time. Default: 20 times the usual."
+)
+trace_format = click.option(
+    "--format", default="auto", help="Found by content unless it is named here."
+)
+model = click.option("--model", default="rounds", help="A model of predict, or ns2.")
+
+capacity = click.option("--capacity", required=True, help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')
+packet_size = click.option("--packet-size", default="1000 B", help="Data packet, headers included.")
+alpha = click.option(  # one number stands for the band, as in the models with one threshold
+    "--alpha",
+    default="2",
+    help="Packets kept queued, one or a list; 2: the middle of a file's alpha, beta.",
+)
+variant = click.option("--variant", default="paper", help="paper, ns2 or linux.")
 
 
-def register(files: Iterable[Path] | None) -> None:
+def register(files: Iterable[Path]) -> None:
     """``--laws``: the laws of these files can be named from here on."""
     if files:
         from vegasmodel import laws
@@ -30,7 +63,7 @@ def register(files: Iterable[Path] | None) -> None:
             laws.register_file(file)
 
 
-def load(scenario: Path, files: Iterable[Path] | None = None) -> Scenario:
+def load(scenario: Path, files: Iterable[Path] = ()) -> Scenario:
     """The scenario of a file, which may name laws of ``files``."""
     from vegasmodel.scenario import load as read
 

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
+from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError, format_time, printable
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 MOST = 50  # flows in a table
 
 
+@click.command()
+@click.argument("file", metavar="[SCENARIO.toml]", required=False, type=inputs.AFile)
+@click.option(
+    "--from-trace",
+    type=inputs.AFile,
+    help="Fill in what this trace tells: flows, RTTs, capacity.",
+)
+@click.option("--force", is_flag=True, help="Write over a file that exists.")
+@inputs.as_json
 def new(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[SCENARIO.toml]", help="Default: print it.")
-    ] = None,
-    from_trace: Annotated[
-        Path | None, typer.Option(help="Fill in what this trace tells: flows, RTTs, capacity.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
-    json: Json = False,
+    file: Path | None,
+    from_trace: Path | None,
+    force: bool,
+    json: bool,
 ) -> None:
-    """Write a scenario file with comments, which every command takes as it is.
+    """Write a scenario file with comments.
+
+    Every command takes it as it is.  Without SCENARIO.toml, it is printed.
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """
@@ -50,19 +57,23 @@ def new(
         path = None if file is None else str(file)
         console.print_json({"file": path, "toml": text, "estimates": estimates})
     elif file is None:
-        typer.echo(text, nl=False)
+        click.echo(text, nl=False)
     else:
         console.paragraphs([f"{file} is written; try: vegasmodel predict {file}"])
 
 
+@click.command()
+@click.argument("trace", metavar="TRACE", type=inputs.AFile)
+@inputs.trace_format
+@inputs.as_json
 def inspect(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace of any known format.")],
-    format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option(help="Found by content unless it is named here.")
-    ] = "auto",
-    json: Json = False,
+    trace: Path,
+    format: str,  # noqa: A002 - the option's name
+    json: bool,
 ) -> None:
-    """What a trace holds: its format, flows, packets, RTTs and losses, and a match line a flow.
+    """What a trace holds: flows, packets, RTTs and losses.
+
+    With its format, and a match line for each flow.  TRACE may have any known format.
 
     Example: vegasmodel inspect capture.pcap
     """
@@ -119,13 +130,16 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
     return console.table([names[i] for i in keep], table)
 
 
+@click.command()
+@click.argument("model", metavar="[MODEL]", required=False)
+@inputs.as_json
 def explain(
-    model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="A model of predict. Default: list.")
-    ] = None,
-    json: Json = False,
+    model: str | None,
+    json: bool,
 ) -> None:
-    """A model's equations, hypotheses and source, and how near to packets it comes.
+    """A model's equations, hypotheses, source and accuracy.
+
+    Without MODEL, the models of predict are listed.
 
     Example: vegasmodel explain minicycle
     """

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.command_line.inputs import File, Json, Laws
 from vegasmodel.fields.units import FieldError
 
 if TYPE_CHECKING:
@@ -16,18 +16,25 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 
+@click.command()
+@inputs.scenario
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="FIELD=LOW:HIGH",
+    help="Twice: trace the boundary of stability in two fields.",
+)
+@inputs.laws
+@inputs.as_json
 def stability(
-    scenario: File,
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FIELD=LOW:HIGH", help="Twice: trace the boundary of stability in two fields."
-        ),
-    ] = None,
-    laws: Laws = None,
-    json: Json = False,
+    scenario: Path,
+    over: tuple[str, ...],
+    laws: tuple[Path, ...],
+    json: bool,
 ) -> None:
-    """Whether the equilibrium holds under feedback delay, or the queue swings; with RED too.
+    """Whether the equilibrium holds under feedback delay.
+
+    Or the queue swings; with RED too.
 
     Example: vegasmodel stability red.toml --over link.queue.weight=1e-4:0.1 --over
     flow.rtt=20ms:500ms

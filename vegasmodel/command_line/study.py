@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.command_line.inputs import File, Json, Laws
 from vegasmodel.fields.units import FieldError
 from vegasmodel.support import progress
 
@@ -16,36 +15,44 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.basins import Basins, Outcome
 
-Model = Annotated[str, typer.Option(help="A model of predict, or ns2.")]
 
-
+@click.command()
+@inputs.scenario
+@click.option(
+    "--solve", required=True, help="A field: link.buffer, flow.NAME.alpha, link.queue.k, ..."
+)
+@click.option(
+    "target",
+    "--for",
+    required=True,
+    help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95.",
+)
+@inputs.model
+@click.option(
+    "--verify",
+    multiple=True,
+    help="Also run ns2, or another model, on each solution. 'none': nothing.",
+)
+@click.option("--between", metavar="LOW:HIGH", help="Where to look. Default: as is usual.")
+@click.option(
+    "--within",
+    default="5 %",
+    help="How near the nearest value must come where none meets the target.",
+)
+@inputs.laws
+@inputs.as_json
 def design(
-    scenario: File,
-    solve: Annotated[
-        str, typer.Option(help="A field: link.buffer, flow.NAME.alpha, link.queue.k, ...")
-    ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95.",
-        ),
-    ],
-    model: Model = "rounds",
-    verify: Annotated[
-        list[str] | None,
-        typer.Option(help="Also run ns2, or another model, on each solution. 'none': nothing."),
-    ] = None,
-    between: Annotated[
-        str | None, typer.Option(metavar="LOW:HIGH", help="Where to look. Default: as is usual.")
-    ] = None,
-    within: Annotated[
-        str, typer.Option(help="How near the nearest value must come where none meets the target.")
-    ] = "5 %",
-    laws: Laws = None,
-    json: Json = False,
+    scenario: Path,
+    solve: str,
+    target: str,
+    model: str,
+    verify: tuple[str, ...],
+    between: str | None,
+    within: str,
+    laws: tuple[Path, ...],
+    json: bool,
 ) -> None:
-    """The value of a field with which a model meets a target: inverse problems.
+    """The value of a field that meets a target by a model.
 
     Each solution of another model is verified by rounds.
 
@@ -57,7 +64,7 @@ def design(
 
     near = parse(within, "fraction", field="--within", high=0.5)
     case = inputs.load(scenario, laws)
-    others = [] if verify == ["none"] else ["rounds", *(verify or [])]
+    others = [] if verify == ("none",) else ["rounds", *verify]
     ends = None if between is None else _ends(between, solve, case)
     with progress.shown():
         found = solve_for(case, solve, target, model, between=ends, verify=others, within=near)
@@ -90,31 +97,41 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
     return float(field.read(low, scenario)), float(field.read(high, scenario))
 
 
+@click.command()
+@inputs.scenario
+@click.option(
+    "--over",
+    multiple=True,
+    required=True,
+    metavar="FIELD=VALUES",
+    help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH.",
+)
+@click.option(
+    "--out", type=inputs.AFile, required=True, help="Zarr folder; if it is there, go on with it."
+)
+@inputs.model
+@click.option("--draw", type=int, help="So many points at random, uniform in the ranges.")
+@click.option("--seed", type=int, default=1, help="Of the random points.")
+@click.option("--engine", default="local", help="local, or dask: a cluster computes.")
+@click.option("--scheduler", help="tcp://... of a Dask cluster. Default: a local one.")
+@inputs.laws
+@inputs.as_json
 def sweep(
-    scenario: File,
-    over: Annotated[
-        list[str],
-        typer.Option(
-            metavar="FIELD=VALUES", help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Zarr folder; if it is there, go on with it.")],
-    model: Model = "rounds",
-    draw: Annotated[
-        int | None, typer.Option(help="So many points at random, uniform in the ranges.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the random points.")] = 1,
-    engine: Annotated[str, typer.Option(help="local, or dask: a cluster computes.")] = "local",
-    scheduler: Annotated[
-        str | None, typer.Option(help="tcp://... of a Dask cluster. Default: a local one.")
-    ] = None,
-    laws: Laws = None,
-    json: Json = False,
+    scenario: Path,
+    over: tuple[str, ...],
+    out: Path,
+    model: str,
+    draw: int | None,
+    seed: int,
+    engine: str,
+    scheduler: str | None,
+    laws: tuple[Path, ...],
+    json: bool,
 ) -> None:
-    """A map: any model over a grid of fields, into a labelled Zarr folder (xarray.open_zarr).
+    """Any model over a grid of fields, into a Zarr folder.
 
-    After a kill the same command goes on where it stopped.  A point without an answer is flagged
-    in the variable status.
+    xarray.open_zarr reads the folder, labels and units with it.  After a kill the same command goes
+    on where it stopped.  A point without an answer is flagged in the variable status.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -170,30 +187,36 @@ def sweep(
     )
 
 
+@click.command()
+@inputs.scenario
+@inputs.model
+@click.option("--starts", type=int, default=200, help="How many starts are drawn.")
+@click.option("--phase", help="Each flow starts later by up to this. Default: the longest RTT.")
+@click.option("--windows", metavar="LOW..HIGH", help="First windows; 0..0: the scenario's own.")
+@click.option("--order", is_flag=True, help="The flows exchange their start times.")
+@click.option(
+    "--tolerance", default="5 %", help="Throughputs that differ by no more are one outcome."
+)
+@click.option("--seed", type=int, default=1, help="Of the draws.")
+@click.option("--against", help="The same starts by another model, or by ns2.")
+@inputs.laws
+@inputs.as_json
 def basins(
-    scenario: File,
-    model: Model = "rounds",
-    starts: Annotated[int, typer.Option(help="How many starts are drawn.")] = 200,
-    phase: Annotated[
-        str | None,
-        typer.Option(help="Each flow starts later by up to this. Default: the longest RTT."),
-    ] = None,
-    windows: Annotated[
-        str | None,
-        typer.Option(metavar="LOW..HIGH", help="First windows; 0..0: the scenario's own."),
-    ] = None,
-    order: Annotated[bool, typer.Option(help="The flows exchange their start times.")] = False,
-    tolerance: Annotated[
-        str, typer.Option(help="Throughputs that differ by no more are one outcome.")
-    ] = "5 %",
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 1,
-    against: Annotated[
-        str | None, typer.Option(help="The same starts by another model, or by ns2.")
-    ] = None,
-    laws: Laws = None,
-    json: Json = False,
+    scenario: Path,
+    model: str,
+    starts: int,
+    phase: str | None,
+    windows: str | None,
+    order: bool,
+    tolerance: str,
+    seed: int,
+    against: str | None,
+    laws: tuple[Path, ...],
+    json: bool,
 ) -> None:
-    """The outcomes that a scenario can have, and the share of starts that lead to each.
+    """The outcomes of a scenario, and how often each comes.
+
+    The share of drawn starts that lead to each, with its standard error.
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """
@@ -264,14 +287,19 @@ def _whole_range(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
+@click.command("map")
+@click.argument("name", metavar="MAP")
+@click.option("--out", type=inputs.AFile, required=True, help="The picture (.png, .svg or .pdf).")
+@inputs.as_json
 def draw_map(
-    name: Annotated[str, typer.Argument(help="starvation, buffer-alpha, rtt-bias or linux-order.")],
-    out: Annotated[Path, typer.Option(help="The picture (.png, .svg or .pdf).")],
-    json: Json = False,
+    name: str,
+    out: Path,
+    json: bool,
 ) -> None:
-    """A ready map: a question of two fields, as a picture, with how to read it.
+    """A ready map of two fields as a picture.
 
-    The map starvation runs ns-2.
+    A paragraph says how to read it.  MAP is starvation, buffer-alpha, rtt-bias or linux-order.  The
+    map starvation runs ns-2.
 
     Example: vegasmodel map buffer-alpha --out map.png
     """

@@ -90,10 +90,8 @@ def status_of(error: BaseException) -> int:
     """The exit status for an error, after a line about it on standard error."""
     names = {kind.__name__ for kind in type(error).__mro__}
     known = names & _STATUS.keys()
-    usage = getattr(error, "format_message", None)  # typer's own usage errors
+    usage = getattr(error, "format_message", None)  # click's own usage errors
     if isinstance(error, SystemExit):
-        if isinstance(error.__context__, BrokenPipeError):  # as click tells of one
-            return status_of(error.__context__)
         return error.code if isinstance(error.code, int) else DONE
     if isinstance(error, Stopped):
         return _complain(str(error), 128 + error.number)
