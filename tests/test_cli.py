@@ -137,7 +137,7 @@ def test_a_simulation_that_ends_early(
     path.write_text('[[link]]\ncapacity = "9 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "1 s"\n')
     broken = {"status": "too many events"}
     monkeypatch.setattr(
-        answers, "answer", lambda s: Prediction("rounds", s, np.full(1, np.nan), extra=broken)
+        answers, "answer", lambda s, **_: Prediction("rounds", s, np.full(1, np.nan), extra=broken)
     )
     (result,) = document(capsys, ["predict", str(path), "--model", "rounds", "--json"])["results"]
     assert result["reason"] == "the simulation ended early: too many events"
