@@ -38,6 +38,7 @@ from vegasmodel.scenario import Uniform as Uniform
 from vegasmodel.scenario import load as load
 from vegasmodel.simulation import limit_cycle as limit_cycle
 from vegasmodel.simulation import simulate as simulate
+from vegasmodel.status import Status as Status
 from vegasmodel.study.basins import Basins as Basins
 from vegasmodel.study.basins import basins as basins
 from vegasmodel.study.boundary import StabilityBoundary as StabilityBoundary

@@ -10,6 +10,7 @@ import numpy as np
 from vegasmodel.fields.rules import Choice
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario
+from vegasmodel.status import Status
 
 if TYPE_CHECKING:
     import xarray
@@ -109,7 +110,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "link": links,
         "attrs": {
             "parts": resolution(scenario)[0] if parts is None else parts,
-            "status": answers.STATUS.get(totals.status, "done"),
+            "status": Status(totals.status).reason,
             "events": totals.events,
             # features of the scenario that are not simulated
             "left_out": ", ".join(a.name for a in answers.left_out(scenario) if not a.holds),

@@ -17,6 +17,7 @@ from tests.helpers import scenario
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.equilibrium import minicycle_printed as printed
+from vegasmodel.status import Status
 
 SETTINGS = settings(deadline=None, max_examples=30, derandomize=True)
 
@@ -98,7 +99,7 @@ def test_closed_form_is_what_the_rules_walk_into():
             cut, k["n_vegas"], k["n_reno"], k["start"], 1e-3, 60,
         )  # fmt: skip
         many += c.vegas_range[0] < c.vegas < c.vegas_range[1]
-        assert c.status == minicycle.OK
+        assert c.status == Status.DONE
         seen.add(str(c.regime))
         mu = k["capacity"]
         got = [c.vegas * k["n_vegas"] / mu, c.reno * k["n_reno"] / mu, c.queue_mean]
@@ -267,7 +268,7 @@ def test_capacity_is_not_exceeded_and_every_case_solved(
         capacity, rtt, buffer, alpha, decrease,
         losers=losers, variant=variant, n_vegas=n_vegas, n_reno=n_reno,
     )  # fmt: skip
-    assert c.status == minicycle.OK
+    assert c.status == Status.DONE
     total = n_vegas * c.vegas + n_reno * c.reno
     assert total <= capacity * (1 + 1e-12)
     assert c.utilization == pytest.approx(float(total / capacity))
@@ -378,7 +379,7 @@ def test_small_bandwidth_delay_never_empties_the_queue():
 
 def test_infinite_buffer_is_flagged():
     c = minicycle.solve(1080.0, 0.08, [np.inf, 20.0])
-    assert c.status.tolist() == [minicycle.UNDEFINED, minicycle.OK]
+    assert c.status.tolist() == [Status.UNDEFINED, Status.DONE]
     assert np.isnan(c.vegas[0])
     assert np.isfinite(c.vegas[1])
 

@@ -16,6 +16,7 @@ from vegasmodel import equilibrium
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium import _secular_lanes as lanes
 from vegasmodel.equilibrium import secular, sensitivity
+from vegasmodel.status import Status
 
 RNG = np.random.default_rng(7)
 FAMILIES = ("uniform", "magnitudes", "close", "small at top", "cluster")
@@ -70,15 +71,15 @@ def test_a_failure_is_flagged_and_a_true_one():
     # the gap would need more digits than double-double has: flagged, not wrong
     alpha, x = np.array([1e-80, 1.0, 1.0]), np.array([1.0, 0.5, 0.0])
     state = secular.solve(alpha, x, 3.0)
-    assert state.status == secular.ILL_CONDITIONED
+    assert state.status == Status.ILL_CONDITIONED
     assert np.isnan(state.delay)
     assert np.all(np.isnan(state.rates))
     for bad in ([-1.0, 1.0], [np.nan, 1.0], [0.0, 0.0], [np.inf, 1.0]):
-        assert secular.solve(bad, [0.0, 1.0], 1.0).status == secular.INVALID
+        assert secular.solve(bad, [0.0, 1.0], 1.0).status == Status.INVALID
     for c in (0.0, -1.0, np.nan, np.inf):
-        assert secular.solve([1.0, 1.0], [0.0, 1.0], c).status == secular.INVALID
+        assert secular.solve([1.0, 1.0], [0.0, 1.0], c).status == Status.INVALID
     mixed = secular.solve([[1.0, 1.0], [1.0, np.nan]], 0.0, 1.0)
-    assert mixed.status.tolist() == [0, secular.INVALID]
+    assert mixed.status.tolist() == [0, Status.INVALID]
     assert mixed.rates[0].tolist() == [0.5, 0.5]
 
 
@@ -107,7 +108,7 @@ def test_compiled_and_interpreted_give_the_same_bits(monkeypatch):
             slow = secular.solve(alpha, x, c, rtt, variant)
             monkeypatch.setattr(secular, "_INTERPRETED", 0)
             fast = secular.solve(alpha, x, c, rtt, variant)
-            assert slow.status[:7].tolist() == [0, 0, *[secular.INVALID] * 5]
+            assert slow.status[:7].tolist() == [0, 0, *[Status.INVALID] * 5]
             for one, other in zip(slow, fast, strict=True):
                 np.testing.assert_array_equal(one, other)
 
@@ -226,7 +227,7 @@ def test_jax_agrees_to_1e_11(variant):
         # the same shapes again, so nothing to compile: one case with a NaN, one padded
         alpha[0, 3], alpha[1, 5], x[1, 5] = np.nan, 0.0, 99.0
         found = solve(*map(jnp.asarray, (alpha, x, c, rtt)))
-        assert found.status[:2].tolist() == [secular.INVALID, 0]
+        assert found.status[:2].tolist() == [Status.INVALID, 0]
         assert np.isnan(found.delay[0])
         assert found.rates[1, 5] == 0.0
         np.testing.assert_allclose(found.rates[1].sum(), c[1], rtol=1e-13)
@@ -331,7 +332,7 @@ def test_one_bad_row_of_a_linux_batch_leaves_the_others_alone():
     x = np.array([[0.0, 0.0], [0.01, 0.0], [0.0, 0.0], [np.nan, 0.0]])
     rtt = np.array([[0.1, 0.2], [-0.01, 0.1], [0.0, 0.1], [0.1, 0.1]])
     state = secular.solve(alpha, x, c, rtt=rtt, variant="linux")
-    assert state.status.tolist() == [secular.OK, *[secular.INVALID] * 3]
+    assert state.status.tolist() == [Status.DONE, *[Status.INVALID] * 3]
     assert np.isnan(state.rates[1:]).all()
     np.testing.assert_array_equal(
         state.rates[0], secular.rates([1, 1], 0.0, 50.0, [0.1, 0.2], "linux")
@@ -362,8 +363,8 @@ def test_a_status_of_ok_is_right_at_any_magnitude(engine):
         else:
             state = secular.solve(*args, variant)
         status, gap = np.asarray(state.status)[:150], np.asarray(state.gap)[:150]
-        assert np.isnan(gap[status != secular.OK]).all()
-        good = np.flatnonzero(status == secular.OK)
+        assert np.isnan(gap[status != Status.DONE]).all()
+        good = np.flatnonzero(status == Status.DONE)
         assert good.size > 80
         for k in good:
             assert _is_root(*(v[k] for v in case), gap[k], variant), (variant, k)

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Run, Scenario, Staggered, Uniform
+from vegasmodel.status import Status
 
 
 def scenario(flows, capacity=1080.0, buffer=20.0, duration=600.0, warmup=200.0, **link):
@@ -254,7 +255,7 @@ def test_an_overflow_that_no_window_can_yield_to_ends_the_run():
     ]
     case = scenario(flows, 14728.641498197943, 1.0, 0.8344502530874163, 0.2, delay=0.0)
     answer = continuous.run(case, losers="loss-based")
-    assert answer.status == continuous.STATUS[2]
+    assert answer.status == Status.STUCK.reason
     assert np.isnan(answer.throughput).all()
 
 

@@ -24,6 +24,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.stacks import STACKS, waiting_room
+from vegasmodel.status import Status
 
 NAME = "minicycle"
 NOWHERE: Mapping[str, Any] = MappingProxyType({})
@@ -63,7 +64,7 @@ def answer(scenario: Scenario) -> Prediction:
         )
 
     cycle = solve(losers)
-    if int(cycle.status) != minicycle.OK:
+    if int(cycle.status) != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
     assumptions = _hypotheses(scenario, vegas, cycle, n_vegas, n_reno)
     cycles = [cycle]
@@ -139,8 +140,8 @@ def _range(
     member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
     """Least and greatest throughput of each flow over the cycles, where there is more than one."""
-    vegas = np.array([c.vegas_range for c in cycles if int(c.status) == minicycle.OK])
-    reno = np.array([c.reno_range for c in cycles if int(c.status) == minicycle.OK])
+    vegas = np.array([c.vegas_range for c in cycles if int(c.status) == Status.DONE])
+    reno = np.array([c.reno_range for c in cycles if int(c.status) == Status.DONE])
     if vegas.min() == vegas.max():
         return None
     ends = [[x.min(), x.max()] for x in (vegas, reno)]

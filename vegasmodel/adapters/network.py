@@ -12,6 +12,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.status import Status
 
 NAME = "network"
 
@@ -90,7 +91,7 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
     one = secular.solve(alpha, x, float(capacity[0]))
     prices = np.array([float(one.delay)])
     proof = network.certificate(routing, capacity, alpha, x, one.rates, prices)
-    good = one.status == secular.OK and proof.residual < network.ACCURATE
+    good = one.status == Status.DONE and proof.residual < network.ACCURATE
     status = "certified" if good else "inaccurate"
     return network.Equilibrium(one.rates, prices, prices @ routing, proof, status)
 

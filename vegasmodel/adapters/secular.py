@@ -19,14 +19,14 @@ from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.status import Status
 
 MAX_BAND = 4000  # flows; time and memory grow with the square
 MAX_ORDER = 10_000  # flows whose order of arrival is followed one by one; time with the square
-STATUS = {
-    secular.NOT_CONVERGED: "the solver of the steady state did not converge",
-    secular.INVALID: "a value is out of the range in which the steady state is solved",
-    secular.ILL_CONDITIONED: "the inputs do not determine the steady state's digits",
-}
+
+
+def _failure(status: int) -> str:
+    return f"the solver of the steady state has no answer: {Status(int(status)).reason}"
 
 
 def equilibrium(scenario: Scenario) -> Prediction:
@@ -39,8 +39,8 @@ def equilibrium(scenario: Scenario) -> Prediction:
     alpha, c, rtt = threshold(scenario), scenario.links[0].capacity, rtts(scenario)
     x, rests = _rests(scenario, alpha)
     state = secular.solve(alpha, x, c, rtt=rtt, variant=_law(scenario))
-    if state.status != secular.OK:
-        return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
+    if state.status != Status.DONE:
+        return Prediction.not_applicable(name, scenario, _failure(state.status))
     return Prediction(
         name,
         scenario,
@@ -84,8 +84,8 @@ def arrivals(scenario: Scenario) -> Prediction:
         variant=scenario.flows[0].variant,
         each=(lambda *step: path.append((step[0], step[1], float(step[2])))) if followed else None,
     )
-    if state.status != secular.OK:
-        return Prediction.not_applicable(name, scenario, STATUS[int(state.status)])
+    if state.status != Status.DONE:
+        return Prediction.not_applicable(name, scenario, _failure(state.status))
     back = np.argsort(order)  # from order of arrival to order of the file
     delay = float(state.delays[-1])
     rests = _by_moment(scenario, order, path) if followed else None

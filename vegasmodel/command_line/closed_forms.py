@@ -14,12 +14,7 @@ from vegasmodel import stacks
 from vegasmodel.command_line import inputs
 from vegasmodel.fields import rules
 from vegasmodel.fields.units import FieldError, format_time, parse
-
-FAILURES = {  # of ``equilibrium.secular``
-    1: "it did not converge",
-    2: "a value is out of its range",
-    3: "the inputs decide fewer digits than it promises",
-}
+from vegasmodel.status import Status
 
 
 class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
@@ -283,7 +278,7 @@ def spread(array: Any, n: int, option: str) -> Any:
 
 
 def _failure(status: int) -> str | None:
-    return FAILURES.get(status, f"status {status}") if status else None
+    return None if status == Status.DONE else Status(status).reason
 
 
 def _finite(value: float) -> float | None:

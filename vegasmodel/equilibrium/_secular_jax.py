@@ -46,8 +46,8 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     bend = 1.0 + y / base if linux else 1.0
     rates = jnp.where(there, alpha / (y * bend), 0.0)
     residual = jax.lax.stop_gradient((rates.sum(-1) - c) / c)
-    good = (status == kernel.OK) & (jnp.abs(residual) <= RESIDUAL)
-    status = jnp.where((status == kernel.OK) & ~good, kernel.ILL_CONDITIONED, status)
+    good = (status == kernel.DONE) & (jnp.abs(residual) <= RESIDUAL)
+    status = jnp.where((status == kernel.DONE) & ~good, kernel.ILL_CONDITIONED, status)
     delay, gap, residual = (jnp.where(good, part, jnp.nan) for part in (delay, gap, residual))
     return Equilibrium(
         delay, jnp.where(good[..., None], rates, jnp.nan), gap, residual, passes, status
@@ -109,7 +109,7 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     y = _sum(gap[..., None], *two_sum(top[..., None], -x))[0]
     counts = (rtt + x >= kernel.LEAST) if linux else (x <= kernel.MOST)
     y = jnp.where(present | (y > 0) & counts, y, jnp.inf)  # an absent flow beyond Delta: rate 0
-    status = jnp.where(done, kernel.OK, kernel.NOT_CONVERGED)
+    status = jnp.where(done, kernel.DONE, kernel.NOT_CONVERGED)
     return top + gap, y, gap, passes, jnp.where(good, status, kernel.INVALID)
 
 

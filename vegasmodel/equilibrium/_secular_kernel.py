@@ -16,9 +16,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from vegasmodel.status import Status
+
 Row = Sequence[float]
 
-OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED, PENDING = 0, 1, 2, 3, -1
+DONE, PENDING = int(Status.DONE), int(Status.PENDING)  # plain integers for Numba and JAX
+NOT_CONVERGED, INVALID = int(Status.NOT_CONVERGED), int(Status.INVALID)
+ILL_CONDITIONED = int(Status.ILL_CONDITIONED)
 CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend on threads
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
@@ -350,7 +354,7 @@ def advance(
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED
-        return g + move, lower, upper, exact, OK
+        return g + move, lower, upper, exact, DONE
     enough = not exact and (size <= ROUGH_STEP[order] * g or passes == ROUGH_LIMIT)
     if enough:
         exact, lower, upper = True, floor, ceiling  # float64 signs near the root may be wrong
@@ -393,11 +397,11 @@ def solve_case(
     top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
     if LEAST <= c <= MOST:
         top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)
-    if status == OK:
+    if status == DONE:
         residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
         # beyond float64's range of squares no step can tell
-        status = OK if abs(residual) <= RESIDUAL else ILL_CONDITIONED
-    if status != OK:
+        status = DONE if abs(residual) <= RESIDUAL else ILL_CONDITIONED
+    if status != DONE:
         for i in range(first, first + n):
             rates[i] = math.nan
         return math.nan, math.nan, math.nan, passes, status

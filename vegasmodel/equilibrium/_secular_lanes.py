@@ -15,10 +15,10 @@ import numpy as np
 
 from vegasmodel.equilibrium._secular_kernel import (
     CHUNK,
+    DONE,
     INVALID,
     LEAST,
     MOST,
-    OK,
     PENDING,
     RESIDUAL,
     WIDTH,
@@ -150,7 +150,7 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """The cases from ``first`` on, ``paper`` only; status not OK: left undone."""
+    """The cases from ``first`` on, ``paper`` only; status not DONE: left undone."""
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
     begin(c, first, width, t, count)
@@ -191,7 +191,7 @@ def solve_batch(
             )  # fmt: skip
         work = np.empty(((n + CHUNK - 1) // CHUNK, WIDTH))
         for k in range(first, last):
-            if not (lanes and integers[k, 1] == OK and abs(floats[k, 2]) <= RESIDUAL):
+            if not (lanes and integers[k, 1] == DONE and abs(floats[k, 2]) <= RESIDUAL):
                 delay, gap, residual, passes, status = solve_case(
                     alpha, x, rtt, linux, c[k], k * n, n, rates, work
                 )

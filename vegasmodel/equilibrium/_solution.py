@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 class Equilibrium(NamedTuple):
     """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
 
-    Where ``status`` is not 0, every number of the case is NaN: 1 not converged, 2 a value is
-    missing or out of range, 3 the inputs decide fewer digits than are promised, or the rates do
-    not add up to c to the last few of them (magnitudes whose squares float64 cannot hold).
+    Where ``status`` is not ``Status.DONE``, every number of the case is NaN: 1 not converged, 2 a
+    value is missing or out of range, 3 the inputs decide fewer digits than are promised, or the
+    rates do not add up to c to the last few of them (magnitudes whose squares float64 cannot hold).
     """
 
     delay: Any  # Delta, s [...]

@@ -32,12 +32,11 @@ from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium.minicycle_start import INITIAL, Variant
 from vegasmodel.stacks import dead_zone, find
+from vegasmodel.status import Status
 
 __all__ = [
     "INITIAL",
-    "OK",
     "PHASES",
-    "UNDEFINED",
     "Cycle",
     "first_window",
     "forgotten_after",
@@ -53,7 +52,6 @@ Form = Literal["derived", "printed"]
 Losers = Literal["both", "reno", "growing"]
 
 PHASES = derived.PHASES
-OK, UNDEFINED = 0, 1
 RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle that counts as solved
 
 
@@ -82,7 +80,7 @@ class Cycle:
     regime: npt.NDArray[np.str_]  # how Vegas meets the loss, see `solve`
     queue_empties: npt.NDArray[np.bool_]  # False: the small bandwidth-delay regime
     residual: Floats  # relative misfit of the phases' lengths with N
-    status: npt.NDArray[np.int_]  # OK, or UNDEFINED: no cycle (infinite buffer), or not solved
+    status: npt.NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 
 def throughput(
@@ -259,7 +257,7 @@ def _result(
         regime=regime,
         queue_empties=deficit > 0,
         residual=known(sums.residual),
-        status=np.where(solved, OK, UNDEFINED),
+        status=np.where(solved, Status.DONE, Status.UNDEFINED),
     )
 
 

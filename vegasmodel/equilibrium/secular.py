@@ -24,8 +24,6 @@ from vegasmodel.equilibrium._checks import VARIANTS, word
 from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
 
-OK, NOT_CONVERGED, INVALID, ILL_CONDITIONED = 0, 1, 2, 3
-
 _INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
 _THREADED = 300_000  # flows, in all or in one case: from there on threads share the work
 

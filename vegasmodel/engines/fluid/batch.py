@@ -28,6 +28,7 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.records import Batch, Flows
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 from vegasmodel.support.extras import need
 
 if TYPE_CHECKING:
@@ -120,4 +121,4 @@ def _threads(cases: Batch, losers: int, step: float, threads: int | None) -> Bat
     with ThreadPoolExecutor(max_workers=threads) as pool:
         list(pool.map(one, range(0, n, SHARE)))
     throughput, rtt_mean, base_rtt, losses = wide
-    return BatchRun(throughput, rtt_mean, base_rtt, losses, narrow[0], narrow[1] == 0)
+    return BatchRun(throughput, rtt_mean, base_rtt, losses, narrow[0], narrow[1] == Status.DONE)

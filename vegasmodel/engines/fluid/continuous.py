@@ -18,18 +18,13 @@ from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail, Red
 from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.status import Status
 
 if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Flows, State, Tally
     from vegasmodel.scenario import Flow, Scenario
 
 LOSERS = ("growing", "all", "loss-based")
-STATUS = (
-    "done",
-    "overflow",
-    "overflow that no window can yield to",
-    "neither an overflow nor rest in the time allowed",
-)
 BOOLEAN = ("keeps_backlog", "backlog_over_base", "measures_base")
 STEP = 0.5  # over the shortest round trip
 
@@ -212,9 +207,9 @@ def run(
     time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
     record = np.full((time.size, 2 * n + 1), np.nan)
     record[0] = 0.0
-    code = windows_march.DONE
+    code: int = Status.DONE
     for end, tally in ((warmup, before), (duration, after)):
-        if code == windows_march.DONE:
+        if code == Status.DONE:
             code = windows_march.march(
                 flows, state, c, s_max, LOSERS.index(losers), end, step, False, True,
                 tally, time, record,
@@ -222,7 +217,7 @@ def run(
     record[time >= warmup, n + 1 :] += before.losses
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered
-    if code != windows_march.DONE:
+    if code != Status.DONE:
         throughput, rtt_mean = np.full(n, np.nan), np.full(n, np.nan)
     rtt = flows.rtt + record[:, n : n + 1]
     return ContinuousRun(
@@ -235,9 +230,7 @@ def run(
         throughput=throughput,
         base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over_estimate, np.nan),
         rtt_mean=rtt_mean,
-        queue_mean=after.queue[:1] / after.queue[1]
-        if code == windows_march.DONE
-        else np.array([np.nan]),
+        queue_mean=after.queue[:1] / after.queue[1] if code == Status.DONE else np.array([np.nan]),
         losses=after.losses.astype(np.float64),
-        status=STATUS[code],
+        status=Status(code).reason,
     )

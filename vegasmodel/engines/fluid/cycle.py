@@ -18,7 +18,6 @@ import numpy as np
 
 from vegasmodel.engines.fluid.continuous import (
     LOSERS,
-    STATUS,
     STEP,
     empty_tally,
     flows_of,
@@ -29,6 +28,7 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
+from vegasmodel.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,28 +111,28 @@ def limit_cycle(
     motion = _Motion(scenario, losers, packets, step)
     state, tally = motion.state, motion.tally
     code = motion.go(state, motion.all_started, until_loss=False, tally=tally)
-    if code == 0:
+    if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
-    if code == 0:
+    if code == Status.DONE:
         return _fixed_point(motion, state)
-    if code == 1:
+    if code == Status.OVERFLOW:
         return _cycle(motion, state, longest)
-    return _failure(motion, STATUS[code])
+    return _failure(motion, Status(code).reason)
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
-    """Move on until an overflow (1), or until the windows rest (0), or neither in time (3)."""
+    """Move on to an overflow, or until the windows rest (``DONE``), or neither in time."""
     trips = 16.0
     while trips <= longest:
         old = state.window.copy()
         end = state.clock[0] + trips * motion.slowest(state)
         code = motion.go(state, end, until_loss=True, tally=motion.tally)
-        if code != 0:
+        if code != Status.DONE:
             return code
         if np.abs(state.window - old).max() <= CLOSE * max(1.0, old.max()):
-            return 0
+            return Status.DONE
         trips *= 1.25
-    return 3
+    return Status.UNSETTLED
 
 
 def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
@@ -165,14 +165,14 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     while count < 2 * PATIENCE or state.clock[0] - begin < LASTING * motion.slowest(state):
         before = state.clock[0]
         code = onward(state, motion.tally)
-        if code != 1:
+        if code != Status.OVERFLOW:
             return _end(motion, state, code, longest)
         count += 1
         seen = [*seen[-LONGEST:], state.window.copy()]
         for k in range(1, len(seen)):
             if np.abs(seen[-1] - seen[-1 - k]).max() <= CLOSE * max(1.0, seen[-1].max()):
                 if state.clock[0] - before < INSTANT * motion.slowest(state):
-                    return _failure(motion, STATUS[2])
+                    return _failure(motion, Status.STUCK.reason)
                 return _periodic(motion, state, k, onward)
         if count == attempt:
             attempt *= 4
@@ -185,10 +185,12 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
     """No overflow followed: the windows rest, or the march has failed."""
-    if code == 0:
+    if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
-        return _fixed_point(motion, state) if code == 0 else _failure(motion, STATUS[3])
-    return _failure(motion, STATUS[code])
+        if code == Status.DONE:
+            return _fixed_point(motion, state)
+        code = Status.UNSETTLED
+    return _failure(motion, Status(code).reason)
 
 
 def _map(
@@ -251,7 +253,7 @@ def _average(
         block = empty_tally(motion.n)
         for _ in range(PATIENCE):
             code = onward(state, block)
-            if code != 1:
+            if code != Status.OVERFLOW:
                 return _end(motion, state, code, longest)
         means.append(block.delivered / block.active)
         for sum_, part in zip(total, block, strict=True):
@@ -309,7 +311,7 @@ def _answer(
         losses=tally.losses.astype(np.float64),
         multipliers=multipliers,
         residual=residual,
-        status=STATUS[0],
+        status=Status.DONE.reason,
     )
 
 

@@ -17,9 +17,11 @@ from vegasmodel.engines.fluid.tally import note, nothing, tally_step
 from vegasmodel.engines.fluid.windows import UP, attempt, delay_after
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
-DONE, OVERFLOW, STUCK = 0, 1, 2  # why a march ended
+# why a march ended: plain integers for Numba
+DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
 SHORT = 2.0**-20  # part of a step: events that follow so soon are a stall
 PATIENCE = 8  # stalls in a row before the longest step is taken, events or not
 

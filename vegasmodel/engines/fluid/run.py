@@ -21,6 +21,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack, stack
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS, dead_zone, waiting_room
+from vegasmodel.status import Status
 
 STEP = 0.5  # over the shortest round trip, where windows decide once in it
 CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
@@ -101,7 +102,7 @@ def run(
         rtt=rtt,
         queue=scenario.links[0].capacity * record[:, n : n + 1],
         lost=record[:, n + 1 :],
-        status="done",
+        status=Status.DONE.reason,
         throughput_se=np.std(rates, axis=0, ddof=1) / math.sqrt(runs) if runs > 1 else None,
         **mean,
     )

@@ -19,6 +19,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
@@ -26,7 +27,6 @@ MIN_RUNS, MAX_RUNS = 3, 20  # runs where chance has a part and the scenario does
 SURE = 0.05  # half a 95 % interval over its mean, at which there are enough
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 Enough = Callable[[Sequence[Prediction]], bool]
-STATUS = {1: "a flow's ring of parcels is full", 2: "too many events"}
 
 
 def obstacle(scenario: Scenario) -> str | None:
@@ -186,7 +186,7 @@ def answer(
 def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
     """The mean of these runs."""
     rates = _rates(scenario, outcomes)
-    failed = [STATUS[o.status] for o in outcomes if o.status]
+    failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
     return Prediction(
@@ -196,7 +196,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         throughput_se=_standard_error(rates) if len(rates) > 1 else None,
         assumptions=_assumptions(scenario, rates, acks_lost),
         seconds=seconds,
-        extra={"status": failed[0] if failed else "done", "runs": len(rates)},
+        extra={"status": failed[0] if failed else Status.DONE.reason, "runs": len(rates)},
         **_means(scenario, outcomes),
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 
 if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Course, Totals
@@ -58,8 +59,6 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     ``longest`` bounds the run, in round trips.  By default the first try is all, or ``TIMERS``
     seconds where nothing repeats and a source has waited for its timer.
     """
-    from vegasmodel.engines.rounds.answers import STATUS
-    from vegasmodel.engines.rounds.kernel import FALL
     from vegasmodel.engines.rounds.run import Course
 
     members, duration = scenario.members, scenario.run.duration
@@ -82,10 +81,10 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
             status, found = _repeats(course, started)
             if found is not None:
                 return found
-            if status == FALL:
+            if status == Status.FALL:
                 status, _ = course.go()
-        if status:
-            return _failure(len(rtts), STATUS[status])
+        if status != Status.DONE:
+            return _failure(len(rtts), Status(status).reason)
         totals = course.totals(status)
         if _rests(totals):
             return _means(totals, "fixed point", 0.0, 0.0)
@@ -105,13 +104,12 @@ def _repeats(course: Course, started: float) -> tuple[int, Steady | None]:
 
     A state is kept where whole numbers that it has in common with others come back.
     """
-    from vegasmodel.engines.rounds.kernel import FALL
     from vegasmodel.engines.rounds.snapshot import apart, rough, snapshot
 
     seen: dict[bytes, list[tuple[int, Snapshot]]] = {}
     section, due, period, first, kept = 0, -1, 0, None, 0
     status, now = course.go(started)
-    while status == FALL and kept < ROOM:
+    while status == Status.FALL and kept < ROOM:
         section += 1
         key = rough(course.net)
         if key in seen:

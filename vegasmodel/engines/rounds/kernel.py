@@ -41,8 +41,10 @@ from vegasmodel.engines.rounds.travel import (
 )
 from vegasmodel.engines.rounds.wait import begin_wait
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 
-FINE, FULL_RING, TOO_MANY_EVENTS, FALL = 0, 1, 2, 3  # status
+DONE, FALL = int(Status.DONE), int(Status.FALL)  # plain integers for Numba
+FULL_RING, TOO_MANY_EVENTS = int(Status.FULL_RING), int(Status.TOO_MANY_EVENTS)
 MOST_EVENTS = 2_000_000_000
 BURST_PARTS = 256.0  # stretches of a burst, at most
 NEAR = 4.0  # packets of room in a buffer that may soon be full
@@ -382,4 +384,4 @@ def march(
     _observe(net, NEVER, times, out_flow, out_queue, warmup, end)
     for k in range(net.links.shape[0]):
         advance(net.links, k, end)
-    return FINE, events, end
+    return DONE, events, end

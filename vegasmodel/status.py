@@ -1,0 +1,51 @@
+"""How a solver or a simulator ended: one list for all of them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["Status"]
+
+
+class Status(IntEnum):
+    """How a solver or a simulator ended; ``reason`` says it in words.
+
+    Arrays hold the number.  Only at ``DONE`` is there an answer; elsewhere it is NaN.
+    """
+
+    PENDING = -1
+    DONE = 0
+    # solvers of a steady state
+    NOT_CONVERGED = 1
+    INVALID = 2
+    ILL_CONDITIONED = 3
+    UNDEFINED = 4
+    # the differential equations
+    OVERFLOW = 5
+    STUCK = 6
+    UNSETTLED = 7
+    # the rounds
+    FULL_RING = 8
+    TOO_MANY_EVENTS = 9
+    FALL = 10
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    Status.PENDING: "it is under way",
+    Status.DONE: "done",
+    Status.NOT_CONVERGED: "it did not converge",
+    Status.INVALID: "a value is out of its range",
+    Status.ILL_CONDITIONED: "the inputs decide fewer digits than it promises",
+    Status.UNDEFINED: "there is no such cycle, or its equations were not solved",
+    Status.OVERFLOW: "overflow",
+    Status.STUCK: "overflow that no window can yield to",
+    Status.UNSETTLED: "neither an overflow nor rest in the time allowed",
+    Status.FULL_RING: "a flow's ring of parcels is full",
+    Status.TOO_MANY_EVENTS: "too many events",
+    Status.FALL: "it stopped where a window fell, as it was asked to",
+}
