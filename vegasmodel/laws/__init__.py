@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import cubic, discovery, newreno, reno, sack, tahoe, vegas
+from vegasmodel.laws import discovery
+from vegasmodel.laws.built_in import BUILT_IN
 from vegasmodel.laws.law import Law, Rule, Source, ask
 
 __all__ = [
@@ -20,15 +21,6 @@ __all__ = [
     "register_file", "register_law", "registered",
 ]  # fmt: skip
 
-BUILT_IN: tuple[Law, ...] = (
-    vegas.LAW,
-    reno.LAW,
-    newreno.LAW,
-    sack.LAW,
-    tahoe.LAW,
-    cubic.LAW,
-)
-"""The registry: the package's own laws, one line each; the engines number them in this order."""
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
 
 # what a rule is tried upon when it is registered

@@ -11,7 +11,8 @@ import numpy as np
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, LinkState, Sender
 from vegasmodel.engines.outside import call
 from vegasmodel.engines.tables import jit
-from vegasmodel.laws import BUILT_IN, Source
+from vegasmodel.laws.built_in import BUILT_IN
+from vegasmodel.laws.law import Source
 
 
 def _chain(functions: list[Any]) -> Any:

@@ -1,0 +1,16 @@
+"""The registry of the package's own laws."""
+
+from __future__ import annotations
+
+from vegasmodel.laws import cubic, newreno, reno, sack, tahoe, vegas
+from vegasmodel.laws.law import Law
+
+BUILT_IN: tuple[Law, ...] = (
+    vegas.LAW,
+    reno.LAW,
+    newreno.LAW,
+    sack.LAW,
+    tahoe.LAW,
+    cubic.LAW,
+)
+"""The registry: the package's own laws, one line each; the engines number them in this order."""
