@@ -93,6 +93,7 @@ def test_every_command_and_option_says_what_it_does() -> None:
     for name, command in app.commands.items():
         said = command.help or ""
         assert f"Example: vegasmodel {name}" in said
+        assert any("--json" in given.opts for given in command.params), name
         for given in command.params:
             if isinstance(given, click.Option):
                 assert given.help, (name, given.name)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
+from vegasmodel.command_line import inputs
+
 ASKS = "_VEGASMODEL_COMPLETE"  # the variable by which a shell asks for completions
 SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command()
 @click.argument("name", metavar="SHELL", type=click.Choice(list(SHELLS)))
+@inputs.as_json
 @click.pass_context
-def completion(context: click.Context, name: str) -> None:
+def completion(context: click.Context, name: str, json: bool) -> None:
     """Print what lets a shell complete commands by tab.
 
     SHELL is bash, zsh or fish.  Have it read the lines at its start:
@@ -21,5 +24,10 @@ def completion(context: click.Context, name: str) -> None:
 
     Example: vegasmodel completion bash
     """
-    app = context.find_root().command
-    click.echo(SHELLS[name](app, {}, "vegasmodel", ASKS).source())
+    lines = SHELLS[name](context.find_root().command, {}, "vegasmodel", ASKS).source()
+    if json:
+        from vegasmodel.console import print_json
+
+        print_json({"shell": name, "lines": lines})
+    else:
+        click.echo(lines)
