@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -396,6 +397,30 @@ def test_what_cannot_be_a_law_is_one_line():
 
 def test_the_registry_is_the_scenario_s_list():
     assert tuple(law.name for law in laws.BUILT_IN) == LAWS
+
+
+@pytest.mark.parametrize("law", laws.BUILT_IN, ids=lambda law: law.name)
+@pytest.mark.parametrize("stack", ["paper", "ns2", "linux"])
+def test_rounds_runs_the_rules_of_the_law_s_own_file(law, stack):
+    """Plain Python on a plain object, against the compiled chain on a record."""
+    from vegasmodel.engines.rounds import laws as senders
+    from vegasmodel.engines.rounds.flows import mechanisms
+    from vegasmodel.engines.rounds.state import FLOW
+    from vegasmodel.stacks import STACKS
+
+    if law.packets is None:
+        pytest.skip("its drift is called by address")
+    record = np.zeros(1, FLOW)
+    mechanisms(law, STACKS[stack], record)
+    flow = record[0]
+    given = {"cwnd": 10.25, "ssthresh": 5.0, "growth": 0.1, "next": 20.0, "acked": 10.0}
+    for key, value in given.items():
+        flow[key] = value
+    plain = SimpleNamespace(**{name: flow[name].item() for name in FLOW.names if name != "stock"})
+    assert senders.acks_to_change(flow) == law.packets.acks_to_change(plain)
+    senders.grow(flow, 3.0)
+    law.packets.upon_acks(plain, 3.0)
+    assert flow["cwnd"] == plain.cwnd != given["cwnd"]
 
 
 def test_no_law_s_recovery_is_taken_for_another_s_in_silence():

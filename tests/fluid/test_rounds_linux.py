@@ -10,10 +10,11 @@ import pytest
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
-from vegasmodel.engines.rounds.laws import _decide_whole
+from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.laws import find
+from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Link, Run, Scenario, load
 from vegasmodel.stacks import STACKS
@@ -95,7 +96,7 @@ def test_vegas_leaves_the_count_of_acks_alone() -> None:
     flow["cwnd"], flow["ssthresh"], flow["base"], flow["rtt_min"] = 3.0, 2.0, 0.03, 0.24
     for count, window in ((1.0, 3.0), (3.0, 2.0), (1.0, 3.0)):
         flow["rtt_count"] = count
-        _decide_whole(flow)
+        rule(decide_whole)(flow)
         assert flow["cwnd"] == window
 
 

@@ -83,7 +83,7 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
         raise FieldError("law", name, "a printable name of at most 60 characters")
     if any(law.name == name for law in BUILT_IN):
         raise FieldError("law", name, "a name that no law of the package has")
-    known = {field.name for field in dataclasses.fields(Law)} - {"name", "drift"}
+    known = {field.name for field in dataclasses.fields(Law)} - {"name", "drift", "packets"}
     for key in data:
         if key not in known:
             raise FieldError(f"law {name}: {key}", data[key], f"one of {', '.join(sorted(known))}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws.packets import PacketRules
 
 
 class Source(NamedTuple):
@@ -54,6 +55,7 @@ class Law:
     # How a window of whole packets follows the drift: by the drift itself, by 1/W at each ACK as
     # implementations do, or by comparing a backlog with alpha and beta as the stack does.
     per_ack: PerAck = "drift"
+    packets: PacketRules | None = None  # the rules of that, of a law of the package
     once_a_round: bool = False  # decides once a round trip, on what it measured in it
     delay_based: bool = False  # reads the round-trip time, or what follows from it
     overdue_checks: bool = False  # asks at an ACK whether a packet is overdue, if its stack does

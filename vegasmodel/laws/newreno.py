@@ -1,6 +1,7 @@
 """TCP NewReno: a partial ACK in recovery tells of the next hole, so one a round trip (RFC 2582)."""
 
 from vegasmodel.laws.law import Law, Source
+from vegasmodel.laws.reno import ONE_A_WINDOW
 
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
@@ -9,4 +10,4 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("newreno", drift, per_ack="one a window", recovery="hole by hole")
+LAW = Law("newreno", drift, per_ack="one a window", packets=ONE_A_WINDOW, recovery="hole by hole")

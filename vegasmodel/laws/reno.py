@@ -1,6 +1,13 @@
 """TCP Reno: fast retransmit and fast recovery, which repairs the first loss of a window."""
 
+import math
+
+import numpy as np
+
 from vegasmodel.laws.law import Law, Source
+from vegasmodel.laws.packets import SLACK, PacketRules, Round, Window, cwnd_packets
+
+DIVISIONS = 8.0  # ACKs that are added one by one, at most; each waits for the one before it
 
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
@@ -9,4 +16,36 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("reno", drift, per_ack="one a window", recovery="one hole")
+def acks_to_change(f: Window) -> float:
+    """W ACKs for one packet more, counted or as W_{n+1} = W_n + 1/W_n."""
+    target = cwnd_packets(f) + 1.0
+    square = f.cwnd * f.cwnd
+    if f.whole_window:
+        acks = (target - f.cwnd) * (target - 1.0)
+    else:
+        acks = (target * target - square) / (2.0 + 1.0 / square)
+    least: float = max(1.0, np.ceil(acks - SLACK))
+    return least
+
+
+def upon_acks(f: Window, acks: float) -> None:
+    """Congestion avoidance; rounding of few ACKs is lost in the window."""
+    if f.whole_window:  # counts W ACKs for one packet more
+        f.cwnd += acks / cwnd_packets(f)
+    elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
+        f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
+    else:
+        for _ in range(int(acks)):
+            f.cwnd += 1.0 / f.cwnd
+
+
+def upon_round(f: Window, over: Round) -> None:
+    """Nothing: it decides upon ACKs."""
+
+
+def upon_each(f: Window, exact: bool) -> None:
+    """Nothing more."""
+
+
+ONE_A_WINDOW = PacketRules(acks_to_change, upon_acks, upon_round, upon_each)
+LAW = Law("reno", drift, per_ack="one a window", packets=ONE_A_WINDOW, recovery="one hole")

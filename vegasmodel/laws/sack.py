@@ -1,6 +1,7 @@
 """TCP SACK: selective acknowledgements tell of every hole at once (RFC 2018)."""
 
 from vegasmodel.laws.law import Law, Source
+from vegasmodel.laws.reno import ONE_A_WINDOW
 
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
@@ -9,4 +10,4 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("sack", drift, per_ack="one a window", recovery="scoreboard")
+LAW = Law("sack", drift, per_ack="one a window", packets=ONE_A_WINDOW, recovery="scoreboard")

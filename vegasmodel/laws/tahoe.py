@@ -1,6 +1,7 @@
 """TCP Tahoe: fast retransmit without fast recovery; it goes back to a window of one packet."""
 
 from vegasmodel.laws.law import Law, Source
+from vegasmodel.laws.reno import ONE_A_WINDOW
 
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
@@ -9,4 +10,4 @@ def drift(_: Source) -> float:
     return 1.0
 
 
-LAW = Law("tahoe", drift, per_ack="one a window", recovery="slow start")
+LAW = Law("tahoe", drift, per_ack="one a window", packets=ONE_A_WINDOW, recovery="slow start")

@@ -1,6 +1,21 @@
 """TCP Vegas: a window that keeps between alpha and beta packets of its own in the queue."""
 
+import math
+
+import numpy as np
+
 from vegasmodel.laws.law import Law, Source
+from vegasmodel.laws.packets import (
+    NEVER,
+    SLACK,
+    PacketRules,
+    Round,
+    Window,
+    cwnd_packets,
+    keeps_up,
+)
+
+SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 
 
 # boutremans (1): dW/dt = 1/RTT where Diff < alpha, -1/RTT where Diff > beta, else 0.
@@ -12,11 +27,124 @@ def drift(f: Source) -> float:
     return -1.0 if f.backlog > f.beta else 0.0
 
 
+def acks_to_change(f: Window) -> float:
+    """What it decided for this round trip goes on, upwards to the next whole packet."""
+    if f.growth <= 0.0:
+        return NEVER
+    acks: float = max(1.0, np.ceil((cwnd_packets(f) + 1.0 - f.cwnd) / f.growth - SLACK))
+    return acks
+
+
+def upon_acks(f: Window, acks: float) -> None:
+    """As it decided for this round trip."""
+    if f.growth == 1.0 and f.ssthresh < 1e9:
+        f.growth = 0.0  # slow start is over before the round is
+    if f.growth != 0.0 and keeps_up(f, acks):
+        add(f, acks)
+        if f.growth < 0.0:
+            f.cwnd = max(f.cwnd, 2.0)
+
+
+def add(f: Window, acks: float) -> None:
+    """Its increments, one by one as ns-2 adds them.
+
+    W times 1/W may stay a rounding below 1, and then the window opens an ACK later.
+    """
+    if not f.plain_sums or acks > SUMMED_SINGLY:
+        f.cwnd += acks * f.growth
+        return
+    for _ in range(int(acks)):
+        f.cwnd += f.growth
+
+
+def upon_round(f: Window, over: Round) -> None:
+    """Its decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
+    if f.whole_window:
+        if over.opens:
+            decide_whole(f)
+        return
+    if over.rtt <= 0.0:
+        return
+    if math.isnan(f.known_base):
+        if not f.resets_base:  # the least RTT seen, and only a sample is one
+            f.base = min(f.base, over.rtt) if f.rtt_count > 0.0 else f.base
+        elif over.rtt < f.base or over.length <= 1.0:
+            f.base = over.rtt
+    else:
+        f.base = f.known_base
+    diff = over.outstanding - over.length * f.base / over.rtt
+    decide(f, diff, diff if over.exact else np.trunc(diff + 0.5))
+
+
+def decide(f: Window, diff: float, delta: float) -> None:
+    """ns-2, and the papers on real numbers: by how much each ACK of the next round counts."""
+    if f.cwnd < f.ssthresh:  # slow start: doubles every other round
+        f.grow_next = 1 - f.grow_next
+        if f.grow_next == 0:
+            f.growth = 0.0
+        elif delta > f.gamma:
+            f.ssthresh = 2.0
+            f.cwnd = max(f.cwnd - f.cwnd / 8.0, 2.0)
+            f.growth = 0.0
+        else:
+            f.growth = 1.0
+    elif f.real_numbers:  # boutremans (1): one packet a round, up or down
+        f.growth = 1.0 / f.cwnd if diff < f.alpha else (-1.0 / f.cwnd if diff > f.beta else 0.0)
+    elif delta > f.beta:
+        f.cwnd = max(f.cwnd - 1.0, 2.0)
+        f.growth = 0.0
+    else:
+        f.growth = 1.0 / f.cwnd if delta < f.alpha else 0.0
+
+
+def count_ack(f: Window, packets: float) -> None:
+    """An ACK that counts towards the next packet; Vegas's own decisions leave the count alone."""
+    if f.credit >= packets:  # from a larger window
+        f.credit = 0.0
+        f.cwnd += 1.0
+    f.credit += 1.0
+    if f.credit >= packets:
+        f.credit -= packets
+        f.cwnd += 1.0
+
+
+def decide_whole(f: Window) -> None:
+    """Linux: whole windows, and the least RTT of the round."""
+    packets = cwnd_packets(f)
+    if f.rtt_count <= 2.0:  # too few samples: like Reno
+        if f.cwnd >= f.ssthresh:
+            count_ack(f, packets)
+        return
+    # integers: microseconds, one added so that none is 0; it settles the many ties at rest
+    rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
+    diff = np.floor(packets * (rtt - base) / base)
+    if f.cwnd < f.ssthresh:
+        if diff > f.gamma:
+            f.cwnd = min(packets, np.floor(packets * base / rtt) + 1.0)
+            f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
+    elif diff > f.beta:
+        f.cwnd = packets - 1.0
+        f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
+    elif diff < f.alpha:
+        f.cwnd = packets + 1.0
+    f.cwnd = max(f.cwnd, 2.0)
+
+
+def upon_each(f: Window, exact: bool) -> None:
+    """The rule of ns-2 asked at every ACK, on the last RTT."""
+    if f.cwnd < f.ssthresh or f.base > 1e9:
+        return
+    diff = f.cwnd * (1.0 - f.base / f.rtt_last)
+    delta = diff if exact else np.trunc(diff + 0.5)
+    f.growth = 1.0 / f.cwnd if delta < f.alpha else (-1.0 / f.cwnd if delta > f.beta else 0.0)
+
+
 LAW = Law(
     "vegas",
     drift,
     0.75,
     per_ack="thresholds",
+    packets=PacketRules(acks_to_change, upon_acks, upon_round, upon_each),
     once_a_round=True,
     delay_based=True,
     overdue_checks=True,  # Brakmo and Peterson 1995, 3.1

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.rounds.rules import place
 from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, START
 from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import Recovery
@@ -43,6 +44,7 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
     record["rounds"] = law.once_a_round or law.per_ack == "drift"
     record["keeps_base"] = law.delay_based
+    record["rules"] = place(law)
     if law.per_ack == "drift":
         from vegasmodel.engines.outside import address
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import NEVER, cwnd_packets, doubling, expire, window
+from vegasmodel.engines.rounds.laws import cwnd_packets, doubling, expire, window
 from vegasmodel.engines.rounds.losses import waited
 from vegasmodel.engines.rounds.queue import advance, burst, share, slip_in, waiting
 from vegasmodel.engines.rounds.sender import plan
@@ -40,6 +40,7 @@ from vegasmodel.engines.rounds.travel import (
     schedule,
 )
 from vegasmodel.engines.rounds.wait import begin_wait
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 

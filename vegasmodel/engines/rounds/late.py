@@ -10,8 +10,8 @@ them.
 from __future__ import annotations
 
 from vegasmodel.engines.rounds.acks import acknowledge
-from vegasmodel.engines.rounds.laws import NEVER
 from vegasmodel.engines.rounds.state import Parcel, Sender, jit
+from vegasmodel.laws.packets import NEVER
 
 
 @jit

@@ -1,8 +1,9 @@
-"""How a source moves its window, in whole packets and once a round: what the protocols do.
+"""When a source moves its window, in whole packets: at ACKs, rounds, losses, marks, timeouts.
 
-``grow`` is what ACKs of new data do, ``end_round`` Vegas's decision once a round trip, ``cut`` the
-third duplicate ACK, ``expire`` the retransmission timer.  The rules of ``ns2`` are those of its
-Agent/TCP family with the defaults of 1999-2001, those of ``linux`` the kernel's tcp_vegas.
+``grow`` is what ACKs of new data do, ``end_round`` the end of a round trip, ``cut`` the third
+duplicate ACK, ``expire`` the retransmission timer.  How far a law then moves its window stands in
+``laws/``; what is here is every sender's.  The rules of ``ns2`` are those of its Agent/TCP family
+with the defaults of 1999-2001, those of ``linux`` the kernel's.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -13,6 +14,7 @@ import math
 import numpy as np
 
 from vegasmodel.engines.outside import call
+from vegasmodel.engines.rounds.rules import BY_ADDRESS, choice, rule
 from vegasmodel.engines.rounds.state import (
     OPEN,
     RECOVERY,
@@ -22,19 +24,13 @@ from vegasmodel.engines.rounds.state import (
     jit,
 )
 from vegasmodel.engines.rounds.timer import arm, back_off, forget, settling
+from vegasmodel.laws import packets
 from vegasmodel.laws.law import Source
+from vegasmodel.laws.packets import NEVER, SLACK, Round
 
-NEVER = 1e300
-SLACK = 1e-9  # rounding of a window that stands on a whole packet
-SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 ASKED = 8.0  # times in a window's ACKs that a law called by address is asked, at least
-DIVISIONS = 8.0  # likewise; each waits for the one before it, and rounding is lost in the window
-
-
-@jit
-def cwnd_packets(f: Sender) -> float:
-    """The window in whole packets; ns-2 cuts off what its own rounding leaves."""
-    return np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
+cwnd_packets = rule(packets.cwnd_packets)
+keeps_up = rule(packets.keeps_up)
 
 
 @jit
@@ -73,12 +69,38 @@ def _per_ack(f: Sender) -> float:
 
 
 @jit
-def _decide(f: Sender, rtt: float) -> None:
-    """A round trip is over for a law called by address; it took ``rtt`` on average."""
-    seen = _source(f, rtt)
+def _acks_to_change(f: Sender) -> float:
+    """For a law called by address, which is asked now and then."""
+    step = _per_ack(f)
+    left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
+    acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
+    return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / ASKED)))
+
+
+@jit
+def _upon_acks(f: Sender, acks: float) -> None:
+    f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
+    f.ssthresh = min(f.ssthresh, f.cwnd)  # who goes down is not in slow start (tcp_vegas)
+
+
+@jit
+def _upon_round(f: Sender, over: Round) -> None:
+    """A round trip is over for a law called by address."""
+    seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
     f.growth = call(f.drift_at, seen) / f.cwnd
+
+
+@jit
+def _upon_each(f: Sender, exact: bool) -> None:
+    """It is asked at every ACK as it is."""
+
+
+_laws_acks_to_change = choice("acks_to_change", _acks_to_change)
+_laws_acks = choice("upon_acks", _upon_acks)
+_laws_round = choice("upon_round", _upon_round)
+_laws_each = choice("upon_each", _upon_each)
 
 
 @jit
@@ -86,18 +108,7 @@ def acks_to_change(f: Sender) -> float:
     """ACKs after which the window may have passed a whole packet or slow start ends, at least 1."""
     if doubling(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
-    target = cwnd_packets(f) + 1.0
-    if f.drift_at != 0:
-        step = _per_ack(f)
-        left = target - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
-        acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
-        return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / ASKED)))
-    if f.once:
-        return max(1.0, np.ceil((target - f.cwnd) / f.growth - SLACK)) if f.growth > 0.0 else NEVER
-    if f.whole_window:
-        return max(1.0, np.ceil((target - f.cwnd) * (target - 1.0) - SLACK))
-    square = f.cwnd * f.cwnd
-    return max(1.0, np.ceil((target * target - square) / (2.0 + 1.0 / square) - SLACK))
+    return _laws_acks_to_change(f)
 
 
 @jit
@@ -105,129 +116,25 @@ def grow(f: Sender, acks: float) -> None:
     """The window after ``acks`` ACKs of new data; the engine stops where the rule changes."""
     if echoing(f):
         return
-    # ns-2's Vegas grows only while the flow keeps up with its window
-    keeps_up = not f.overdue_checks or f.cwnd - in_flight(f) <= 2.0 + acks
-    if doubling(f):
-        f.cwnd += acks if keeps_up else 0.0
-    elif f.drift_at != 0:
-        f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
-        f.ssthresh = min(f.ssthresh, f.cwnd)  # who goes down is not in slow start (tcp_vegas)
-    elif f.once:
-        if f.growth == 1.0 and f.ssthresh < 1e9:
-            f.growth = 0.0  # slow start is over before the round is
-        if f.growth != 0.0 and keeps_up:
-            _add(f, acks)
-            if f.growth < 0.0:
-                f.cwnd = max(f.cwnd, 2.0)
-    elif f.whole_window:  # counts W ACKs for one packet more
-        f.cwnd += acks / cwnd_packets(f)
-    elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
-        f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
-    else:
-        for _ in range(int(acks)):
-            f.cwnd += 1.0 / f.cwnd
+    if not doubling(f):
+        _laws_acks(f, acks)
+    elif keeps_up(f, acks):
+        f.cwnd += acks
 
 
 @jit
-def _add(f: Sender, acks: float) -> None:
-    """Vegas's increments, one by one as ns-2 adds them.
-
-    W times 1/W may stay a rounding below 1, and then the window opens an ACK later.
-    """
-    if not f.plain_sums or acks > SUMMED_SINGLY:
-        f.cwnd += acks * f.growth
-        return
-    for _ in range(int(acks)):
-        f.cwnd += f.growth
-
-
-@jit
-def _decide_per_ack(f: Sender, diff: float, delta: float) -> None:
-    if f.cwnd < f.ssthresh:  # slow start: doubles every other round
-        f.grow_next = 1 - f.grow_next
-        if f.grow_next == 0:
-            f.growth = 0.0
-        elif delta > f.gamma:
-            f.ssthresh = 2.0
-            f.cwnd = max(f.cwnd - f.cwnd / 8.0, 2.0)
-            f.growth = 0.0
-        else:
-            f.growth = 1.0
-    elif f.real_numbers:  # boutremans (1): one packet a round, up or down
-        f.growth = 1.0 / f.cwnd if diff < f.alpha else (-1.0 / f.cwnd if diff > f.beta else 0.0)
-    elif delta > f.beta:
-        f.cwnd = max(f.cwnd - 1.0, 2.0)
-        f.growth = 0.0
-    else:
-        f.growth = 1.0 / f.cwnd if delta < f.alpha else 0.0
-
-
-@jit
-def _count_ack(f: Sender, packets: float) -> None:
-    """An ACK that counts towards the next packet; Vegas's own decisions leave the count alone."""
-    if f.credit >= packets:  # from a larger window
-        f.credit = 0.0
-        f.cwnd += 1.0
-    f.credit += 1.0
-    if f.credit >= packets:
-        f.credit -= packets
-        f.cwnd += 1.0
-
-
-@jit
-def _decide_whole(f: Sender) -> None:
-    packets = cwnd_packets(f)
-    if f.rtt_count <= 2.0:  # too few samples: like Reno
-        if f.cwnd >= f.ssthresh:
-            _count_ack(f, packets)
-        return
-    # integers: microseconds, one added so that none is 0; it settles the many ties at rest
-    rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
-    diff = np.floor(packets * (rtt - base) / base)
-    if f.cwnd < f.ssthresh:
-        if diff > f.gamma:
-            f.cwnd = min(packets, np.floor(packets * base / rtt) + 1.0)
-            f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
-    elif diff > f.beta:
-        f.cwnd = packets - 1.0
-        f.ssthresh = max(min(f.ssthresh, f.cwnd - 1.0), 2.0)
-    elif diff < f.alpha:
-        f.cwnd = packets + 1.0
-    f.cwnd = max(f.cwnd, 2.0)
-
-
-@jit
-def drift(f: Sender) -> None:
-    """The rule of ns-2's Vegas asked at every ACK (``without`` rounds), on the last RTT."""
-    if f.cwnd < f.ssthresh or f.base > 1e9:
-        return
-    diff = f.cwnd * (1.0 - f.base / f.rtt_last)
-    delta = diff if (f.without & WITHOUT_ROUNDING) != 0 else np.trunc(diff + 0.5)
-    f.growth = 1.0 / f.cwnd if delta < f.alpha else (-1.0 / f.cwnd if delta > f.beta else 0.0)
+def decide_each(f: Sender) -> None:
+    """In place of a decision once a round (``without`` rounds): at every ACK."""
+    _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
 @jit
 def end_round(f: Sender, now: float, outstanding: float) -> None:
-    """Vegas's decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
+    """A round trip is over, with so many packets in flight: the law decides."""
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
-    if f.drift_at != 0:
-        _decide(f, rtt)
-    elif f.whole_window:
-        if f.phase == OPEN:
-            _decide_whole(f)
-    elif rtt > 0.0:
-        if math.isnan(f.known_base):
-            if not f.resets_base:  # the least RTT seen, and only a sample is one
-                f.base = min(f.base, rtt) if f.rtt_count > 0.0 else f.base
-            elif rtt < f.base or length <= 1.0:
-                f.base = rtt
-        else:
-            f.base = f.known_base
-        diff = outstanding - length * f.base / rtt
-        _decide_per_ack(
-            f, diff, diff if (f.without & WITHOUT_ROUNDING) != 0 else np.trunc(diff + 0.5)
-        )
+    exact = (f.without & WITHOUT_ROUNDING) != 0
+    _laws_round(f, Round(rtt, outstanding, length, f.phase == OPEN, exact))
     f.round_end, f.round_start = f.next, now
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
 
@@ -243,7 +150,7 @@ def _less(f: Sender, factor: float) -> float:
 @jit
 def _reduced(f: Sender) -> float:
     """The window after a loss, or a mark that counts as one, before any floor."""
-    if f.drift_at == 0:
+    if f.rules != BY_ADDRESS:
         return _less(f, f.decrease)
     seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
     f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
@@ -351,7 +258,7 @@ def reduction(f: Sender, acks: float, advanced: float) -> float:
 def echo(f: Sender) -> None:
     """An ECN echo: cut without a loss, once a window of data."""
     if f.acked >= f.recover or f.timed_out:
-        f.cwnd = max(_less(f, 0.5) if f.drift_at == 0 else _reduced(f), 1.0)
+        f.cwnd = max(_less(f, 0.5) if f.rules != BY_ADDRESS else _reduced(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover, f.timed_out, f.echoed = f.high, 0, 1
 
@@ -368,7 +275,7 @@ def expire(f: Sender, now: float) -> None:
     # Linux has cut already where it gives up within a recovery, or for the second time in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)
-        f.ssthresh = max(half if f.drift_at == 0 else np.floor(_reduced(f)), 2.0)
+        f.ssthresh = max(half if f.rules != BY_ADDRESS else np.floor(_reduced(f)), 2.0)
     f.cwnd, f.credit = 2.0 if f.overdue_checks else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dupacks, f.phase = 0.0, 0.0, OPEN

@@ -22,7 +22,6 @@ from vegasmodel.engines.rounds.acks import (
     waits,
 )
 from vegasmodel.engines.rounds.laws import (
-    NEVER,
     acks_to_change,
     cut,
     cut_overdue,
@@ -60,6 +59,7 @@ from vegasmodel.engines.rounds.timer import (
     settling,
     update_mean,
 )
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
 

@@ -22,11 +22,10 @@ from vegasmodel.engines.rounds.acks import (
 )
 from vegasmodel.engines.rounds.late import hold, pending, sample_single, spoken_for
 from vegasmodel.engines.rounds.laws import (
-    NEVER,
     acks_to_change,
+    decide_each,
     deflate,
     doubling,
-    drift,
     echo,
     echoing,
     end_round,
@@ -51,6 +50,7 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.engines.rounds.timer import restart_timer, watch
 from vegasmodel.engines.rounds.wait import begin_wait, depart
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
 
@@ -133,7 +133,7 @@ def _opens(
     if decides and f.decides_late:
         end_round(f, end, in_flight(f))
     if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
-        drift(f)
+        decide_each(f)
     swell = doubling(f)
     grow(f, packets if f.counts_packets else acks)
     restart_timer(f, end)

@@ -48,7 +48,8 @@ class Sender(Mechanisms):
     first_window: float
     syn: float  # size of the packets of a handshake, in data packets; 0: none
     # rules called by address (``engines/outside.py``): the window grows and is cut by these
-    drift_at: int  # 0: by the engine's own rules
+    rules: int  # whose rules move the window: a place in ``rules.py``
+    drift_at: int  # 0: none is called by address
     cut_at: int  # 0: by the factor ``decrease``
     remember_at: int  # 0: the window at the loss
     recovery: int

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import NEVER
 from vegasmodel.engines.rounds.queue import advance, burst, chance, drop, join, overflow, waiting
 from vegasmodel.engines.rounds.state import (
     DATA,
@@ -25,6 +24,7 @@ from vegasmodel.engines.rounds.state import (
     around,
     jit,
 )
+from vegasmodel.laws.packets import NEVER
 
 INSTANT = 1e-12  # seconds
 TIE = 1e-10  # seconds; far below the time of an instruction

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import fresh, room, send
-from vegasmodel.engines.rounds.laws import NEVER
 from vegasmodel.engines.rounds.losses import send_in_recovery
 from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
 

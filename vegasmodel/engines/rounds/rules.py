@@ -1,0 +1,58 @@
+"""The packets' side of the package's laws, compiled and composed from their registry.
+
+``Sender.rules`` is the place of a law's rules: 0 for a law that is called by address, then those of
+the registry.  A choice among them is a chain of comparisons, which LLVM inlines with its ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vegasmodel.engines.rounds.state import jit
+from vegasmodel.laws.built_in import BUILT_IN
+from vegasmodel.laws.law import Law
+from vegasmodel.laws.packets import PacketRules
+
+RULES = {law.per_ack: law.packets for law in BUILT_IN if law.packets is not None}
+BY_ADDRESS = 0
+_Function = Callable[..., Any]
+
+
+def place(law: Law) -> int:
+    """Of the law's rules in a chain."""
+    return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
+
+
+@functools.cache
+def rule(function: _Function) -> Any:
+    """A law's plain function, compiled with the plain functions of ``laws`` that it calls."""
+    around = function.__globals__
+    called = {
+        name: rule(around[name])
+        for name in function.__code__.co_names
+        if isinstance(around.get(name), types.FunctionType)
+    }
+    own = types.FunctionType(function.__code__, {**around, **called}, function.__name__)
+    return jit(own)
+
+
+def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
+    """``own`` at place k, else ``rest``."""
+    if arguments == 1:
+        return jit(lambda f: own(f) if f.rules == k else rest(f))
+    return jit(lambda f, a: own(f, a) if f.rules == k else rest(f, a))
+
+
+def choice(name: str, by_address: _Function) -> Any:
+    """The rule ``name`` of a sender's law; ``by_address`` for one that the registry has not."""
+    asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
+    chain: Any = by_address
+    for k, function in enumerate(asked, 1):
+        chain = _link(k, rule(function), chain, function.__code__.co_argcount)
+    return chain
+
+
+__all__ = ["BY_ADDRESS", "RULES", "PacketRules", "choice", "place", "rule"]

@@ -1,0 +1,71 @@
+"""How a law moves a window of whole packets: the form of its rules, and what they share.
+
+A rule is a plain function of a sender's record.  ``engines/rounds`` compiles it together with the
+plain functions that it calls; what a stack adds stands in the record as ``stacks.Mechanisms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+NEVER = 1e300
+SLACK = 1e-9  # rounding of a window that stands on a whole packet
+
+
+class Window(Protocol):
+    """What a rule sees of a sender, and may change: counts in packets, times in seconds."""
+
+    cwnd: float
+    ssthresh: float
+    next: float  # sequence numbers: the first packet not yet sent,
+    acked: float  # ... and not yet acknowledged
+    alpha: float
+    beta: float
+    gamma: float
+    base: float  # least RTT
+    known_base: float  # NaN: it is measured
+    rtt_last: float
+    rtt_min: float  # of this round trip
+    rtt_count: float  # samples in it
+    growth: float  # packets by which an ACK moves the window in this round trip
+    grow_next: int  # slow start doubles in every other one
+    credit: float  # ACKs counted towards the next packet
+    # of its stack
+    plain_sums: bool
+    whole_window: bool
+    real_numbers: bool
+    resets_base: bool
+    overdue_checks: bool
+
+
+class Round(NamedTuple):
+    """A round trip that is over."""
+
+    rtt: float  # its mean
+    outstanding: float  # packets in flight as it ends
+    length: float  # packets sent in it
+    opens: bool  # no loss is being repaired
+    exact: bool  # an ablation: no rounding
+
+
+class PacketRules(NamedTuple):
+    """What a law does outside slow start; a loss, a mark or a timeout cuts by its ``decrease``."""
+
+    acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed
+    upon_acks: Callable[[Any, float], None]  # so many of new data, as ``acks_to_change`` allows
+    upon_round: Callable[[Any, Round], None]  # once a round trip
+    upon_each: Callable[[Any, bool], None]  # in place of that, an ablation: at every ACK
+
+
+def cwnd_packets(f: Window) -> float:
+    """The window in whole packets; ns-2 cuts off what its own rounding leaves."""
+    whole: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
+    return whole
+
+
+def keeps_up(f: Window, acks: float) -> bool:
+    """ns-2's Vegas grows only while the flow keeps up with its window."""
+    return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks
