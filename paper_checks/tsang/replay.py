@@ -29,7 +29,7 @@ from functools import cache, partial
 from paper_checks.topology import SHORT
 from paper_checks.tsang.scenes import BITS
 
-__all__ = ["Connection", "Round", "replay"]
+__all__ = ["Connection", "Round", "alone", "replay"]
 
 SHARED, ACCESS = 1.5e6, 1e7  # bit/s
 ACK_BITS = 0.04 * BITS
@@ -207,3 +207,13 @@ def replay(
         network.at(start + (late if source is longer else 0.0), source.send)
     network.run()
     return shorter, longer
+
+
+@cache
+def alone(x2: float, alpha: float = 1.0, beta: float = 3.0) -> Connection:
+    """One connection whose last link takes ``x2`` ms, after 60 s without another."""
+    network = Network()
+    source = Connection(network, x2 * 1e-3, alpha, beta, rounded=False)
+    network.at(START, source.send)
+    network.run()
+    return source
