@@ -124,15 +124,15 @@ def spread(values: Floats, unit: float, printed: float) -> float:
 
 
 def averaged(
-    values: Floats, printed: float | Sequence[float], unit: float, detail: str = ""
+    values: Floats, printed: float | Sequence[float], unit: float, detail: str = "", of: int = SEEDS
 ) -> Found:
-    """Means over the runs of ``values`` [runs] or [runs, entries] beside the paper's, also of 5.
+    """Means over the runs of ``values`` [runs] or [runs, entries] beside the paper's, of ``of``.
 
     Tolerance: rounding of the print and two standard errors of the difference of two such means,
     but at most ``LIMIT`` of the print: the least of the entries', so that each entry keeps to it.
     """
     values = np.asarray(values, dtype=np.float64)
-    spread = 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / SEEDS)
+    spread = 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / of)
     entries = np.minimum(rounding(unit) + spread, LIMIT * np.abs(np.asarray(printed)))
     tolerance = max(rounding(unit), float(np.min(entries)))
     mean = values.mean(axis=0)
