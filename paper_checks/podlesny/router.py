@@ -197,6 +197,6 @@ def parking_lot(kind: Discipline) -> Scenario:
             flows.append(
                 dataclasses.replace(alone, name=f"{flow.law} {link.name}", path=(link.name,))
             )
-    run = dataclasses.replace(base.run, runs=3)
+    run = dataclasses.replace(base.run, runs=5 if kind == "rd" else 3)
     name = f"podlesny-{kind}-parking-lot"
     return dataclasses.replace(base, name=name, links=links, flows=tuple(flows), run=run)

@@ -12,12 +12,15 @@ __all__ = ["figure_1", "first_window", "sawtooth", "windowed"]
 
 
 @cache
-def figure_1(rtt: float) -> Scenario:
-    """One NewReno and one Vegas flow, no RD."""
+def figure_1(rtt: float, buffer: float = 62.0) -> Scenario:
+    """One NewReno and one Vegas flow, no RD; ``buffer`` in packets, by default 250 ms of them."""
     base = load(Path(__file__).with_name("figure1.toml"))
     flows = tuple(dataclasses.replace(f, rtt=rtt) for f in base.flows)
+    links = (dataclasses.replace(base.links[0], buffer=buffer),)
     name = f"podlesny-figure-1-{1e3 * rtt:g}-ms"
-    return dataclasses.replace(base, name=name, flows=flows)
+    if links != base.links:
+        name += f"-buffer-{buffer:g}"
+    return dataclasses.replace(base, name=name, links=links, flows=flows)
 
 
 @cache
