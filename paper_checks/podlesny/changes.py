@@ -42,7 +42,7 @@ def _indices(kind: Discipline, runs: Runs, exact: bool = False) -> Floats:
 def _texts(runs: Runs) -> str:
     rows = [
         f"{NAMES[kind]} {', '.join(f'{v:.2f}' for v in _indices(kind, runs).mean(axis=0))}"
-        for kind in QUEUES
+        for kind in reversed(QUEUES)
     ]
     return f"At 65 to 80, 80 to 85, 85 to 100 s, by ns-2: {'; '.join(rows)}."
 
