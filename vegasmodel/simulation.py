@@ -167,7 +167,7 @@ def limit_cycle(
     scenario: Scenario,
     model: str = "fluid",
     *,
-    losers: str = "growing",
+    losers: str | None = None,
     packets: bool | None = None,
     longest: float | None = None,
 ) -> LimitCycle:
@@ -175,10 +175,13 @@ def limit_cycle(
 
     The default is ``fluid`` here, as whole packets more often repeat nowhere.
 
-    ``model``: ``fluid`` (one drop-tail link; with Floquet multipliers; ``losers`` and ``packets``
-    as in ``engines.fluid.continuous.run``) or ``rounds`` (whole packets, which more often repeat
-    nowhere; they move in steps and have no multipliers of their own, so those of ``fluid`` are
-    given where its motion is of the same kind).  ``longest``, in round trips, bounds the wait for
+    ``model``: ``fluid`` (one link) or ``rounds`` (whole packets, which more often repeat nowhere).
+    In ``fluid`` windows decide as each flow's stack and law do.  Where all follow the papers' law
+    at a drop-tail link they decide at every instant, and the answer has Floquet multipliers.
+    ``losers`` and ``packets``, as in ``engines.fluid.continuous.run``, ask for decisions at every
+    instant whatever the stack, of which then the thresholds are left.  Whole packets move in steps
+    and have no multipliers of their own; ``rounds`` gives those of decisions at every instant where
+    that motion is of the same kind.  ``longest``, in round trips, bounds the wait for
     an overflow or for rest, or the run by rounds; more finds more cycles, and averages with less
     spread.  By rounds nothing that loses packets repeats where senders wait at random, as they do
     unless the scenario says ``send_jitter = "0 s"``.  Raises ``FieldError`` for an unknown model,
@@ -193,7 +196,7 @@ def limit_cycle(
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
-    """The steady state of whole packets, with the multipliers of ``fluid``."""
+    """The steady state of whole packets, with the multipliers of decisions at every instant."""
     from vegasmodel.engines.fluid.continuous import unsupported
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.cycle import steady
@@ -205,7 +208,7 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     found = steady(scenario, longest)
     multipliers = np.empty(0)
     if found.kind != "neither found" and unsupported(scenario) is None:
-        smooth = limit_cycle(scenario, "fluid")
+        smooth = limit_cycle(scenario, "fluid", losers="growing")
         multipliers = smooth.multipliers if smooth.kind == found.kind else multipliers
     return LimitCycle(
         found.kind, found.period, found.sections, found.throughput, found.spread, found.window,

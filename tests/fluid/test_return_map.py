@@ -162,7 +162,7 @@ def test_no_answer_is_said():
 
 def test_misuse():
     with pytest.raises(ValueError, match="random loss"):
-        limit_cycle(scenario([vegas()], loss=0.1))
+        limit_cycle(scenario([vegas()], loss=0.1), losers="growing")
     with pytest.raises(ValueError, match="losers"):
         limit_cycle(scenario([vegas()]), losers="me")
     with pytest.raises(ValueError, match="step"):

@@ -1,6 +1,8 @@
-"""Thousands of scenarios at once: the self-clocked fluid of ``windows.py``, averages only.
+"""Thousands of scenarios at once, averages only.
 
-Scenarios of different sizes lie side by side, padded with flows that never start.  Two engines
+Windows decide as each flow's stack and law do; where all follow the papers' law that is at every
+instant, by the self-clocked fluid of ``windows.py``.  There scenarios of different sizes lie side
+by side, padded with flows that never start, and two engines
 answer: ``threads`` runs the compiled loop of ``march.py`` over them, one thread a core,
 and gives bit for bit what it gives one by one, leaving out whole cycles once they repeat (to
 1e-9 of a window); ``jax`` steps all of them together through jit and vmap, on whatever device JAX
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vegasmodel.engines.fluid import run as one_by_one
 from vegasmodel.engines.fluid.continuous import (
     LOSERS,
     STEP,
@@ -27,6 +30,7 @@ from vegasmodel.engines.fluid.continuous import (
     unsupported,
 )
 from vegasmodel.engines.fluid.records import Batch, Flows
+from vegasmodel.engines.fluid.run import all_continuous
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 from vegasmodel.support.extras import need
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 ENGINES = ("threads", "jax")
+AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses")  # by flow
 SHARE = 64  # scenarios that a thread takes at a time
 
 
@@ -51,7 +56,10 @@ class BatchRun:
 
 
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
-    """Scenarios as arrays.  Raises ``ValueError`` that names a scenario the model has not."""
+    """Scenarios as arrays, for decisions at every instant, whatever the stack.
+
+    Raises ``ValueError`` that names a scenario the model has not.
+    """
     if not scenarios:
         raise ValueError("a batch has at least one scenario")
     for i, scenario in enumerate(scenarios):
@@ -79,20 +87,25 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
 def run(
     scenarios: Sequence[Scenario] | Batch,
     *,
-    losers: str = "growing",
+    losers: str | None = None,
     packets: bool | None = None,
     step: float = STEP,
     engine: str = "threads",
     chunk: int | None = None,
     threads: int | None = None,
 ) -> BatchRun:
-    """Simulate them all; ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
+    """Simulate them all.
 
+    Windows decide as each flow's stack and law do.  They decide at every instant, with no more of a
+    stack than its thresholds, where all flows follow the papers' law, where ``losers`` or
+    ``packets`` is given, and in a packed batch: these and ``step`` are those of ``continuous.run``.
     ``engine`` is "threads" (so many ``threads``; default: one a core) or "jax".  ``chunk``
     scenarios share a loop of the latter (default: all of them on a GPU, 64 on a CPU).  Raises
     ``ValueError`` for misuse; a scenario that fails is flagged in ``ok`` and leaves the others
     alone.
     """
+    instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
+    losers = "growing" if losers is None else losers
     if losers not in LOSERS:
         raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
     if engine not in ENGINES:
@@ -101,12 +114,51 @@ def run(
         raise ValueError("step lies in (0, 4]")
     if engine == "jax":
         need("jax", "the engine 'jax'")
-    cases = scenarios if isinstance(scenarios, Batch) else pack(scenarios, packets=packets)
+    if not isinstance(scenarios, Batch):
+        sampled = [i for i, case in enumerate(scenarios) if not (instant or all_continuous(case))]
+        if sampled and engine == "jax":
+            raise ValueError(
+                f"scenario {sampled[0]}: the engine 'jax' has decisions at every instant only; "
+                "losers = 'growing' asks for them, whatever the stack and the law"
+            )
+        if sampled:
+            return _mixed(scenarios, sampled, step, threads)
+        scenarios = pack(scenarios, packets=packets)
     if engine == "jax":
         from vegasmodel.engines.fluid import batch_jax
 
-        return BatchRun(*batch_jax.average(cases, LOSERS.index(losers), step, chunk))
-    return _threads(cases, LOSERS.index(losers), step, threads or os.cpu_count())
+        return BatchRun(*batch_jax.average(scenarios, LOSERS.index(losers), step, chunk))
+    return _threads(scenarios, LOSERS.index(losers), step, threads or os.cpu_count())
+
+
+def _mixed(
+    scenarios: Sequence[Scenario], sampled: list[int], step: float, threads: int | None
+) -> BatchRun:
+    """Those numbered ``sampled`` one by one on threads, the others as a packed batch."""
+    for i in sampled:
+        reason = one_by_one.unsupported(scenarios[i])
+        if reason is not None:
+            raise ValueError(f"scenario {i}: {reason}")
+    n, most = len(scenarios), max(len(scenario.members) for scenario in scenarios)
+    rates, rtts, bases, losses = np.full((4, n, most), np.nan)
+    found = BatchRun(rates, rtts, bases, losses, np.full(n, np.nan), np.ones(n, np.bool_))
+    others = [i for i in range(n) if i not in set(sampled)]
+    if others:
+        rest = run(pack([scenarios[i] for i in others]), step=step, threads=threads)
+        for name in AVERAGES:
+            values = getattr(rest, name)
+            getattr(found, name)[others, : values.shape[1]] = values
+        found.queue_mean[others], found.ok[others] = rest.queue_mean, rest.ok
+
+    def one(i: int) -> None:
+        answer = one_by_one.run(scenarios[i], scenarios[i].run.duration)
+        for name in AVERAGES:
+            getattr(found, name)[i, : answer.throughput.size] = getattr(answer, name)
+        found.queue_mean[i] = answer.queue_mean[0]
+
+    with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
+        list(pool.map(one, sampled))
+    return found
 
 
 def _threads(cases: Batch, losers: int, step: float, threads: int | None) -> BatchRun:

@@ -26,6 +26,8 @@ from vegasmodel.engines.fluid.continuous import (
     limits,
     unsupported,
 )
+from vegasmodel.engines.fluid.run import all_continuous
+from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.status import Status
@@ -89,17 +91,22 @@ class _Motion:
 def limit_cycle(
     scenario: Scenario,
     *,
-    losers: str = "growing",
+    losers: str | None = None,
     packets: bool | None = None,
     step: float = STEP,
     longest: float | None = None,
 ) -> LimitCycle:
     """Find the steady state of a scenario, without averaging a long run where it repeats.
 
-    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``longest``, in round
-    trips, bounds the wait for an overflow or for rest (default ``LONGEST_WAIT``).  Raises
-    ``ValueError`` where the model has no equation for the scenario.
+    Windows decide as each flow's stack and law do (``steady.py``).  They decide at every instant,
+    with no more of a stack than its thresholds, where all flows follow the papers' law, and where
+    ``losers`` or ``packets`` is given: these and ``step`` are those of ``continuous.run``.
+    ``longest``, in round trips, bounds the wait for an overflow or for rest (default
+    ``LONGEST_WAIT``).  Raises ``ValueError`` where the model has no equation for the scenario.
     """
+    if losers is None and packets is None and not all_continuous(scenario):
+        return steady(scenario, longest)
+    losers = "growing" if losers is None else losers
     longest = LONGEST_WAIT if longest is None else longest
     reason = unsupported(scenario)
     if reason is not None:

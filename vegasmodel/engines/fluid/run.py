@@ -76,18 +76,15 @@ def run(
     if all_continuous(scenario):
         return continuous.run(scenario, sample)
     if runs is None:
-        runs = (scenario.run.runs or RUNS) if _dice(scenario) else 1
+        runs = (scenario.run.runs or RUNS) if by_chance(scenario) else 1
     duration = scenario.run.duration
     spacing = duration / 1000 if sample is None else sample
     if not 0 < spacing < math.inf:
         raise ValueError("sample is a positive time")
     time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
-    begin = _flows(scenario)
-    found = [_one(scenario, begin.copy(), k, time if k == 0 else np.empty(0)) for k in range(runs)]
-    for law in registered(group.law for group in scenario.flows):
-        from vegasmodel.engines.outside import sound
-
-        sound(law)
+    fresh = senders(scenario)
+    found = [_one(scenario, fresh.copy(), k, time if k == 0 else np.empty(0)) for k in range(runs)]
+    sound(scenario)
     record = found[0]["record"]
     averages = [name for name in found[0] if name != "record"]
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}
@@ -108,7 +105,15 @@ def run(
     )
 
 
-def _dice(scenario: Scenario) -> bool:
+def sound(scenario: Scenario) -> None:
+    """Raise ``FieldError`` if a law from outside has given no number."""
+    for law in registered(group.law for group in scenario.flows):
+        from vegasmodel.engines.outside import sound
+
+        sound(law)
+
+
+def by_chance(scenario: Scenario) -> bool:
     """Runs of the scenario differ by chance."""
     link = scenario.links[0]
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
@@ -118,21 +123,13 @@ def _dice(scenario: Scenario) -> bool:
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
     """The k-th run: averages after warmup, and the windows and the delay at these times."""
-    from vegasmodel.engines.fluid.sampled import drops, march, records
+    from vegasmodel.engines.fluid.sampled import march
 
-    smooth = papers_only(scenario)
-    n = flows.size
-    rng = np.random.default_rng([scenario.run.seed, k])
-    rng.integers(1, 2**31 - 1)  # as the packet engines draw
-    flows["start"] += rng.uniform(0.0, 1.0, n) * scenario.run.start_jitter
-    state = np.zeros(1, records.LINK_STATE)
-    state["red_gap"], state["loss_gap"] = 1.0 + rng.random(), rng.exponential()
-    drops.seed(int(rng.integers(2**31)))
-    link, step = _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP
+    n, state = flows.size, begin(scenario, flows, k)
     record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
-        march.march(flows, state, link, end, step, smooth, out, time, record)
+        march.march(flows, state, end, *frame(scenario), False, out, time, record)
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
@@ -143,6 +140,25 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
             "losses": after.losses.astype(np.float64),
             "record": record,
         }
+
+
+def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
+    """The link's state at time 0 of the k-th run, which draws the flows' starts too."""
+    from vegasmodel.engines.fluid.sampled import drops, records
+
+    rng = np.random.default_rng([scenario.run.seed, k])
+    rng.integers(1, 2**31 - 1)  # as the packet engines draw
+    flows["start"] += rng.uniform(0.0, 1.0, flows.size) * scenario.run.start_jitter
+    state = np.zeros(1, records.LINK_STATE)
+    state["red_gap"], state["loss_gap"] = 1.0 + rng.random(), rng.exponential()
+    drops.seed(int(rng.integers(2**31)))
+    return state
+
+
+def frame(scenario: Scenario) -> tuple[Any, float, bool]:
+    """What a march is told of the scenario: its link, its step, and whether windows are smooth."""
+    smooth = papers_only(scenario)
+    return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth
 
 
 def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
@@ -196,7 +212,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     return row
 
 
-def _flows(scenario: Scenario) -> np.ndarray:
+def senders(scenario: Scenario) -> np.ndarray:
     """The scenario's flows as the engine's records, before the first start."""
     from vegasmodel.engines.fluid.sampled.records import FLOW
 

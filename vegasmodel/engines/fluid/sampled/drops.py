@@ -18,6 +18,13 @@ def seed(number: int) -> None:
 
 
 @jit
+def draw(now: LinkState) -> float:
+    """A uniform draw on 0 .. 1, which is counted."""
+    now.draws += 1
+    return np.random.random()
+
+
+@jit
 def lose(flow: Sender, packets: float) -> None:
     """Packets of flow i are lost; a round trip later it hears of the first.
 
@@ -38,7 +45,7 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
         flow = flows[i]
         if flow.active:
             total += flow.in_flight / (flow.rtt + s)
-    left = np.random.random() * total
+    left = draw(now) * total
     for i in range(flows.shape[0]):
         flow = flows[i]
         if flow.active and flow.in_flight > 0.0:
@@ -59,7 +66,7 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
     if link.loss > 0.0:
         now.loss_gap -= packets * -np.log1p(-link.loss)
         while now.loss_gap <= 0.0:
-            now.loss_gap += -np.log(1.0 - np.random.random())
+            now.loss_gap += -np.log(1.0 - draw(now))
             lose(flows[victim(flows, now)], 1.0)
     if link.red:
         waits = max(link.capacity * now.delay - 0.5, 0.0)
@@ -71,7 +78,7 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
         now.red_passed += packets * chance
         while now.red_passed >= now.red_gap:
             now.red_passed -= now.red_gap
-            now.red_gap = 1.0 + np.random.random()
+            now.red_gap = 1.0 + draw(now)
             lose(flows[victim(flows, now)], 1.0)
 
 
@@ -87,12 +94,12 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             lose(flow, over)
     # the only packet of a sender that has woken comes at any moment of a transmission
     alone = flow.extra == flow.in_flight == 1.0
-    if alone and link.capacity * now.delay + np.random.random() <= link.room:
+    if alone and link.capacity * now.delay + draw(now) <= link.room:
         flow.extra = 0.0
 
 
 @jit
-def last_to_grow(flows: Table[Sender]) -> int:
+def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     """The flow whose packet on top of those that ACKs let go left last; -1: none is left.
 
     Of several that left at one instant, as those of like flows do, any: packets have an order.
@@ -107,7 +114,7 @@ def last_to_grow(flows: Table[Sender]) -> int:
                 last, which, like = ago, i, 1.0
             elif ago <= last + WINDOW_ERROR * last:
                 like += 1.0
-                which = i if np.random.random() * like < 1.0 else which
+                which = i if draw(now) * like < 1.0 else which
     return which
 
 
@@ -127,7 +134,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             overflow_of_bursts(flow, now, link)
     s_max = link.room / link.capacity
     while excess_rate(flows, s_max, link.capacity) > RATE_ERROR * link.capacity:
-        which = last_to_grow(flows)
+        which = last_to_grow(flows, now)
         if which < 0:
             return
         if smooth:
@@ -139,7 +146,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             return
         flows[which].extra -= 1.0
         flows[which].extra_lost += 1.0
-        if link.max_wait > 0.0 and np.random.random() < link.max_wait:
+        if link.max_wait > 0.0 and draw(now) < link.max_wait:
             other = victim(flows, now)
             if link.max_wait > 1.0 or flows[other].rtt != flows[which].rtt:
                 which = other  # by then the place is another's

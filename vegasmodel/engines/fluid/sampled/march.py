@@ -14,6 +14,7 @@ from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
 ROUNDS_AT_REST = 4.0  # rounds in a row without a decision that moves a window: then none will come
+FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 
 @jit
@@ -59,11 +60,12 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
 
 @jit
 def step_length(
-    flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, until: float
-) -> float:
+    flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, smooth: bool,
+    until: float,
+) -> float:  # fmt: skip
     """How long the next step is: a part of the shortest round trip; while all rest, to the end."""
     h: float = until - now.time
-    if not rests(flows, link):
+    if smooth or not rests(flows, link):
         for i in range(flows.shape[0]):
             flow = flows[i]
             if flow.active:
@@ -73,20 +75,21 @@ def step_length(
 
 @jit
 def march(
-    flows: Table[Sender], state: Table[LinkState], link: Bottleneck, end: float,
-    fraction: float, smooth: bool, out: Tally, grid: Floats, record: Floats,
-) -> None:  # fmt: skip
-    """Move on to ``end``.  ``fraction`` is the step over the shortest round trip.
+    flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
+    fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
+) -> bool:  # fmt: skip
+    """Move on to ``end``, or until ACKs make a window fall by a packet, which is told.
 
+    ``fraction`` is the step over the shortest round trip.
     ``smooth``: no whole packets, no delay of decisions; the law's drift at every instant.
     """
-    now = state[0]
+    now, fell = state[0], False
     k = np.searchsorted(grid, now.time)
     due = admit(flows, now)
     now.delay = delay(flows, now, link.capacity)
-    while now.time < end:
+    while now.time < end and not (until_fall and fell):
         until = min(due, end)
-        h = step_length(flows, now, link, fraction, until)
+        h = step_length(flows, now, link, fraction, smooth, until)
         later = until if h == until - now.time else now.time + h
         while k < grid.size and grid[k] <= later:
             for i in range(flows.shape[0]):
@@ -112,7 +115,10 @@ def march(
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
                 out.window[i] += h * flow.in_flight
                 out.active[i] += h
+                before = flow.cwnd
                 out.losses[i] += on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
+                fell = fell or flow.cwnd <= before - FALL
         if later >= due:
             due = admit(flows, now)
             now.delay = delay(flows, now, link.capacity)
+    return fell

@@ -83,6 +83,7 @@ class LinkState:
     red_average: float  # packets
     red_passed: float  # RED: sum of p over the packets since its last drop,
     red_gap: float  # ... and where the next falls
+    draws: int  # by chance, so far
     loss_gap: float  # random loss: what is left of the sum of -ln(1 - p) until the next
 
 
