@@ -207,7 +207,7 @@ def _map(
 
     def image(window: Floats) -> Floats:
         moved, tally = motion.copy(state, window), empty_tally(motion.n)
-        if any(onward(moved, tally) != 1 for _ in range(k)):
+        if any(onward(moved, tally) != Status.OVERFLOW for _ in range(k)):
             return np.full(motion.n, np.nan)
         return moved.window
 
