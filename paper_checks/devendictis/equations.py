@@ -1,7 +1,8 @@
-"""Equations (1) to (17) of ``devendictis`` and its appendix A.
+"""Equations (1) to (17) of ``devendictis``.
 
 The printed side is the printed formula at a test point.  The computed side is a count over
-mini-cycles, or a root found by Brent's method; none of the package's formulas is used.
+mini-cycles or over packets that circulate, a rule iterated, or a root found by Brent's method; none
+of the package's formulas is used.
 """
 
 from __future__ import annotations
@@ -11,16 +12,35 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import AT_A_POINT, Found, Record, exactly
+from paper_checks.checks import AT_A_POINT, Found, Known, Record, exactly
+from paper_checks.circulation import circulate
+from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
-MU, T, ALPHA, LAM, B = 1080.0, 0.08, 3.0, 0.75, 20.0  # figure 3 with a T of ours
+T, B = 0.08, 20.0  # figure 4's buffer with a T of ours
 M = MU * T
 ARITHMETIC = "Tolerance: rounding of the arithmetic."
 
 
-def _equation(
+COUNTED = "computed: counted over packets that circulate, each sent again when its ACK is back."
+
+
+def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
+    """By packets of our own, whose windows are held."""
+    return Record(
+        item,
+        "equation",
+        printed,
+        Known(computed, "replay"),
+        tolerance=1e-6,
+        note=f"{note} {COUNTED} {ARITHMETIC}",
+        prints=AT_A_POINT,
+    )
+
+
+def equation(
     item: str, printed: Any, computed: Any, note: str, erratum: str = "", tolerance: float = 1e-6
 ) -> Record:
+    """A printed formula beside what follows from its premises by another way."""
     return Record(
         item,
         "equation",
@@ -38,29 +58,28 @@ def _equation(
 
 def window_rules() -> list[Record]:
     """Equations (1) to (3)."""
-    W, RTT = 12.0, 0.1
-    actual = W / RTT
-    expected = W / T
+    W, slow = 12.0, 120.0  # pkt/s
+    alone = circulate([int(W)], slow, T)
     grown = W
     for _ in range(int(W)):  # the ACKs of one round trip
         grown += 1 / grown
     return [
-        _equation(
+        _counted(
             "equation 1",
-            (expected - actual) * T,
-            W - actual * T,
-            "W 12, BaseRTT 80 ms, RTT 100 ms; computed: window less what the empty path holds at "
-            "the actual rate.",
+            (W / T - W / alone.RTT) * T,
+            alone.waiting,
+            "The packets that wait at a link of 120 pkt/s, W 12, BaseRTT 80 ms; the RTT is that of "
+            "the packets.",
         ),
         Record(
             "equation 2",
             "equation",
             1.0,
             exactly(grown - W),
-            prints=AT_A_POINT,
+            prints=("by 1 packet every T",),
             tolerance=0.5 / W,
-            note="A step of 1/W an ACK is one packet a round trip; computed: 12 ACKs from W = 12. "
-            "Tolerance: the window's own growth meanwhile, 1/(2 W).",
+            note="Section 3 makes of (2) a growth of one packet every T. Computed: 1/W for each of "
+            "12 ACKs, from W = 12. Tolerance: the window's own growth meanwhile, 1/(2 W).",
         ),
         Record(
             "equation 3",
@@ -70,7 +89,7 @@ def window_rules() -> list[Record]:
             prints=AT_A_POINT,
             tolerance=1 / (M + ALPHA),
             note="Window of a source alone at which rule (3), ACK by ACK, comes to rest, RTT = "
-            "max(T, W/mu); printed: alpha packets beside the mu T of a full pipe. Tolerance: the "
+            "max(T, W/mu); printed: (6) with W/RTT = mu, that is mu T + alpha. Tolerance: the "
             "rule's own step, 1/W.",
         ),
     ]
@@ -95,56 +114,70 @@ def _ack_by_ack(W: float, rounds: int) -> list[float]:
     return windows
 
 
-def _shares(W_V: float, W_R: float) -> tuple[float, float]:
-    """Rate of Vegas and queue: the RTT at which both rates add up to mu, by Brent's method."""
-    RTT = float(brentq(lambda r: (W_V + W_R) / r - MU, 1e-3, 10.0, xtol=1e-15))
-    return W_V / RTT, (RTT - T) * MU
+def _backlog(V: float, q: float) -> float:
+    """Diff of a window V where q packets wait: the RTT is T + q/mu."""
+    return (V / T - V / (T + q / MU)) * T
+
+
+def _balance(q: float) -> float:
+    """The window whose Diff is alpha there, by Brent's method."""
+    return float(brentq(lambda V: _backlog(V, q) - ALPHA, 1e-6, M + q, xtol=1e-12))
+
+
+def _at_the_loss() -> tuple[float, float]:
+    """Windows of Vegas and Reno when B + 1 packets wait: rule (3) ACK by ACK, Reno by 1/W."""
+    V, R = LAM * ALPHA * (M + B) / B, 0.5 * (M + B)
+    while V + R < M + B + 1:
+        RTT = max(T, (V + R) / MU)
+        for _ in range(int(V)):
+            V += 1 / V if (V / T - V / RTT) * T <= ALPHA else -1 / V
+        for _ in range(int(R)):
+            R += 1 / R
+    return V, R
 
 
 def equilibrium() -> list[Record]:
     """Equations (4) to (7) and the windows at the loss."""
-    W_V, W_R = 16.0, 90.0
-    rate, queue = _shares(W_V, W_R)
-
-    def backlog(V: float, q: float) -> float:
-        """Diff of a window V beside a Reno window that makes the queue q."""
-        own, _ = _shares(V, M + q - V)
-        return (V / T - own) * T
-
-    def balance(q: float) -> float:
-        return float(brentq(lambda V: backlog(V, q) - ALPHA, 1e-6, M + q - 1e-6, xtol=1e-12))
-
-    V_N, rest = balance(B), _resting(W_R)
+    W_V, W_R = 16, 90
+    both = circulate([W_V, W_R], MU, T)
+    rest = _resting(W_R)
+    V_N, R_N = _at_the_loss()
     return [
-        _equation(
-            "equation 4",
-            W_V / (W_R + W_V) * MU,
-            rate,
-            "Windows 16 and 90; computed: window over the RTT at which both rates add up to mu.",
-        ),
-        _equation("equation 5", W_V + W_R, M + queue, "The queue of that RTT."),
+        _counted("equation 4", W_V / (W_R + W_V) * MU, both.rates[0], "Windows 16 and 90."),
+        _counted("equation 5", W_V + W_R, M + both.waiting, "The same; q: those that wait."),
         Record(
             "equation 6",
             "equation",
             ALPHA,
-            exactly(backlog(rest, rest + W_R - M)),
+            exactly(_backlog(rest, rest + W_R - M)),
             prints=AT_A_POINT,
             tolerance=1 / rest,
             note="Diff where rule (3), ACK by ACK, comes to rest beside a Reno window held at 90 "
             "packets, at the RTT of both. Tolerance: the rule's own step, 1/W.",
         ),
-        _equation(
+        equation(
             "equation 7",
-            [ALPHA * (M + q) / q for q in (5.0, 20.0)],
-            [balance(q) for q in (5.0, 20.0)],
-            "At q of 5 and 20; computed: the window whose Diff is alpha, by Brent's method.",
+            [ALPHA * (M + q) / q for q in (5.0, 12.0)],
+            [_balance(q) for q in (5.0, 12.0)],
+            "At q of 5 and 12; computed: the window whose Diff is alpha at an RTT of T + q/mu, by "
+            "Brent's method.",
         ),
-        _equation("section 3, W_V(N)", ALPHA * (M + B) / B, V_N, "(7) at q = B."),
-        _equation(
-            "section 3, W_R(N)",
-            (M + B) * (B - ALPHA) / B + 1,
-            M + B + 1 - V_N,
-            "The packet number mu T + B + 1 is lost.",
+        *(
+            Record(
+                f"section 3, {name}",
+                "equation",
+                printed,
+                exactly(computed),
+                prints=AT_A_POINT,
+                tolerance=1.0,
+                note=f"mu 1080, T 80 ms, B 20: {who}'s window when mu T + B + 1 packets are on "
+                "their way; rule (3) ACK by ACK beside Reno's 1/W. Tolerance: one packet, by which "
+                "a window moves in a round trip.",
+            )
+            for name, who, printed, computed in (
+                ("W_V(N)", "Vegas", ALPHA * (M + B) / B, V_N),
+                ("W_R(N)", "Reno", (M + B) * (B - ALPHA) / B + 1, R_N),
+            )
         ),
     ]
 
@@ -174,6 +207,7 @@ def phases() -> list[Record]:
     printed_B_V = (b - a) * V_a + (a + 1 + b) * (b - a) / 2
     right = (b - a) * V_a + (b - a + 1) * (b - a) / 2
     pipe_T = pipe / MU
+    at_b = circulate([int(vegas[b - 1]), int(reno[b - 1])], MU, pipe_T)
     by_ack = _ack_by_ack(R1, N)
     slack = 1.5 * sum(1 / W for W in by_ack)
     short = 1.5 * sum(1 / W for W in _ack_by_ack(V1, a)[:a])
@@ -188,7 +222,7 @@ def phases() -> list[Record]:
             tolerance=slack,
             note=f"Windows of mini-cycles 10, 20 and {N}; computed: 1/W for each ACK. {SLACK}",
         ),
-        _equation(
+        equation(
             "section 3, P_Reno", N * R1 + N * (N - 1) / 2, sum(reno), f"{N} mini-cycles, counted."
         ),
         Record(
@@ -201,48 +235,53 @@ def phases() -> list[Record]:
             note=f"{where} printed: solved for the windows of mini-cycle a, which is counted; "
             f"computed: 1/W for each ACK. {SLACK}",
         ),
-        _equation("equation 12", V_a + R_a, pipe, where),
-        _equation("section 3, W_V(a)", (pipe + V1 - R1) / 2, V_a, where),
-        _equation("section 3, W_R(a)", (pipe + R1 - V1) / 2, R_a, where),
-        _equation("section 3, a", (pipe - R1 - V1) / 2 + 1, a, f"{where} Counted."),
-        _equation("section 3, A_V", a * V1 + a * (a - 1) / 2, sum(vegas[:a]), f"{where} Counted."),
-        _equation(
+        _counted(
+            "equation 12",
+            V_a + R_a,
+            _most_without_wait(pipe),
+            f"{where} The most packets on their way of which none waits;",
+        ),
+        equation("section 3, W_V(a)", (pipe + V1 - R1) / 2, V_a, f"{where} Counted."),
+        equation("section 3, W_R(a)", (pipe + R1 - V1) / 2, R_a, f"{where} Counted."),
+        equation("section 3, a", (pipe - R1 - V1) / 2 + 1, a, f"{where} Counted."),
+        equation("section 3, A_V", a * V1 + a * (a - 1) / 2, sum(vegas[:a]), f"{where} Counted."),
+        equation(
             "section 3, Delta_a",
             a * pipe_T,
             sum(max(pipe_T, (v + r) / MU) for v, r in zip(vegas[:a], reno[:a], strict=True)),
             f"{where} Computed: RTTs of the windows.",
         ),
-        _equation(
+        _counted(
             "equation 13",
             vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
-            vegas[b - 1] / (pipe_T + (vegas[b - 1] + reno[b - 1] - pipe) / MU),
-            f"{where} Mini-cycle b: window over RTT.",
+            at_b.rates[0],
+            f"{where} Mini-cycle b, its windows held;",
         ),
-        _equation(
+        _counted(
             "equation 14",
-            vegas[b - 1] / (vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU),
-            pipe_T + (vegas[b - 1] + reno[b - 1] - pipe) / MU,
-            f"{where} Mini-cycle b: it lasts one RTT.",
+            vegas[b - 1] / at_b.rates[0],
+            at_b.RTT,
+            f"{where} Mini-cycle b lasts an RTT;",
         ),
-        _equation(
+        _counted(
             "equation 15",
             [s / MU for s in sums],
-            [pipe_T + (s - pipe) / MU for s in sums],
-            f"{where} Phase 2: RTT = T + q/mu.",
+            [circulate([int(s)], MU, pipe_T).RTT for s in sums],
+            f"{where} Phase 2, RTTs;",
         ),
-        _equation(
+        equation(
             "section 3, windows in phase 2",
             [pipe + 2 * (i - a) for i in second],
             sums,
             f"{where} Counted.",
         ),
-        _equation(
+        equation(
             "section 3, Delta_b",
             (pipe_T + (b - a + 1) / MU) * (b - a),
             sum(s / MU for s in sums),
             f"{where} Counted.",
         ),
-        _equation(
+        equation(
             "section 3, B_V",
             printed_B_V,
             sum(vegas[i - 1] for i in second),
@@ -253,6 +292,14 @@ def phases() -> list[Record]:
         ),
         *_equilibrium_phase(),
     ]
+
+
+def _most_without_wait(pipe: float) -> int:
+    """How many packets circulate at a path of ``pipe`` packets before one waits."""
+    n = 1
+    while circulate([n + 1], MU, pipe / MU).waiting < 1e-6:
+        n += 1
+    return n
 
 
 def _equilibrium_phase() -> list[Record]:
@@ -292,14 +339,14 @@ def _equilibrium_phase() -> list[Record]:
             note="W_R(b) 80, five mini-cycles: q = W_V + W_R - mu T at the roots of (7), by "
             "Brent's method.",
         ),
-        _equation(
+        equation(
             "equation 16",
             ALPHA * (M + 2 * k) / (2 * k),
             V_a + root,
             "a 10, W_V(a) 9: (7) at q = 2 (b - a) meets the growing window, by Brent's method.",
         ),
-        _equation("section 3, b", float(printed_b), a + root, "The same root."),
-        _equation(
+        equation("section 3, b", float(printed_b), a + root, "The same root."),
+        equation(
             "equation 17",
             printed.tolist(),
             solved,
@@ -310,94 +357,4 @@ def _equilibrium_phase() -> list[Record]:
     ]
 
 
-# --- appendix A and the threshold ------------------------------------------------------------
-
-
-def small_buffers() -> list[Record]:
-    """Appendix A at lambda 3/4, mu T 54, B 5, for which N = 11 and a = 8 are whole; B_th."""
-    pipe, small, lam = 54.0, 5.0, 0.75
-    V_N = (pipe + small + 1) / (3 - 2 * lam)
-    R_N = pipe + small + 1 - V_N
-    N = round((1 - lam) * V_N) + 1
-    vegas = [lam * V_N + i for i in range(N)]
-    reno = [R_N / 2 + i for i in range(N)]
-    sums = [v + r for v, r in zip(vegas, reno, strict=True)]
-    a = next(i for i, s in enumerate(sums, 1) if s >= pipe)
-    T_small = pipe / MU
-    base = (N - 1) / (1 - lam)
-    counted = sum(max(s, pipe) / MU for s in sums)
-    where = "lambda 3/4, mu T 54, B 5."
-    threshold = float(
-        brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
-    )
-    return [
-        _equation(
-            "appendix A, windows at the loss",
-            [lam * V_N + N - 1, R_N / 2 + N - 1],
-            [V_N, R_N],
-            f"{where} Both grow by N - 1 packets from lambda W_V(N) and W_R(N)/2.",
-        ),
-        _equation(
-            "appendix A, N",
-            (pipe + small + 1) * (1 - lam) / (3 - 2 * lam) + 1,
-            len(sums),
-            f"{where} Counted.",
-        ),
-        _equation("appendix A, P_Reno", 1.5 * N * (N - 1), sum(reno), f"{where} Counted."),
-        _equation(
-            "appendix A, P_Vegas",
-            (1 + lam) / (2 * (1 - lam)) * N * (N - 1),
-            sum(vegas),
-            f"{where} Counted.",
-        ),
-        _equation("appendix A, a", 0.5 * (pipe - base) + 1, a, f"{where} Counted."),
-        _equation(
-            "appendix A, Delta",
-            a * T_small + (base + N - a + 1) * (N - a) / MU,
-            counted,
-            f"s. {where} Counted: the windows over mu, or T while they leave the link idle.",
-            erratum="a T + [(N-1)/(1-lambda) + N + a - 1] (N-a)/mu: mini-cycle i has windows of "
-            "(N-1)/(1-lambda) + 2 (i-1) packets, and the sum from a+1 to N is that. The print, "
-            "with - a + 1, is 2 (a-1)(N-a)/mu seconds short, so that its rates can pass the "
-            "link's.",
-        ),
-        Record(
-            "section 3, B_th",
-            "equation",
-            ALPHA * (3 - 2 * LAM),
-            exactly(threshold),
-            prints=AT_A_POINT,
-            tolerance=ALPHA * (3 - 2 * LAM) / M,
-            note="Packets: the root of W_V(N) = (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B "
-            "by Brent's method, against the printed approximation. Tolerance: its next order, "
-            "B_th/(mu T).",
-        ),
-        Record(
-            "section 4, the threshold of figure 3",
-            "claim",
-            5,
-            exactly(threshold),
-            tolerance=0.5,
-            note="Packets: the root of the paper's own condition at T = 80 ms. For any T it is "
-            "below alpha (3 - 2 lambda) = 4.5, since B_th = 4.5 (mu T + B_th)/(mu T + B_th + 1). "
-            "Tolerance: rounding to a whole packet.",
-        ),
-        Record(
-            "section 3, equal throughputs below B_th at lambda = 1/2",
-            "claim",
-            1.0,
-            exactly((1 + 0.5) / (3 * (1 - 0.5))),
-            tolerance=1e-12,
-            note="P_Vegas/P_Reno = (1 + lambda)/(3 (1 - lambda)) of appendix A.",
-        ),
-        Record(
-            "section 3, Vegas pushes more for lambda above 1/2",
-            "claim",
-            True,
-            exactly(Found(sum(vegas) > sum(reno), detail=f"{sum(vegas):g} against {sum(reno):g}.")),
-            note=f"Packets of a cycle. {where} Counted.",
-        ),
-    ]
-
-
-RECORDS = (*window_rules(), *equilibrium(), *phases(), *small_buffers())
+RECORDS = (*window_rules(), *equilibrium(), *phases())

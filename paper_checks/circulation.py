@@ -1,0 +1,49 @@
+"""Packets that circulate through one link, each sent again when its ACK is back: counted.
+
+What a window, a delay and a queue have to do with each other, without any of the papers' formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Circulated", "circulate"]
+
+ROUNDS = 200  # of each packet; the first half settles
+
+
+@dataclass(frozen=True)
+class Circulated:
+    """Counts over the second half."""
+
+    rates: Sequence[float]  # pkt/s of each source
+    RTT: float  # s
+    waiting: float  # packets, mean over time
+
+
+def circulate(windows: Sequence[int], mu: float, T: float) -> Circulated:
+    """Sources of fixed ``windows`` at a link of ``mu`` pkt/s, an empty path of ``T`` s.
+
+    ``T`` includes the transmission, as in ``devendictis``.  All delays are alike, so the packets
+    keep their order.
+    """
+    owner = np.repeat(np.arange(len(windows)), windows)
+    n = owner.size
+    arrive = np.zeros(n * (ROUNDS + 1))
+    begin = np.empty(n * ROUNDS)
+    free = 0.0
+    for k in range(n * ROUNDS):
+        begin[k] = max(arrive[k], free)
+        free = begin[k] + 1 / mu
+        arrive[k + n] = begin[k] + T
+    late = slice(n * ROUNDS // 2, n * ROUNDS)
+    span = float(begin[-1] - begin[late.start - 1])
+    source = np.tile(owner, ROUNDS)[late]
+    return Circulated(
+        rates=[float(np.count_nonzero(source == i)) / span for i in range(len(windows))],
+        RTT=float(np.mean(arrive[n:][late] - arrive[:-n][late])),
+        waiting=float(np.sum(begin[late] - arrive[:-n][late])) / span,
+    )

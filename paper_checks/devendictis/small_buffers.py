@@ -1,0 +1,125 @@
+"""Appendix A of ``devendictis``, the cycle at small buffers, and the threshold B_th."""
+
+from __future__ import annotations
+
+from scipy.optimize import brentq
+
+from paper_checks.checks import AT_A_POINT, Found, Record, exactly
+from paper_checks.devendictis.equations import ARITHMETIC, M, equation
+from paper_checks.devendictis.scenes import ALPHA, LAM, MU
+
+
+def small_buffers() -> list[Record]:
+    """Appendix A at lambda 3/4, mu T 54, B 5, for which N = 11 and a = 8 are whole; B_th."""
+    pipe, small, lam = 54.0, 5.0, 0.75
+    V_N, R_N, N = _cycle(pipe + small + 1, lam)
+    vegas = [lam * V_N + i for i in range(N)]
+    reno = [R_N / 2 + i for i in range(N)]
+    ratios = {part: _packets_over(pipe + small + 1, part) for part in (0.5, 0.55, 0.65, 0.75, 0.9)}
+    sums = [v + r for v, r in zip(vegas, reno, strict=True)]
+    a = next(i for i, s in enumerate(sums, 1) if s >= pipe)
+    T_small = pipe / MU
+    base = (N - 1) / (1 - lam)
+    counted = sum(max(s, pipe) / MU for s in sums)
+    where = "lambda 3/4, mu T 54, B 5, cycles iterated until they repeat."
+    threshold = float(
+        brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
+    )
+    return [
+        equation(
+            "appendix A, windows at the loss",
+            [(pipe + small + 1) / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
+            [V_N, R_N],
+            f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) and "
+            "2 (1 - lambda) times it.",
+        ),
+        equation(
+            "appendix A, N",
+            (pipe + small + 1) * (1 - lam) / (3 - 2 * lam) + 1,
+            N,
+            f"{where} Counted.",
+        ),
+        equation("appendix A, P_Reno", 1.5 * N * (N - 1), sum(reno), f"{where} Counted."),
+        equation(
+            "appendix A, P_Vegas",
+            (1 + lam) / (2 * (1 - lam)) * N * (N - 1),
+            sum(vegas),
+            f"{where} Counted.",
+        ),
+        equation("appendix A, a", 0.5 * (pipe - base) + 1, a, f"{where} Counted."),
+        equation(
+            "appendix A, Delta",
+            a * T_small + (base + N - a + 1) * (N - a) / MU,
+            counted,
+            f"s. {where} Counted: the windows over mu, or T while they leave the link idle.",
+            erratum="a T + [(N-1)/(1-lambda) + N + a - 1] (N-a)/mu: mini-cycle i has windows of "
+            "(N-1)/(1-lambda) + 2 (i-1) packets, and the sum from a+1 to N is that. The print, "
+            "with - a + 1, is 2 (a-1)(N-a)/mu seconds short; it would be right with mu T in place "
+            "of (N-1)/(1-lambda).",
+        ),
+        Record(
+            "section 3, B_th",
+            "equation",
+            ALPHA * (3 - 2 * LAM),
+            exactly(threshold),
+            prints=AT_A_POINT,
+            tolerance=ALPHA * (3 - 2 * LAM) / M,
+            note="Packets: the root of W_V(N) = (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B "
+            "by Brent's method, against the printed approximation. Tolerance: its next order, "
+            "B_th/(mu T).",
+        ),
+        Record(
+            "section 4, the threshold of figure 3",
+            "claim",
+            5,
+            exactly(threshold),
+            tolerance=0.5,
+            note="Packets: the root of the paper's own condition at T = 80 ms. For any T it is "
+            "below alpha (3 - 2 lambda) = 4.5, since B_th = 4.5 (mu T + B_th)/(mu T + B_th + 1). "
+            "The printed approximation, 4.5, may have been rounded up. Tolerance: rounding to a "
+            "whole packet.",
+        ),
+        Record(
+            "section 3, equal throughputs below B_th at lambda = 1/2",
+            "claim",
+            1.0,
+            exactly(ratios[0.5]),
+            tolerance=1e-6,
+            prints=("the same average throughput",),
+            note="Packets of a cycle, Vegas over Reno, mu T 54, B 5: appendix A's cycles iterated "
+            f"from windows of 50 and 10 packets until they repeat. {ARITHMETIC}",
+        ),
+        Record(
+            "section 3, Vegas pushes more for lambda above 1/2",
+            "claim",
+            True,
+            exactly(
+                Found(
+                    min(ratio for part, ratio in ratios.items() if part > 0.5) > 1,
+                    detail=", ".join(f"{part:g}: {ratio:.2f}" for part, ratio in ratios.items())
+                    + ".",
+                )
+            ),
+            note="Packets of a cycle, Vegas over Reno, by lambda, mu T 54, B 5: cycles iterated "
+            "until they repeat.",
+        ),
+    ]
+
+
+def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, int]:
+    """Windows at the loss and mini-cycles of appendix A: both grow alike to ``most`` packets."""
+    V, R, steps = 50.0, 10.0, 0.0
+    for _ in range(rounds):
+        V, R = lam * V, R / 2
+        steps = (most - V - R) / 2
+        V, R = V + steps, R + steps
+    return V, R, round(steps) + 1
+
+
+def _packets_over(most: float, lam: float) -> float:
+    """Packets of a cycle, Vegas over Reno: means of windows that grow alike."""
+    V, R, _ = _cycle(most, lam)
+    return (1 + lam) * V / (1.5 * R)
+
+
+RECORDS = tuple(small_buffers())
