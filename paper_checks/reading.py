@@ -60,6 +60,6 @@ def text(checks: Sequence[Check]) -> str:
 SOURCES = {
     "print": "arithmetic on the print",
     "theory": "a derivation or a model",
-    "replay": "our own packets, by the rules as printed",
+    "replay": "packets of our own",
     "packets": "ns-2 or ns-3",
 }

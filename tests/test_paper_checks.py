@@ -52,7 +52,6 @@ NAMED = {
         *(f"equation {n}" for n in range(1, 12)),
         *(f"figure {n}" for n in ("1", "2", "3a", "3b", "3c", "4a", "4b", "4c", "5", "6", "7")),
         *(f"figure {n}" for n in ("8a", "8b", "8c")),
-        *(f"figure {n} with noise" for n in ("3a", "3b", "3c", "4a", "4b", "4c", "5", "7", "8a")),
         *("section 2", "section 3.1.1", "section 3.1.2, Delta with x = 0"),
         *(f"section 3.1.2, {what}" for what in ("rates", "baseRTT", "Delta after n arrivals")),
         *("section 3.1.3", "section 3.2.1", "section 3.2.2", "section 4.1"),
@@ -84,7 +83,7 @@ NAMED = {
     ],
     "devendictis": [
         *(f"equation {n}" for n in range(1, 18)),
-        *(f"figure {n}" for n in range(1, 5)),
+        *(f"figure {n}" for n in (1, 2, 4)),
         *(f"section 3, {name}" for name in ("W_V(N)", "W_R(N)", "P_Reno", "W_V(a)", "W_R(a)", "a")),
         *(f"section 3, {name}" for name in ("A_V", "Delta_a", "Delta_b", "B_V", "b", "B_th")),
         *("section 3, Lambda_Vegas", "section 3, Lambda_Reno", "section 3, hypothesis 3"),
@@ -195,7 +194,7 @@ def half_a_unit(value: float) -> float:
 BY_CHANCE = {
     "table 3, X = 13 ms, sack": 1,
     "table 3, X = 22 ms, reno": 3,
-    "figure 7, alpha 3, beta 6: Reno over Vegas": 2,
+    "figure 7, alpha 3, beta 6: not biased against Vegas beside Reno": 2,
 }
 
 
@@ -286,9 +285,9 @@ def test_every_discrepancy_has_a_cause(checks: list[Check]) -> None:
     assert causes.markdown(checks) in text
 
 
-def test_the_noise_is_read_in_four_ways(checks: list[Check]) -> None:
-    """All four are run, and the note says which agree."""
-    noisy = [c for c in checks if c.paper == "boutremans" and " with noise" in c.item]
+def test_the_noise_is_read_in_five_ways(checks: list[Check]) -> None:
+    """All are run, the verdict is that of 9.5 ms, and the note says which agree."""
+    noisy = [c for c in checks if c.paper == "boutremans" and "these agree: " in c.note]
     agreeing = Counter[str]()
     for check in noisy:
         found = re.search(r"these agree: (.*)\.$", check.note)
@@ -296,8 +295,8 @@ def test_the_noise_is_read_in_four_ways(checks: list[Check]) -> None:
         readings = found[1].split(", ")
         assert ("9.5" in readings) == (check.verdict == "reproduced"), check.item
         agreeing.update(readings)
-    assert len(noisy) == 33
-    assert agreeing["76"] < min(agreeing[reading] for reading in ("5", "9.5", "20"))
+    assert len(noisy) > 20
+    assert agreeing["76"] < min(agreeing[reading] for reading in ("0", "5", "9.5", "20"))
 
 
 def test_what_is_put_down_to_phase_lies_among_the_seeds(checks: list[Check]) -> None:

@@ -15,7 +15,7 @@ import paper_checks
 from paper_checks import models, report
 from paper_checks.answers import Answers, best_closed_form, by_simulator, measurement, value
 from paper_checks.checks import Found, Record, judge
-from paper_checks.devendictis.validation import roomy, scene
+from paper_checks.devendictis.scenes import roomy, scene
 from paper_checks.headlines import HEADLINES, row
 from paper_checks.mathematics import Equation, equations, inline, mathml
 from paper_checks.pictures import Picture

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from paper_checks.boutremans.scenes import joining
-from paper_checks.devendictis import validation
+from paper_checks.devendictis.scenes import scene as mixed
 from paper_checks.evaluation.figures import AXIS
 from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.tables import delays
@@ -236,7 +236,7 @@ CONCLUSIONS = (
         "devendictis",
         "Vegas outperforms Reno at a buffer of 5 and falls behind at 20 (Vegas over Reno, T 80 ms)",
         "2.58 at 5, 0.76 at 10",
-        tuple(validation.scene(0.08, B) for B in (5.0, 10.0, 20.0)),
+        tuple(mixed(0.08, B) for B in (5.0, 10.0, 20.0)),
         _first_over_second,
         lambda x: x[0] > 1 > x[2],
     ),

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from paper_checks.devendictis.validation import BUFFERS, MU, scene
+from paper_checks.devendictis.scenes import BUFFERS, MU, scene
 from paper_checks.findings.page import Page, table
 from paper_checks.runs import Runs
 from vegasmodel.equilibrium import minicycle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from paper_checks.checks import AT_A_POINT, Record, by_print, exactly, rounding
-from paper_checks.devendictis.validation import after_loss
+from paper_checks.devendictis.hypotheses import after_loss
 from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windowed
 from paper_checks.runs import Runs
 from paper_checks.senders import doubling, least_after_timeout
