@@ -90,6 +90,7 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
         ", ".join(f"{index(runs, scenario, exact).mean():.2f}" for scenario in both)
         for exact in (True, False)
     )
+    fewest = ", ".join(f"{value:.2f}" for value in index(runs, both[0], exact=True))
     mixes = ", ".join(f"{ratio:g}" for ratio in BY_NS3["NewReno"])
     part = 2 * honest[0] / dumbbell().links[0].capacity
     return f"""`podlesny` promises that a NewReno and a Vegas flow get the same from a router with
@@ -123,8 +124,9 @@ argument holds by all three: a Vegas flow marked as NewReno starves in the long 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
 With as many flows back, as in the paper's experiments, the queue gives {two_way} at {mixes} (CBQ
-{by_cbq}).
+{by_cbq}).  At {BY_NS3["NewReno"][0]:g} that is the mean of {fewest}: two
+NewReno flows are too few to tell.
 
 At 0.1, one way, over five seeds: {listed}.  ns-3 rounds Vegas's backlog up, so its alpha = 2 is the
 papers' 1.
-So RD isolates the classes to a tenth, also with few NewReno flows (`docs/ns3.md`)."""
+So, one way, RD isolates the classes to a tenth, also with few NewReno flows (`docs/ns3.md`)."""
