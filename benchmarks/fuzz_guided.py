@@ -51,7 +51,10 @@ def main() -> None:
     corpus.mkdir()
     for i, sample in enumerate(samples.every_format(packets=6, lines=12)[name]):
         (corpus / str(i)).write_bytes(sample)
-    escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in samples.NASTY)
+    escaped = (
+        "".join(f"\\x{byte:02x}" for byte in word)
+        for word in importlib.import_module("tests.packets.mutations").NASTY
+    )
     words.write_text("".join(f'"{word}"\n' for word in escaped))
     flags = [f"-runs={count}", f"-seed={seed}", f"-max_len={LONGEST}", f"-dict={words}"]
     limits = ["-rss_limit_mb=4096", "-timeout=100", f"-artifact_prefix={folder}/"]

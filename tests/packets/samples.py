@@ -10,7 +10,6 @@ import functools
 import io
 import json
 import math
-import random
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -277,59 +276,3 @@ def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
         "tcp_probe": [tcp_probe(few, style) for style in ("trace-cmd", "ftrace", "perf")],
         "parquet": [parquet()],
     }
-
-
-NASTY = (
-    b"nan", b"inf", b"-inf", b"1e300", b"-1", b"9" * 30, b"1e-400", b"0", b"\x00", b"\xff" * 8,
-    b"\n", b"<", b"&a;", b'<!DOCTYPE a [<!ENTITY a "aaaa">]>', b"4294967295", b"%s%n", b"1.5e9",
-    b"e", b"0.0", b",", b"\t", b"\x7f\xff\xff\xff", b"--",
-    b"99999999999", b"\xc3\x28", b"A" * 3000,
-)  # fmt: skip
-
-
-def mutate(sample: bytes, rng: random.Random) -> bytes:
-    """One to six random edits: bytes, numbers, slices, long runs, lines, the end cut off."""
-    data = bytearray(sample)
-    for _ in range(rng.randint(1, 6)):
-        if not data:
-            break
-        kind, at = rng.randrange(9), rng.randrange(len(data))
-        length = min(rng.choice((1, 2, 4, 8, 40, 400)), len(data) - at)
-        if kind == 0:
-            data[at] = rng.randrange(256)
-        elif kind == 1:
-            data[at] ^= 1 << rng.randrange(8)
-        elif kind == 2:
-            data[at : at + length] = rng.choice(NASTY)
-        elif kind == 3:
-            data[at:at] = rng.choice(NASTY)
-        elif kind == 4:
-            del data[at : at + length]
-        elif kind == 5:
-            data[at:at] = data[at : at + length] * rng.choice((1, 2, 50))
-        elif kind == 6:
-            _word(data, at, rng)
-        elif kind == 7:
-            _stretch(data, at, rng)
-        else:
-            del data[at:]
-    return bytes(data)
-
-
-def _stretch(data: bytearray, at: int, rng: random.Random) -> None:
-    """Put a long run of digits, blanks or the like before, into or behind the word at ``at``."""
-    while at > 0 and rng.random() < 0.9 and data[at - 1] not in b' \n\t,"=:':
-        at -= 1
-    run = rng.choice((b"0", b"9", b"1", b" ", b"\t", b"-", b".", b"0.", b"e"))
-    data[at:at] = run * rng.choice((19, 60, 250, 300, 4000, 70_000))
-
-
-def _word(data: bytearray, at: int, rng: random.Random) -> None:
-    """Put something nasty in the place of the word at ``at``."""
-    blanks = b' \n\t,"=:'
-    low = high = at
-    while low > 0 and data[low - 1] not in blanks and at - low < 50:
-        low -= 1
-    while high < len(data) and data[high] not in blanks and high - at < 50:
-        high += 1
-    data[low:high] = rng.choice(NASTY)

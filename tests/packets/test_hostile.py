@@ -15,7 +15,8 @@ import pytest
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, read, reference
-from vegasmodel.packets.trace import KEY, MAX_ROWS, TraceError
+from vegasmodel.packets.readers import bins
+from vegasmodel.packets.trace import KEY, MAX_CELLS, MAX_ROWS, TraceError
 from vegasmodel.scenario import Flow, Link, ParetoArrivals, Scenario
 
 EVENT = b"r 0.1 0 1 tcp 1000 ------- 0 0.0 1.0 0 0\n"
@@ -23,7 +24,10 @@ VARIABLE = b"0.1 0 0 1 0 cwnd_ 2\n"
 
 
 def read_alone(inputs: list[bytes], folder: Path) -> list[str]:
-    """What a process of its own says of traces: a loop without an end must not stop the tests."""
+    """What a process of its own says of traces, and the kB that it took.
+
+    A loop without an end must not stop the tests.
+    """
     paths = [folder / f"trace{i}" for i in range(len(inputs))]
     for path, data in zip(paths, inputs, strict=True):
         path.write_bytes(data)
@@ -37,6 +41,7 @@ def read_alone(inputs: list[bytes], folder: Path) -> list[str]:
         "        print(f'ends at {read(path).edges[-1]:.1f}', flush=True)\n"
         "    except TraceError as error:\n"
         "        print(error, flush=True)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
     command = [sys.executable, "-c", code, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -52,14 +57,17 @@ def test_a_long_run_of_digits_or_blanks_in_an_ns2_line(tmp_path):
         VARIABLE + b"0" * 250 + b"5.0 0 0 1 0 cwnd_ 2\n",
         VARIABLE + b" " * 250 + b"5.0 0 0 1 0 cwnd_ 2\n",
     ]
-    assert read_alone(hostile, tmp_path) == ["ends at 5.0"] * len(hostile)
+    assert read_alone(hostile, tmp_path)[:-1] == ["ends at 5.0"] * len(hostile)
 
 
-def trace_file(path: Path, rows: int, flows: list[str]) -> bytes:
-    """A trace file with any names and rows, small by its compression."""
+def trace_file(path: Path, rows: int, flows: list[str], **widths: int) -> bytes:
+    """A trace file with any names and rows, and zeros in lists; small by its compression."""
     about = {"schema": 1, "engine": "e", "begin": -1.0, "scenario": None, "provenance": {}}
     about |= {"controls": {}, "doubts": {}, "flows": flows, "links": [], "static": {}}
     table = pa.table({"time": np.arange(rows, dtype=float)})
+    for name, width in widths.items():
+        zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width)), width)
+        table = table.append_column(name, zeros)
     table = table.replace_schema_metadata({KEY: json.dumps(about)})
     pq.write_table(table, path, compression="zstd", row_group_size=rows)
     return path.read_bytes()
@@ -81,6 +89,39 @@ def test_a_name_as_long_as_a_book(tmp_path):
     tracemalloc.stop()
     trace_file(path, 1, ["x" * 500])
     assert read(path).flows == ["x" * 500]
+
+
+def test_small_files_that_ask_for_much_memory(tmp_path):
+    """A list of a million row groups and column chunks that is not there; all values that fit."""
+    flows = 39
+    data = trace_file(tmp_path / "small", 1, ["a"])
+    end = int.from_bytes(data[-8:-4], "little")
+    footer, hostile = data[-8 - end : -8], []
+    number = bytes([999_999 & 127 | 128, 999_999 >> 7 & 127 | 128, 999_999 >> 14])
+    for at, byte in enumerate(footer):
+        if byte & 15 == 12 and 0 < byte >> 4 < 15:  # perhaps a list of structures
+            forged = footer[:at] + b"\xfc" + number + footer[at + 1 :]
+            hostile.append(data[: -8 - end] + forged + len(forged).to_bytes(4, "little") + b"PAR1")
+    assert len(hostile) >= 3
+    rows = MAX_CELLS // flows - 1
+    full = trace_file(tmp_path / "full", rows, list(map(str, range(flows))), throughput=flows)
+    assert len(full) < 1e6
+    *said, memory = read_alone([*hostile, full], tmp_path)
+    assert said[-1] == f"ends at {rows - 1:.1f}"
+    assert int(memory) < 500_000
+
+
+def test_room_for_more_flows_is_made_before_it_is_taken():
+    """Room for 128 flows is 10 x 128 x 4096 numbers of 8 bytes: 42 MB, and no more for 256."""
+    sums = bins.Bins()
+    while sums.flow.shape[1] < 128:
+        sums.grow_flows()
+    assert sums.flow.nbytes == 10 * 128 * 4096 * 8
+    tracemalloc.start()
+    sums.grow_flows()
+    assert sums.flow.nbytes == 10 * 128 * 4096 * 8
+    assert tracemalloc.get_traced_memory()[1] < 100e6
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("which", range(4))

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.packets import samples
+from tests.packets import mutations, samples
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
 
@@ -22,7 +22,7 @@ def test_mutations_are_read_or_refused(name, tmp_path):
         path.write_bytes(sample)
         read(path, name)  # not timed: imports, compiles
         for _ in range(COUNT):
-            path.write_bytes(samples.mutate(sample, rng))
+            path.write_bytes(mutations.mutate(name, sample, rng))
             form = "auto" if rng.random() < 0.2 else name
             begun = time.process_time()
             try:

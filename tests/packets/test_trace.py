@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import vegasmodel as vm
-from tests.packets import samples
+from tests.packets import mutations, samples
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, measured, read
 from vegasmodel.packets.estimate import estimate
@@ -212,7 +212,7 @@ def test_damaged_parquet_is_refused_or_read(tmp_path):
     whole, rng = path.read_bytes(), random.Random(8)
     refused = 0
     for _ in range(300):
-        path.write_bytes(samples.mutate(whole, rng))
+        path.write_bytes(mutations.mutate("parquet", whole, rng))
         try:
             read(path, "parquet")
         except TraceError:

@@ -36,6 +36,9 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 MOST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
+# what Parquet's footer may make its reader take before a byte of it is checked: a list of a million
+# column chunks is stated in five bytes
+LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]
 
@@ -185,8 +188,9 @@ def make(
 ) -> Trace:
     """A trace from plain arrays: ``times [n]`` ends of intervals, ``variables`` as ``VARIABLES``.
 
-    Variables that are NaN throughout are left out.  Raises ``ValueError`` for wrong shapes,
-    names that occur twice or end with NUL (NumPy drops it), no times or such that do not increase.
+    Variables that are NaN throughout are left out; the others are not copied.  Raises
+    ``ValueError`` for wrong shapes, names that occur twice or end with NUL (NumPy drops it), no
+    times or such that do not increase.
     """
     import xarray as xr
 
@@ -208,13 +212,15 @@ def make(
     for name, kind in VARIABLES.items():
         if name not in variables:
             continue
-        values = np.array(variables[name], dtype=np.float64)
+        values = np.asarray(variables[name], dtype=np.float64)
         shape = (sizes[kind.over],) if kind.static else (ends.size, sizes[kind.over])
         if values.shape != shape:
             raise FieldError(name, values.shape, f"an array of shape {shape}")
         if not np.all(np.isnan(values)):
             if kind.static:
-                values[np.isnan(values)] = np.nan  # one NaN, whatever its sign: JSON has null
+                values = np.where(
+                    np.isnan(values), np.nan, values
+                )  # one NaN, whatever its sign: JSON has null
             dims = (kind.over,) if kind.static else ("time", kind.over)
             entries[name] = (dims, values, {"units": kind.unit, "long_name": kind.meaning})
     coordinates = {"time": ends, "flow": _text(flows), "link": _text(links)}
@@ -242,17 +248,16 @@ def read_parquet(path: str | Path) -> Trace:
 
     expected = "a Parquet file that this package wrote"
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, **LIMITS) as file:
             about = _about(path, file.schema_arrow.metadata, file.metadata.num_rows)
             columns = _columns(path, file.schema_arrow, about, file.metadata.num_rows)
-            table = _table(path, file, columns)
+            variables = _values(path, file, columns)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         if isinstance(error, FieldError):
             raise
         raise TraceError(path, "", " ".join(str(error).split())[:60], expected) from None
     try:
-        times = table["time"].to_numpy()
-        variables = {name: _matrix(table[name], size) for name, size in columns.items()}
+        times = variables.pop("time")[:, 0]
         for name, values in about["static"].items():
             variables[name] = np.array([math.nan if x is None else x for x in values], dtype=float)
         trace = make(
@@ -278,7 +283,7 @@ def scenario_of(path: str | Path) -> str | None:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, **LIMITS) as file:
             rows = file.metadata.num_rows
             found: str | None = _about(path, file.schema_arrow.metadata, rows)["scenario"]
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -349,26 +354,25 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
     return columns
 
 
-def _table(path: str | Path, file: Any, columns: Mapping[str, int]) -> Any:
+def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str, Floats]:
     """The columns, a batch at a time: what a file says of itself is not what it holds."""
-    import pyarrow as pa
-
-    rows, got, batches = file.metadata.num_rows, 0, []
+    rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
     if sum(group.num_rows for group in groups) != rows:
         raise TraceError(path, "rows of its row groups", rows, "as many as the file states")
-    size = max(1, BATCH // (1 + sum(columns.values())))
-    for batch in file.iter_batches(size, columns=["time", *columns], use_threads=False):
-        got += batch.num_rows
-        if got > rows:
-            raise TraceError(path, "rows", got, f"{rows} rows, as the file states")
-        batches.append(batch)
+    values = {name: np.empty((rows, width)) for name, width in widths.items()}
+    size = max(1, BATCH // sum(widths.values()))
+    for batch in file.iter_batches(size, columns=list(widths), use_threads=False):
+        last = got + batch.num_rows
+        if last > rows:
+            raise TraceError(path, "rows", last, f"{rows} rows, as the file states")
+        for name, width in widths.items():
+            column = batch.column(name)
+            flat = column if name == "time" else column.flatten()  # without lists that are null
+            if len(flat) != batch.num_rows * width:
+                raise TraceError(path, f"column {name}", "null", f"lists of {width} doubles")
+            values[name][got:last] = flat.to_numpy(zero_copy_only=False).reshape(-1, width)
+        got = last
     if got < rows:
         raise TraceError(path, "rows", got, f"{rows} rows, as the file states")
-    return pa.Table.from_batches(batches)
-
-
-def _matrix(column: Any, size: int) -> Floats:
-    array = column.combine_chunks()
-    values: Floats = array.flatten().to_numpy(zero_copy_only=False)
-    return values.reshape(-1, size)
+    return values

@@ -43,19 +43,20 @@ class Bins:
 
     def grow_flows(self) -> None:
         """Room for twice as many flows."""
+        self._shrink(2 * self.flow.shape[1])
         more = _empty(10, self.flow.shape[1], self.count)
         more[RTT_MIN] = np.inf
         self.flow = np.concatenate([self.flow, more], axis=1)
-        self._shrink()
 
     def grow_links(self) -> None:
         """Room for twice as many links."""
+        self._shrink(2 * self.link.shape[1])
         more = _empty(3, self.link.shape[1], self.count)
         self.link = np.concatenate([self.link, more], axis=1)
-        self._shrink()
 
-    def _shrink(self) -> None:
-        while max(self.flow.shape[1], self.link.shape[1]) * self.count > MAX_CELLS:
+    def _shrink(self, items: int) -> None:
+        """Few enough bins for so many flows or links, before there is room for them."""
+        while items * self.count > MAX_CELLS:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
