@@ -289,9 +289,9 @@ def _large_flowmon(sample: bytes, rng: random.Random) -> bytes:
     number, few = rb'flowId="\d+"', rng.choice((1, 50, 10_000))
     places, figures, size = list[bytes](), list[bytes](), 0
     for i in count(1):
-        figures.append(re.sub(number, b'flowId="%d"' % i, flow))
+        figures.append(re.sub(number, b'flowId="%d"' % i, flow) + b"</Flow>")
         places.append(re.sub(number, b'flowId="%d"' % (i % few), place))
-        places[-1] = re.sub(rb'sourcePort="\d+"', b'sourcePort="%d"' % i, places[-1])
+        places[-1] = re.sub(rb'sourcePort="\d+"', b'sourcePort="%d"' % i, places[-1]) + b"</Flow>"
         size += len(figures[-1]) + len(places[-1])
         if size > LARGE:
             break
