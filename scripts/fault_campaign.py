@@ -27,25 +27,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from scripts.kill_campaign import SCENARIO
+from vegasmodel.command_line.commands import app
+
 ROOT = Path(__file__).resolve().parent.parent
 SOONEST = 0.2
 PROMPT = 2.0  # seconds that a signal may take
-SCENARIO = """
-[[link]]
-capacity = "250 pkt/s"
-buffer = "10 pkt"
-[[flow]]
-law = "vegas"
-rtt = "80 ms"
-[[flow]]
-law = "reno"
-rtt = "80 ms"
-[run]
-duration = "{}"
-warmup = "10 s"
-runs = 2
-start_jitter = "1 s"
-"""
 TRACE = ROOT / "vegasmodel/packets/reference/linux/e1a_2M_40ms_a3b3.parquet"
 LINUX = ROOT / "paper_checks/linux/e1a_2M_40ms_a3b3.toml"
 COMMANDS = (
@@ -68,8 +56,12 @@ COMMANDS = (
     "new out.toml",
     f"inspect {TRACE} --json",
     "explain minicycle",
+    "basins s.toml --starts 5 --model fluid",
+    "stability s.toml --json",
+    "map rtt-bias --out out.png",
 )
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
+TURNS = (signal.SIGINT, signal.SIGTERM) * 2 + (signal.SIGKILL,)
 
 
 class End(NamedTuple):
@@ -88,8 +80,8 @@ class Place:
         self.mark = f"vegasmodel-fault-{uuid.uuid4().hex}"
         for path in (self.work, self.scratch):
             path.mkdir(parents=True)
-        (self.work / "s.toml").write_text(SCENARIO.format("60 s"))
-        (self.work / "long.toml").write_text(SCENARIO.format("2000 s"))
+        (self.work / "s.toml").write_text(SCENARIO.format(seconds=60))
+        (self.work / "long.toml").write_text(SCENARIO.format(seconds=2000))
         self.given = {path.name for path in self.work.iterdir()}
 
     def start(self, line: str, fault: str = "") -> subprocess.Popen[str]:
@@ -232,6 +224,11 @@ def main() -> int:
     options = parser.parse_args()
     rng = random.Random(options.seed)  # noqa: S311 - moments, no secrets
     runs, faults = Counter[str](), Counter[str]()
+    tried = {line.split()[0] for line in COMMANDS}
+    there = {each.name or each.callback.__name__ for each in app.registered_commands}
+    if tried != there:
+        print(f"not the commands that there are: {sorted(tried ^ there)}")
+        return 1
     chosen = [line for line in COMMANDS if line.startswith(options.only)]
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
@@ -247,7 +244,7 @@ def main() -> int:
             length, done = undisturbed(line, base / uuid.uuid4().hex)
             print(f"{line[:70]}: {length:.1f} s, status {done}", flush=True)
             for i in range(options.times):
-                number = tuple(SIGNALS)[i % len(SIGNALS)]
+                number = TURNS[i % len(TURNS)]
                 moment, folder = rng.uniform(SOONEST, max(length, SOONEST)), base / uuid.uuid4().hex
                 note(number.name, killed(line, folder, moment, number, done))
                 shutil.rmtree(folder, ignore_errors=True)

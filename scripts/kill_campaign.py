@@ -28,7 +28,7 @@ rtt = "80 ms"
 law = "reno"
 rtt = "80 ms"
 [run]
-duration = "1000 s"
+duration = "{seconds} s"
 warmup = "10 s"
 start_jitter = "1 s"
 runs = 2
@@ -105,7 +105,7 @@ def main() -> int:
     passed = done = 0
     with tempfile.TemporaryDirectory() as name:
         scenario, undisturbed = Path(name) / "scenario.toml", Path(name) / "undisturbed"
-        scenario.write_text(SCENARIO)
+        scenario.write_text(SCENARIO.format(seconds=1000))
         begun = time.monotonic()
         whole(undisturbed, scenario)
         length, wanted = time.monotonic() - begun, results(undisturbed)

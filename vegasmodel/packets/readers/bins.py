@@ -44,15 +44,19 @@ class Bins:
     def grow_flows(self) -> None:
         """Room for twice as many flows."""
         self._shrink(2 * self.flow.shape[1])
-        more = _empty(10, self.flow.shape[1], self.count)
-        more[RTT_MIN] = np.inf
-        self.flow = np.concatenate([self.flow, more], axis=1)
+        flows = self.flow.shape[1]
+        more = _empty(10, 2 * flows, self.count)  # takes no memory until it is written to
+        more[:, :flows] = self.flow
+        more[RTT_MIN, flows:] = np.inf
+        self.flow = more
 
     def grow_links(self) -> None:
         """Room for twice as many links."""
         self._shrink(2 * self.link.shape[1])
-        more = _empty(3, self.link.shape[1], self.count)
-        self.link = np.concatenate([self.link, more], axis=1)
+        links = self.link.shape[1]
+        more = _empty(3, 2 * links, self.count)
+        more[:, :links] = self.link
+        self.link = more
 
     def _shrink(self, items: int) -> None:
         """Few enough bins for so many flows or links, before there is room for them."""

@@ -112,7 +112,9 @@ def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest
 
 
 def _double(table: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([table, np.zeros_like(table)])
+    larger = np.zeros((2 * len(table), *table.shape[1:]), table.dtype)
+    larger[: len(table)] = table  # the rest takes no memory until it is written to
+    return larger
 
 
 def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
