@@ -84,9 +84,11 @@ class Watch:
         self.reading, self.forbidden = False, ""
         for reader in FORMATS:  # "auto" may take an input for another format's
             importlib.import_module(f"vegasmodel.packets.readers.{reader}")
-        for sample in samples.every_format()[name]:  # imports and compiled code come first
+        every = samples.every_format()
+        lines = every["ns2_tr"] if name in ("ns3_ascii", "ns2_tr") else []  # taken for each other
+        for sample in [*lines, *every[name]]:  # imports and compiled code come first
             for data in (sample, sample[: len(sample) // 2], b"\0" + sample, b""):
-                for form in (name, "auto"):
+                for form in ("auto", name):
                     self.path.write_bytes(data)
                     self.outcome(form)
         sys.addaudithook(self.hook)

@@ -5,8 +5,8 @@ python scripts/fault_campaign.py --times 20
 A run is wrong if it shows a traceback or more than one line, ends with a status that the contract
 does not give for this fault, takes more than 2 s to end after a signal, leaves a process, a
 temporary file or half a result behind.  Exit status 1 if one is.  The disk is full where this
-process may mount one (as root); elsewhere files may not grow.  A signal comes 0.2 s after the
-start at the soonest: before that it is Python's own start that it meets.
+process may mount one (as root); elsewhere files may not grow.  A signal comes when the command has
+begun to listen: before that it is Python's own start that it meets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from scripts.kill_campaign import SCENARIO
 from vegasmodel.command_line.commands import app
 
 ROOT = Path(__file__).resolve().parent.parent
-SOONEST = 0.2
 PROMPT = 2.0  # seconds that a signal may take
 TRACE = ROOT / "vegasmodel/packets/reference/linux/e1a_2M_40ms_a3b3.parquet"
 LINUX = ROOT / "paper_checks/linux/e1a_2M_40ms_a3b3.toml"
@@ -162,18 +161,32 @@ def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
 
 
 def undisturbed(line: str, folder: Path) -> tuple[float, int]:
-    """How long a command takes, and its status."""
-    place, begun = Place(folder), time.monotonic()
+    """How long a command takes from when it listens, and its status."""
+    place = Place(folder)
     process = place.start(line)
+    listens(process)
+    begun = time.monotonic()
     process.communicate()
     return time.monotonic() - begun, process.returncode
 
 
+def listens(process: subprocess.Popen[str]) -> bool:
+    """Wait until a process has a handler for SIGTERM; ``False`` if it ends before that."""
+    while process.poll() is None:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        caught = int(status.partition("SigCgt:")[2].split(None, 1)[0] or "0", 16)
+        if caught >> (signal.SIGTERM - 1) & 1:
+            return True
+        time.sleep(0.005)
+    return False
+
+
 def killed(line: str, folder: Path, moment: float, number: signal.Signals, done: int) -> list[str]:
-    """Send a signal ``moment`` seconds after the start."""
+    """Send a signal ``moment`` seconds after the command has begun to listen."""
     place = Place(folder)
     process = place.start(line)
-    time.sleep(moment)
+    if listens(process):
+        time.sleep(moment)
     process.send_signal(number)
     sent = time.monotonic()
     try:
@@ -222,6 +235,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="commands that begin so")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     rng = random.Random(options.seed)  # noqa: S311 - moments, no secrets
     runs, faults = Counter[str](), Counter[str]()
     tried = {line.split()[0] for line in COMMANDS}
@@ -245,7 +259,7 @@ def main() -> int:
             print(f"{line[:70]}: {length:.1f} s, status {done}", flush=True)
             for i in range(options.times):
                 number = TURNS[i % len(TURNS)]
-                moment, folder = rng.uniform(SOONEST, max(length, SOONEST)), base / uuid.uuid4().hex
+                moment, folder = rng.uniform(0.0, length), base / uuid.uuid4().hex
                 note(number.name, killed(line, folder, moment, number, done))
                 shutil.rmtree(folder, ignore_errors=True)
             for fault in ("disk full", "full output", "read-only home", "standard output closed"):

@@ -52,6 +52,16 @@ def test_a_csv_knows_the_congestion_control(tmp_path):
     assert trace.controls == {"1": "vegas", "b": "vegas"}
 
 
+def test_what_a_socket_delivers_within_the_first_sample_counts(tmp_path):
+    """b has a packet acknowledged 1 ms after its first event, and another one later."""
+    line = "  x-1 [0] {:.6f}: tcp_probe: src={}:1 dest=c:2 snd_nxt={:#x} snd_una={:#x} snd_cwnd=9\n"
+    events = ((1.0, "a", 0), (1.001, "b", 0), (1.002, "b", 1), (1.1, "a", 1), (1.2, "b", 2))
+    text = "".join(line.format(t, who, 14480 + n * 1448, n * 1448) for t, who, n in events)
+    trace = read(saved(tmp_path, text.encode()))
+    assert trace.flows == ["a:1>c:2", "b:1>c:2"]
+    np.testing.assert_allclose(packets(trace), [1, 2])
+
+
 FLOW = (
     '<Flow flowId="{}" timeFirstTxPacket="+0ns" timeLastTxPacket="+9e9ns" timeLastRxPacket="+9e9ns"'
     ' delaySum="+1e9ns" txBytes="{}" txPackets="{}" rxPackets="{}" lostPackets="{}"/>'

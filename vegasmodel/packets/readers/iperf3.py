@@ -55,11 +55,13 @@ def read(source: Source) -> Trace:
         for key in ("bytes", "retransmits", "snd_cwnd", "rtt", "end")
     }
     lengths = np.diff(times)[:, None]
+    told_again = ~np.isnan(grids["retransmits"]).all(axis=0)
+    silent = np.isnan(grids["bytes"]) & told_again  # a stream that is over sends nothing again
     flows = [names.get((socket, sending[socket]), f"{socket}") for socket in sockets]
     first = np.array([min(row[s]["start"] for row in rows if s in row) for s in sockets])
     variables: dict[str, Floats] = {
         "throughput": np.nan_to_num(grids["bytes"]) / payload / lengths,
-        "retransmits": grids["retransmits"],
+        "retransmits": np.where(silent, 0.0, grids["retransmits"]),
         "window": grids["snd_cwnd"] / payload,
         "rtt": grids["rtt"] * 1e-6,
         "first": first,

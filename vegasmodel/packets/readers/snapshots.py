@@ -42,6 +42,7 @@ class Snapshots:
         self.controls: dict[str, str] = {}
         self.samples = 0
         self.width = 0.0
+        self.from_zero = False  # counters began with the file: the first row's are growth too
 
     def begin(self) -> None:
         """There is a snapshot at time 0, whether it holds a flow or not."""
@@ -142,7 +143,7 @@ class Snapshots:
                     grids[key][k, index[name]] = value
         seen = np.array([[name in row for name in names] for _, row in rows])
         payload = np.array([self.payload[name] for name in names])
-        variables = _variables(grids, times, seen, payload)
+        variables = _variables(grids, times, seen, payload, from_zero=self.from_zero)
         changed = [
             f"{name} (from {least:g} to {self.payload[name]:g} B)"
             for name, least in self.changed.items()
@@ -169,13 +170,18 @@ def _variables(
     times: Floats,
     seen: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
     payload: Floats,
+    *,
+    from_zero: bool,
 ) -> dict[str, Floats]:
     variables: dict[str, Floats] = {"payload": payload}
     for key, grid in grids.items():
         if key not in COUNTERS:
             variables[key] = grid[1:]
             continue
-        steps = np.diff(_held(grid), axis=0)
+        held = _held(grid)
+        if from_zero:
+            held[0] = 0.0
+        steps = np.diff(held, axis=0)
         if key != "retransmits":
             steps = steps / payload
         if key == "bytes":

@@ -42,7 +42,7 @@ def matches(head: bytes) -> bool:
 def read(source: Source) -> Trace:
     """Read the whole file.  Raises ``TraceError`` with the line."""
     snapshots, sockets, lost = Snapshots(source), dict[str, _Socket](), 0
-    snapshots.width = CELL
+    snapshots.width, snapshots.from_zero = CELL, True
     origin = math.nan
     flows: dict[str, _Socket] = {}
     for number, text in source.lines():
