@@ -41,7 +41,7 @@ def read_alone(inputs: list[bytes], folder: Path) -> list[str]:
         "        print(f'ends at {read(path).edges[-1]:.1f}', flush=True)\n"
         "    except TraceError as error:\n"
         "        print(error, flush=True)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "print(open('/proc/self/status').read().partition('VmHWM:')[2].split()[0])\n"
     )
     command = [sys.executable, "-c", code, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
