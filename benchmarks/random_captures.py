@@ -1,7 +1,7 @@
 """Random captures and logs with a known count of packets, in great number.
 
 python benchmarks/random_captures.py --count 10000
-python benchmarks/random_captures.py --count 10000 --kind ss   # flowmon, ns3_ascii, iperf3, tcp_probe
+python benchmarks/random_captures.py --kind ss   # flowmon, ns3_ascii, iperf3, tcp_probe
 
 Delivered must be exact to the byte; what was sent and sent again exact, or said to be unknown, and
 exact wherever the capture tells it.  A capture that is read wrong is printed by its seed, and the
