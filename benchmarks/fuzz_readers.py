@@ -3,7 +3,7 @@
 python benchmarks/fuzz_readers.py --count 1000000          # random edits of valid traces
 python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fuzz_guided.py
 
-An input goes wrong with another exception, a message of several lines, over 2 s of CPU time, a
+An input goes wrong with another exception, a warning, a message of several lines, over 2 s of CPU time, a
 process of over 500 MB, a process or a connection opened, a file written or code compiled.  It is
 kept in ``out/fuzz`` and the exit status is 1.  One input in a thousand has nearly a megabyte.
 """
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -92,6 +93,7 @@ class Watch:
                     self.path.write_bytes(data)
                     self.outcome(form)
         sys.addaudithook(self.hook)
+        warnings.simplefilter("error")  # one that reaches the user is another exception here
 
     def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Notice what a reader has no business to do."""
