@@ -3,9 +3,9 @@
 python benchmarks/fuzz_readers.py --count 1000000          # random edits of valid traces
 python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fuzz_guided.py
 
-An input goes wrong with another exception, a warning, a message of several lines, over 2 s of CPU time, a
-process of over 500 MB, a process or a connection opened, a file written or code compiled.  It is
-kept in ``out/fuzz`` and the exit status is 1.  One input in a thousand has nearly a megabyte.
+An input goes wrong with another exception, a warning, a message of several lines, over 2 s of CPU
+time, a process of over 500 MB, a process or a connection opened, a file written or code compiled.
+It is kept in ``out/fuzz`` and the exit status is 1.  One input in a thousand has nearly a megabyte.
 """
 
 from __future__ import annotations
