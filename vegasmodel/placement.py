@@ -31,13 +31,16 @@ def link_stack(scenario: Scenario) -> Stack:
     )
 
 
-def left_out_of_laws(scenario: Scenario) -> str:
-    """What the rules of the scenario's laws lack in the stacks where they run; empty: nothing."""
-    rules = ((group, find(group.law).left_out) for group in scenario.flows)
+def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
+    """What the rules of the scenario's laws lack in the stacks where they run; empty: nothing.
+
+    ``counted``: who asks runs a stack's own CUBIC where there is one.
+    """
     said = (
-        lacks(implementation(scenario, group), float(group.decrease))
-        for group, lacks in rules
-        if lacks is not None
+        law.left_out(implementation(scenario, group), float(group.decrease))
+        for group, law in ((group, find(group.law)) for group in scenario.flows)
+        if law.left_out is not None
+        and not (counted and law.is_cubic and stack(scenario, group).bictcp)
     )
     return "; ".join(sorted(set(said) - {""}))
 

@@ -134,7 +134,11 @@ def names(*parts: snapshot.Kinds) -> list[str]:
         (
             "flow",
             FLOW,
-            [*names(snapshot.SENDER, snapshot.ROUND, snapshot.TIMER), "round_end"],
+            [
+                *names(snapshot.SENDER, snapshot.ROUND, snapshot.CUBIC, snapshot.TIMER),
+                "round_end",
+                "epoch",
+            ],
         ),
         ("hop", HOP, names(snapshot.STOP)),
         ("link", LINK, [*names(snapshot.QUEUE), "idle", "stock"]),

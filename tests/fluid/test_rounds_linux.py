@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.helpers import exact
-from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds import bictcp
+from vegasmodel.engines.rounds.answers import answer, starts_of
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
@@ -151,3 +154,94 @@ def test_which_of_two_acks_due_at_once_is_first_does_not_hang_on_who_started_fir
     assert shares[0] == pytest.approx(shares[1], abs=0.15)
     assert min(shares) > 0.4
     assert max(shares) < 0.85
+
+
+def cubic(cwnd: float, ssthresh: float) -> Any:
+    """Linux's CUBIC before its first ACK."""
+    record = np.zeros(1, FLOW)[0]
+    mechanisms(find("cubic"), STACKS["linux"], record)
+    record["cwnd"], record["ssthresh"] = cwnd, ssthresh
+    bictcp.reset(record, 0.0)
+    return record
+
+
+def climbs(f: Any, rtt: float, seconds: float) -> None:
+    """Go on for so long: evenly spaced ACKs, a window of them a round trip."""
+    now = 0.0
+    while now < seconds:
+        bictcp.sample(f, rtt, now, f["next"], 1.0)
+        bictcp.climb(f, 1.0, now)
+        now += rtt / f["cwnd"]
+
+
+def test_cubic_of_linux_is_back_at_the_lost_window_after_k() -> None:
+    """RFC 9438 (2): K = cbrt(W_max (1 - beta)/C); Linux is there earlier by the least RTT."""
+    f = cubic(100.0, 70.0)
+    bictcp.remember(f, 100.0)
+    f["cwnd"] = 70.0
+    k, rtt = (100.0 * 0.3 / 0.4) ** (1.0 / 3.0), 0.2
+    climbs(f, rtt, 0.5 * k - rtt)  # half way in time: an eighth of the fall is left
+    assert abs(f["cwnd"] - (100.0 - 30.0 / 8.0)) <= 2.0
+    f = cubic(100.0, 70.0)
+    bictcp.remember(f, 100.0)
+    f["cwnd"] = 70.0
+    climbs(f, rtt, k - rtt)
+    assert 98.0 <= f["cwnd"] <= 100.0
+    bictcp.remember(f, 90.0)  # RFC 9438 4.7: a loss below the last W_max
+    assert f["last_max"] == 76.0  # 90 (1024 + 717)/2048, in whole packets
+
+
+def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:
+    """RFC 9438 4.3: at a short RTT 3 (1 - beta)/(1 + beta) = 0.53 packets a round trip."""
+    f = cubic(20.0, 14.0)
+    bictcp.remember(f, 20.0)
+    f["cwnd"] = 14.0
+    climbs(f, 0.01, 0.1)
+    assert 14.0 + 0.53 * 10.0 - 2.0 <= f["cwnd"] <= 14.0 + 0.53 * 10.0 + 1.0
+
+
+@pytest.mark.parametrize(("rise", "ends"), [(0.0119, False), (0.0131, True)])
+def test_slow_start_of_linux_ends_when_the_rtt_has_grown_by_an_eighth(
+    rise: float, ends: bool
+) -> None:
+    """tcp_cubic.c: by the least of nine samples of a round, between 4 and 16 ms; at 100 ms 12.5."""
+    f = cubic(20.0, 1e9)
+    f["next"] = 100.0
+    bictcp.sample(f, 0.1, 1.0, 1.0, 1.0)
+    f["next"] = 200.0
+    for k in range(9):
+        assert f["ssthresh"] == 1e9
+        bictcp.sample(f, 0.1 + rise + 1e-3 * (k == 3), 2.0 + 0.01 * k, 101.0 + k, 1.0)
+    assert bool(f["ssthresh"] == 20.0) is ends
+
+
+@pytest.mark.parametrize(("gap", "ends"), [(0.0025, False), (0.0019, True)])
+def test_slow_start_of_linux_ends_by_a_train_of_acks(gap: float, ends: bool) -> None:
+    """tcp_cubic.c: ACKs at most 2 ms apart, for half of the least RTT and half a millisecond."""
+    f = cubic(40.0, 1e9)
+    f["next"] = 100.0
+    for k in range(1, 30):
+        bictcp.sample(f, 0.1, 1.0 + gap * k, float(k), 1.0)
+    assert bool(f["ssthresh"] == 40.0) is ends
+
+
+# ssthresh in the samples of the stored runs, before the flow's first loss
+@pytest.mark.parametrize(
+    ("name", "number", "flow", "seconds", "kernel"),
+    [
+        ("cubic-cubic 1/0", 0, 1, 0.4, 48.0),
+        ("cubic-cubic 1/0", 1, 1, 0.4, 48.0),
+        ("cubic-vegas 1/0", 0, 0, 1.5, 47.0),
+        ("cubic-vegas 1/2", 0, 0, 0.65, 40.0),
+    ],
+)
+def test_slow_start_of_cubic_ends_at_the_window_at_which_the_kernels_did(
+    name: str, number: int, flow: int, seconds: float, kernel: float
+) -> None:
+    stored = reference.stored(reference.FOLDER / "linux")
+    scenario = next(one for one in stored if one.name == name)
+    starts = starts_of(scenario, number)
+    until = Run(float(starts[flow]) + seconds, 0.0)
+    flows = run(dataclasses.replace(scenario, run=until), starts=starts).flows
+    assert flows["retransmits"][flow] == 0.0
+    assert flows["ssthresh"][flow] == pytest.approx(kernel, abs=1.0)

@@ -43,4 +43,4 @@ def left_out(stack: str, decrease: float) -> str:
     return "CUBIC's slow start in Linux ends by HyStart, too" if stack == "linux" else ""
 
 
-LAW = Law("cubic", drift, BETA, remember=remember, left_out=left_out)
+LAW = Law("cubic", drift, BETA, remember=remember, is_cubic=True, left_out=left_out)

@@ -61,6 +61,7 @@ class Law:
     overdue_checks: bool = False  # asks at an ACK whether a packet is overdue, if its stack does
     slow_start: SlowStart = "until loss"  # "gamma": a backlog of gamma ends it, too
     recovery: Recovery = "scoreboard"
+    is_cubic: bool = False  # a stack may have a CUBIC of its own, which then runs in ``rounds``
     # by a stack's name and the flow's ``decrease``: what the rules above do not have of the law
     left_out: Callable[[str, float], str] | None = None
 

@@ -28,6 +28,9 @@ class Mechanisms:
     overdue_checks: bool = False  # a law's own check at an ACK whether a packet is overdue
     second_packet_first: bool = False  # its window is 1 until the second packet is acknowledged
 
+    # CUBIC
+    bictcp: bool = False  # it counts ACKs in whole numbers, and has HyStart
+
     # losses
     rack: bool = False  # what was sent before a packet that arrived is lost after a while
     paced_recovery: bool = False  # proportional rate reduction
@@ -85,6 +88,9 @@ class Stack(Mechanisms):
     least_of_round: bool = False  # it decides on the least RTT of a round, not the mean
     untimed_first: bool = False  # the first window's packets give no RTT
     probes_base: bool = False  # a known baseRTT is measured by packets sent in advance
+
+    # its host
+    waits_in_queue: bool = False  # ``send_jitter`` is below TCP: for each packet, part of its RTT
 
     # how a flow begins
     first_window: float = 1.0

@@ -52,7 +52,7 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
         if scenario.access_rate(g) < 2.0 * min(link.capacity for link in scenario.path(g))
     ]
     forced = any(link.drops for link in crossed)
-    lacking = left_out_of_laws(scenario)
+    lacking = left_out_of_laws(scenario, counted=True)
     return (
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),

@@ -41,11 +41,13 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
     swells = law.recovery in ("one hole", "hole by hole")
     record["swells_uncut"] = stack.swells_uncut and swells
+    record["bictcp"] = stack.bictcp and law.is_cubic
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
-    record["rounds"] = law.once_a_round or law.per_ack == "drift"
+    asked = law.per_ack == "drift" and not record["bictcp"]
+    record["rounds"] = law.once_a_round or asked
     record["keeps_base"] = law.delay_based
     record["rules"] = place(law)
-    if law.per_ack == "drift":
+    if asked:
         from vegasmodel.engines.outside import address
 
         for name in ("drift", "cut", "remember"):
@@ -92,8 +94,10 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["base"] = record["known_base"] if given else 1e300
     record["rtt_min"], record["min_rtt"] = 1e300, 1e300
     record["rtt_last"] = record["rtt"]
+    record["epoch"] = record["delay_min"] = record["train_rtt"] = 1e300
     record["backoff"], record["deadline"] = 1.0, 1e300
-    record["jitter"], record["wait_ends"] = scenario.jitter(group), 1e300
+    waits = "queue_wait" if runs.waits_in_queue else "jitter"
+    record[waits], record["wait_ends"] = scenario.jitter(group), 1e300
     record["held_until"] = 1e300
     record["late"], record["quick"] = group.delayed_ack, runs.quick_acks
     given_up = 2.0 * sum(link.delay for link in scenario.path(group))

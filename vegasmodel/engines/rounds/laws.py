@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from vegasmodel.engines.outside import call
+from vegasmodel.engines.rounds.bictcp import acks_to_packet, climb, remember, reset
 from vegasmodel.engines.rounds.rules import BY_ADDRESS, choice, rule
 from vegasmodel.engines.rounds.state import (
     OPEN,
@@ -108,6 +109,8 @@ def acks_to_change(f: Sender) -> float:
     """ACKs after which the window may have passed a whole packet or slow start ends, at least 1."""
     if doubling(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
+    if f.bictcp:
+        return acks_to_packet(f)
     return _laws_acks_to_change(f)
 
 
@@ -116,10 +119,12 @@ def grow(f: Sender, acks: float) -> None:
     """The window after ``acks`` ACKs of new data; the engine stops where the rule changes."""
     if echoing(f):
         return
-    if not doubling(f):
+    if doubling(f):
+        f.cwnd += acks if keeps_up(f, acks) else 0.0
+    elif f.bictcp:
+        climb(f, acks, f.time)
+    else:
         _laws_acks(f, acks)
-    elif keeps_up(f, acks):
-        f.cwnd += acks
 
 
 @jit
@@ -150,7 +155,9 @@ def _less(f: Sender, factor: float) -> float:
 @jit
 def _reduced(f: Sender) -> float:
     """The window after a loss, or a mark that counts as one, before any floor."""
-    if f.rules != BY_ADDRESS:
+    if f.bictcp:
+        remember(f, cwnd_packets(f))
+    if f.rules != BY_ADDRESS or f.bictcp:
         return _less(f, f.decrease)
     seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
     f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
@@ -276,6 +283,8 @@ def expire(f: Sender, now: float) -> None:
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)
         f.ssthresh = max(half if f.rules != BY_ADDRESS else np.floor(_reduced(f)), 2.0)
+    if f.bictcp:
+        reset(f, now)
     f.cwnd, f.credit = 2.0 if f.overdue_checks else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dupacks, f.phase = 0.0, 0.0, OPEN

@@ -20,6 +20,7 @@ from vegasmodel.engines.rounds.acks import (
     send,
     send_or_wait,
 )
+from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.late import hold, pending, sample_single, spoken_for
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
@@ -134,6 +135,8 @@ def _opens(
         end_round(f, end, in_flight(f))
     if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
         decide_each(f)
+    if f.bictcp:
+        sample(f, f.rtt_last, end, f.acked, acks)
     swell = doubling(f)
     grow(f, packets if f.counts_packets else acks)
     restart_timer(f, end)
@@ -214,7 +217,7 @@ def _alone(f: Sender, holes: Floats, now: float) -> None:
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
     """Set the flow's next stretch: its end ``time``, and what is sent until then."""
     step = min(f.rtt_last / parts, f.longest_stretch)
-    if f.noise > 0.0:  # each packet has its own
+    if f.noise > 0.0 or f.queue_wait > 0.0:  # each packet has its own
         step = 0.0
     f.time = now
     while True:

@@ -48,6 +48,10 @@ SENDER = Kinds(
 ROUND = Kinds(
     instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",)
 )  # of Vegas; round_end too
+CUBIC = Kinds(
+    ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt", "plateau"),
+    (), _words("cnt last_max origin reno_cwnd reno_acks last_cwnd train_samples hystart_found"),
+)  # fmt: skip
 TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff alarm")
 )
@@ -73,7 +77,7 @@ LEFT_OUT = {
         "recovery drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt gap "
         "block alpha beta gamma "
         "decrease max_window first_window untimed syn "
-        "known_base jitter noise slack late start stop size without boot hop hops "
+        "known_base jitter queue_wait noise slack late start stop size without boot hop hops "
         "longest_stretch member brief ecn_capable head acked sent lost retransmits acks timeouts "
         "delivered acks_lost rtt_area "
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
@@ -127,6 +131,8 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
         columns(flows, SENDER, acked),
         columns(flows[rounds], ROUND, 0.0),
         (flows["round_end"] - acked)[rounds],
+        columns(flows[flows["bictcp"]], CUBIC, acked[flows["bictcp"]]),
+        (now - flows["epoch"])[flows["bictcp"]] * c,
         timers[:, stamped],
         columns(net.links, QUEUE, 0.0),
         np.where(net.links["discipline"] == RED, net.links["idle"] * c, 0.0),

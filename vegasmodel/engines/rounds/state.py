@@ -60,6 +60,7 @@ class Sender(Mechanisms):
     probes: bool  # slow start ends where more than gamma packets are thought to wait
     known_base: float  # baseRTT held fixed; NaN: the flow measures it
     jitter: float  # seconds that it waits, at most, before it uses an open window
+    queue_wait: float  # ... or each of its packets, at most, below TCP (``waits_in_queue``)
     noise: float  # seconds, standard deviation of its propagation delay,
     slack: float  # ... which may not fall below 0: seconds of it
     late: int  # its receiver answers every second packet
@@ -123,6 +124,23 @@ class Sender(Mechanisms):
     timed: float  # the packet that is timed
     timed_at: float  # when it was sent; negative: none is timed
     wait_ends: float  # when the wait is over that runs; NEVER: none does
+    # Linux's CUBIC (``bictcp.py``)
+    cnt: float  # ACKs a packet
+    last_max: float  # W_max; 0: no loss is known
+    epoch: float  # when the first ACK after a recovery came; NEVER: none has
+    origin: float  # window at which the cubic is flat,
+    plateau: float  # ... so many seconds after the epoch began
+    reno_cwnd: float  # of a Reno, counted from the epoch on,
+    reno_acks: float  # ... and the ACKs towards its next packet
+    last_cwnd: float  # the window of the last count,
+    counted: float  # ... and when that was
+    delay_min: float  # least RTT seen
+    train_start: float  # HyStart: when the round of ACKs began,
+    train_last: float  # ... the last ACK that followed the one before it closely,
+    train_end: float  # ... the packet that ends the round,
+    train_rtt: float  # ... and its least RTT,
+    train_samples: float  # ... of so many
+    hystart_found: bool  # slow start has ended
     # a receiver that delays its ACKs
     quick: float  # so many more ACKs do not wait
     held: float  # packets whose ACK waits, 0 or 1,

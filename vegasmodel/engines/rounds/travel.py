@@ -118,10 +118,11 @@ def _lengthen(
 def _noisy(f: Sender, h: Hop, back: float) -> float:
     """Seconds by which noise moves a packet's ACK, due at ``back``; none overtakes another.
 
-    ns-2 has the noise before the first queue.  A packet there is sent upon an ACK, so it is the
-    same round trip, cut elsewhere.
+    ns-2 has the noise before the first queue, and Linux its own wait.  A packet there is sent upon
+    an ACK, so it is the same round trip, cut elsewhere.
     """
-    late = max(f.noise * np.random.normal(), -f.slack)
+    late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
+    late += f.queue_wait * np.random.random()
     h.latest = max(h.latest, back + late)
     return h.latest - back
 
@@ -145,7 +146,7 @@ def _onward(
     if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
         back = max(back, h.latest)
         h.latest = back
-    if h.last and f.noise > 0.0:
+    if h.last and (f.noise > 0.0 or f.queue_wait > 0.0):
         late = _noisy(f, h, back)
         back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
     if h.last:
