@@ -11,7 +11,7 @@ from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import left_out_of_laws
+from vegasmodel.placement import left_out_of_laws, stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Scenario
 
@@ -40,6 +40,7 @@ def answer(scenario: Scenario) -> Prediction:
             *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
             _recovery(scenario, run.losses),
             *_unknown(scenario),
+            *_of_hosts(scenario, run.losses),
         ),
     )
 
@@ -49,6 +50,29 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
     return one_recovery(scenario, "a loss cuts the window at once", lost=lost)
+
+
+def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
+    """What the equations do not have of a stack of real hosts, and where that decides.
+
+    Its probes and timers, its recovery and a baseRTT that begins anew decide where packets are
+    lost; the packets of a handshake and a first window, which leave at once, what a Vegas that
+    comes later takes for its baseRTT.
+    """
+    members = scenario.members
+    hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
+    if not hosts.any():
+        return []
+    starts = np.array([member.start for member in members])
+    delay_based = np.array([find(member.flow.law).delay_based for member in members])
+    moved = (starts > starts.min()) | (scenario.run.start_jitter > 0 and len(members) > 1)
+    late = hosts & delay_based & moved
+    said = [
+        *(["its probes, its timers and its recovery"] if losses[hosts].any() else []),
+        *(["the burst with which a late Vegas begins"] if late.any() else []),
+    ]
+    detail = f"not in the equations: of the stack {' and '.join(said)}" if said else ""
+    return [Assumption("whole-stack", not said, detail)]
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
