@@ -1,0 +1,110 @@
+"""How near the simulators come to Linux hosts that wait: python -m benchmarks.accuracy_kernel
+
+The runs are stored (``scripts/kernel/jittered.py`` draws them, docs/linux.md says how they were
+made): Debian's kernel in a virtual machine, hosts that wait up to 1 ms before they send or not at
+all, that delay ACKs or not, whose windows begin with 2 or 10 packets.  An error is the largest of
+a case: by how much a flow's part of the link is off.  Half of the cases (``--half unseen``) judge
+only: nothing was changed after a look at them.
+
+``sure`` is what the two measured runs leave open: the largest standard error of a part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+from vegasmodel.packets import reference
+from vegasmodel.predictor import predict
+from vegasmodel.scenario import Scenario
+
+LINUX = reference.FOLDER / "linux"
+FAMILIES = (
+    "cubic-cubic",
+    "cubic-reno",
+    "cubic-vegas",
+    "cubics-renos",
+    "renos",
+    "vegas-reno",
+    "vegases-reno",
+    "arrivals",
+)
+HALVES = ("seen", "unseen")
+BAR, WORST = 0.04, 0.1  # of the link: mean over the cases, and in one
+
+
+def cases(family: str, halves: tuple[str, ...], seed: int | None) -> list[Scenario]:
+    """Stored scenarios of a family, in the order of their draw."""
+    found = {}
+    for scenario in reference.stored(LINUX):
+        name, _, draw = scenario.name.partition(" ")
+        if name == family and "/" in draw:
+            which, k = map(int, draw.split("/"))
+            if HALVES[k % 2] in halves and seed in (None, which):
+                found[which, k] = scenario
+    return [found[key] for key in sorted(found)]
+
+
+def parts(rates: Floats | None, scenario: Scenario) -> Floats:
+    """Of the link, by flow."""
+    return np.asarray(rates, dtype=np.float64) / scenario.links[0].capacity
+
+
+def one(scenario: Scenario, model: str) -> tuple[float, float, str]:
+    """The largest error of a part, what the measurement leaves open, and both in words."""
+    found = reference.lookup(scenario)
+    if found is None:
+        raise RuntimeError(f"{scenario.name}: no stored run")
+    asked = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=None))
+    begun = time.process_time()
+    said = predict(asked, model=model)
+    took = time.process_time() - begun
+    if said.throughput is None:
+        return np.nan, np.nan, f"{model} does not answer"
+    there, here = parts(found.throughput, scenario), parts(said.throughput, scenario)
+    sure = float(parts(found.throughput_se, scenario).max())
+    text = f"{np.round(there, 3)} +- {sure:.3f}, {model} {np.round(here, 3)}, {took:.1f} s"
+    return float(np.abs(there - here).max()), sure, text
+
+
+def main() -> None:
+    """Print each case, then a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--half", choices=(*HALVES, "both"), default="both")
+    parser.add_argument("--family", choices=FAMILIES, nargs="*", default=FAMILIES)
+    parser.add_argument("--model", choices=("rounds", "fluid"), default="rounds")
+    parser.add_argument("--seed", type=int, help="of the draw; default: every")
+    options = parser.parse_args()
+    halves = HALVES if options.half == "both" else (options.half,)
+    rows: list[tuple[str, Floats, Floats]] = []
+    for family in options.family:
+        some = []
+        for scenario in cases(family, halves, options.seed):
+            error, sure, text = one(scenario, options.model)
+            some.append((error, sure))
+            print(f"{scenario.name}: {error:.3f}  {text}", flush=True)
+        if some:
+            errors, open_ = np.array(some).T
+            rows.append((family, errors, open_))
+    print(f"\n| {options.half} | cases | mean | median | largest | sure |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    every, unsure = (np.concatenate([row[i] for row in rows]) for i in (1, 2))
+    rows.append(("all", np.asarray(every), np.asarray(unsure)))
+    for family, errors, open_ in rows:
+        print(
+            f"| {family} | {errors.size} | {errors.mean():.3f} | {np.median(errors):.3f} "
+            f"| {errors.max():.3f} | {open_.mean():.3f} |"
+        )
+    print(f"bar {BAR} {_met(every.mean() <= BAR)}, {WORST} {_met(every.max() <= WORST)}")
+
+
+def _met(yes: np.bool_) -> str:
+    return "met" if yes else "missed"
+
+
+if __name__ == "__main__":
+    main()
