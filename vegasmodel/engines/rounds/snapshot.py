@@ -74,8 +74,8 @@ PARCEL = Kinds(
 LEFT_OUT = {
     "flow": MECHANISMS
     + _words(
-        "recovery drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt gap "
-        "block alpha beta gamma "
+        "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt "
+        "gap block alpha beta gamma "
         "decrease max_window first_window untimed syn "
         "known_base jitter queue_wait noise slack late start stop size without boot hop hops "
         "longest_stretch member brief ecn_capable head acked sent lost retransmits acks timeouts "
