@@ -1,15 +1,21 @@
 """A dead zone, a buffer's limit and its split are the same for every source of evidence."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import vegasmodel as vm
 from vegasmodel.adapters import minicycle, rate_delay
-from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid import continuous, run
+from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.route import routes
+from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.equilibrium import bands
 from vegasmodel.equilibrium import rate_delay as closed_form
+from vegasmodel.laws import find
+from vegasmodel.laws.packets import Round
 from vegasmodel.packets import ns2_script, ns3_script
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.stacks import STACKS, dead_zone, waiting_room
@@ -96,6 +102,82 @@ def test_only_ns2_counts_the_packet_in_transmission() -> None:
         assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
         vegas = s.flows[0]
         assert minicycle._reading(s, vegas)[0] == room
+
+
+EVERY_SOURCE = """
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "27 pkt"
+[[flow]]
+law = "vegas"
+rtt = "80 ms"
+alpha = 2
+beta = 4
+variant = "%s"
+[[flow]]
+law = "newreno"
+rtt = "80 ms"
+variant = "%s"
+"""
+# by hand: the papers' Diff is real, ns-2 rounds it, Linux cuts it off; only ns-2's limit
+# counts the packet in transmission
+DEAD_ZONE = {"paper": (2.0, 4.0), "ns2": (1.5, 4.5), "linux": (2.0, 5.0)}
+ROOM = {"paper": 27.0, "ns2": 26.0, "linux": 27.0}
+
+
+def rests_in_rounds(s: vm.Scenario, backlog: float) -> bool:
+    """Whether the rule that ``rounds`` compiles leaves a window of 20 packets as it is."""
+    group = s.flows[0]
+    record = np.zeros(1, FLOW)
+    mechanisms(find(group.law), STACKS[group.variant], record)
+    flow = SimpleNamespace(**{name: record[0][name].item() for name in FLOW.names})
+    flow.alpha, flow.beta, flow.gamma, flow.known_base = group.alpha, group.beta, 1.0, math.nan
+    flow.cwnd, flow.ssthresh, flow.growth, flow.base, flow.rtt_count = 20.0, 2.0, 0.0, 0.1, 9.0
+    if flow.backlog_over_base:  # W (RTT - base)/base
+        flow.rtt_min = 0.1 * (1.0 + backlog / 20.0)
+        rtt = flow.rtt_min
+    else:  # W (RTT - base)/RTT
+        rtt = 2.0 / (20.0 - backlog)
+    assert find(group.law).packets is not None
+    find(group.law).packets.upon_round(flow, Round(rtt, 20.0, 20.0, True, False))
+    return flow.cwnd == 20.0 and flow.growth == 0.0
+
+
+@pytest.mark.parametrize("variant", STACKS)
+def test_every_source_has_one_dead_zone(variant: str) -> None:
+    s = vm.Scenario.from_toml(EVERY_SOURCE % (variant, variant))
+    group, (low, high) = s.flows[0], DEAD_ZONE[variant]
+    band = bands.equilibria([2.0], [4.0], [0.0], 1080.0, rtt=[0.08], variant=variant)
+    assert (band.lower[0], band.upper[0]) == (low, high)  # closed form
+    assert continuous.thresholds(group) == (low, high)  # fluid, and its batches
+    shared = run._group(s, group)
+    assert (shared["lower"], shared["upper"]) == pytest.approx((low, high), abs=1e-12)
+    inside, outside = (low + 0.01, high - 0.01), (low - 0.01, high + 0.01)
+    assert [rests_in_rounds(s, b) for b in (*inside, *outside)] == [True, True, False, False]
+    if variant != "linux":  # packet engines round for themselves: they are given alpha, beta
+        lines = ns2_script.script(s, interval=1.0).text.splitlines()
+        flow = next(x for x in lines if x.startswith("connection 0"))
+        assert "v_alpha_ 2 v_beta_ 4" in flow
+    if variant == "ns2":
+        lines = ns3_script.script(s, interval=1.0).splitlines()
+        assert next(x for x in lines if x.startswith("flow ")).split()[-4:-1] == ["2", "4", "1"]
+
+
+@pytest.mark.parametrize("variant", STACKS)
+def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
+    s = vm.Scenario.from_toml(EVERY_SOURCE % (variant, variant))
+    room = ROOM[variant]
+    assert minicycle._reading(s, s.flows[0])[0] == room  # closed form
+    assert float(minicycle._room(27.0, s.flows[0])) == room  # its batches
+    assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room  # rounds
+    if variant == "paper":  # fluid: the windows hold a packet more, that in transmission
+        assert run._bottleneck(s, smooth=True).room == room + 1.0
+    else:
+        assert run._bottleneck(s, smooth=False).room == room
+    if variant == "ns2":  # the packet engine counts for itself: it is given the buffer
+        lines = ns2_script.script(s, interval=1.0).text.splitlines()
+        assert any(x.startswith("shape 0 forward") and "limit_ 27" in x for x in lines)
 
 
 def test_an_unknown_stack_is_named() -> None:

@@ -70,12 +70,12 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     pairing = pair(trace, draft)
     order = pairing.order
     trace, _ = in_packets_of(pairing)
-    linux = {
+    over_base = {
         trace.flows[i]
         for i, member in zip(order, draft.members, strict=True)
-        if STACKS[member.flow.variant].timestamps
+        if STACKS[member.flow.variant].backlog_over_base
     }
-    known = estimate(trace, linux)
+    known = estimate(trace, over_base)
     filled += [_link(key, known, draft, trace.engine) for key in link_gaps]
     for g, missing in enumerate(gaps):
         names = [

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.stacks import STACKS
 
 __all__ = ["Estimate", "Estimates", "estimate"]
 
@@ -45,13 +46,13 @@ class Estimates:
         return dataclasses.asdict(self)
 
 
-def estimate(trace: Trace, linux: Collection[str] | None = None) -> Estimates:
+def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimates:
     """Capacity, buffer, round-trip times with empty queues, baseRTTs and alphas.
 
     ``rtt`` is the network's, of flows that share one queue; ``base_rtt`` what the source takes for
-    it.  ``linux``: names of the flows whose Vegas divides by baseRTT (default: all of a trace of
-    the Linux kernel).  Each is as good as its ``how`` says: a link that was never busy shows less
-    than its capacity, a buffer that never overflowed only a lower bound, a queue that never
+    it.  ``over_base``: names of the flows whose Vegas divides by baseRTT (default: all of a trace
+    of a stack that does).  Each is as good as its ``how`` says: a link that was never busy shows
+    less than its capacity, a buffer that never overflowed only a lower bound, a queue that never
     emptied an RTT above the base.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
@@ -59,9 +60,10 @@ def estimate(trace: Trace, linux: Collection[str] | None = None) -> Estimates:
     if capacity is not None and not capacity.value > 0:
         capacity = None
     rtts = _rtts(trace, bases, NEAR / capacity.value if capacity else np.inf)
-    if linux is None:
-        linux = trace.flows if trace.engine == "linux" else ()
-    alphas = _alphas(trace, bases, linux)
+    if over_base is None:
+        stack = STACKS.get(trace.engine)
+        over_base = trace.flows if stack is not None and stack.backlog_over_base else ()
+    alphas = _alphas(trace, bases, over_base)
     return Estimates(capacity, _buffer(trace, capacity, bases), rtts, bases, alphas)
 
 
@@ -204,7 +206,7 @@ def _buffer(
 
 
 def _alphas(
-    trace: Trace, bases: Mapping[str, Estimate], linux: Collection[str]
+    trace: Trace, bases: Mapping[str, Estimate], over_base: Collection[str]
 ) -> dict[str, Estimate]:
     """The backlog that a Vegas source keeps, over the second half of its life.
 
@@ -224,13 +226,13 @@ def _alphas(
         base = np.full(len(times), bases[name].value)
         if own is not None:
             base = np.where(np.isfinite(own[:, i]), own[:, i], base)
-        over = base if name in linux else rtt[:, i]
+        over = base if name in over_base else rtt[:, i]
         known &= over > 0
         if not known.any():
             continue
         backlog = (window[:, i] * np.maximum(rtt[:, i] - base, 0.0))[known] / over[known]
         low, middle, high = np.quantile(backlog, [0.25, 0.5, 0.75])
-        how = "W (RTT - baseRTT) / baseRTT" if name in linux else "W (RTT - baseRTT) / RTT"
+        how = "W (RTT - baseRTT) / baseRTT" if name in over_base else "W (RTT - baseRTT) / RTT"
         how += ", second half; between alpha and beta if the source is Vegas"
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
     return result
