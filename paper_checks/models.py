@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper_checks import PAPERS, records, web
+from paper_checks import PAPERS, web
 from paper_checks.answers import MANY, answer, by_group, prime
-from paper_checks.checks import judge
 from paper_checks.runs import NoRun, Runs
+from paper_checks.scenes import asked
 from vegasmodel.metrics import nrmse
 from vegasmodel.predictor import MODELS
 from vegasmodel.queues import DropTail
 from vegasmodel.scenario import LAWS, Run, Scenario
 
-__all__ = ["Row", "asked", "error", "families", "family", "markdown", "remarks", "rows"]
+__all__ = ["Row", "error", "families", "family", "markdown", "remarks", "rows"]
 
 LEAST = 10.0  # round trips
 
@@ -74,14 +74,6 @@ def _round_trips(scenario: Scenario) -> float:
     """For how many round trips the source with the longest is counted."""
     span = scenario.run.duration - scenario.run.warmup
     return span / max(member.rtt for member in scenario.members)
-
-
-def asked(paper: str, runs: Runs) -> list[Scenario]:
-    """The scenarios that the records of a paper ask for."""
-    runs.scenarios.clear()
-    for record in records(paper):
-        judge(paper, record, runs)
-    return list(runs.scenarios.values())
 
 
 def family(scenario: Scenario) -> str:

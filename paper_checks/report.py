@@ -26,6 +26,7 @@ from paper_checks.headlines import HEADLINES, Row, row
 from paper_checks.mathematics import Equation, equations, inline
 from paper_checks.pictures import Picture, pictures
 from paper_checks.runs import Runs
+from paper_checks.scenes import asked
 from paper_checks.summary import VERDICTS, summary
 from vegasmodel import plots
 from vegasmodel.predictor import SIMULATED
@@ -120,7 +121,7 @@ def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
 
 
 def _paper(key: str, runs: Runs) -> Paper:
-    prime(models.asked(key, runs))
+    prime(asked(key, runs))
     found = lines(key, records(key), runs)
     forms, simulated = _models()
     opening = [row(key, headline, runs, forms, simulated) for headline in HEADLINES[key]]

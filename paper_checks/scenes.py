@@ -20,7 +20,15 @@ from paper_checks.files import to_toml
 from paper_checks.runs import Runs
 from vegasmodel.scenario import Scenario
 
-__all__ = ["files", "matching", "scenarios"]
+__all__ = ["asked", "files", "matching", "scenarios"]
+
+
+def asked(paper: str, runs: Runs) -> list[Scenario]:
+    """The scenarios that the records of a paper ask for."""
+    runs.scenarios.clear()
+    for record in records(paper):
+        judge(paper, record, runs)
+    return list(runs.scenarios.values())
 
 
 def matching(paper: str, items: Sequence[str]) -> list[Record]:

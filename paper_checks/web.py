@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel import laws, queues, stacks
 from vegasmodel.engines import rounds
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import predict
@@ -42,10 +43,11 @@ def is_web(scenario: Scenario) -> bool:
 
 
 def version() -> str:
-    """A mark of the sources of ``rounds``."""
+    """A mark of the sources of ``rounds``, and of the laws, stacks and queues that it runs."""
     mark = hashlib.sha256()
-    for path in sorted(Path(rounds.__file__).parent.glob("*.py")):
-        mark.update(path.read_bytes())
+    for room in (rounds, laws, stacks, queues):
+        for path in sorted(Path(room.__path__[0]).glob("*.py")):
+            mark.update(path.read_bytes())
     return mark.hexdigest()[:16]
 
 
@@ -98,8 +100,8 @@ def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Returns the exit status."""
-    from paper_checks.models import asked
     from paper_checks.runs import Runs
+    from paper_checks.scenes import asked
 
     parser = argparse.ArgumentParser(prog="python -m paper_checks.web", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only say whether they are current")

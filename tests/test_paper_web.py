@@ -7,8 +7,9 @@ import pytest
 
 from paper_checks import web
 from paper_checks.answers import answer
-from paper_checks.models import asked, remarks
+from paper_checks.models import remarks
 from paper_checks.runs import Runs
+from paper_checks.scenes import asked
 from vegasmodel.scenario import Scenario
 
 
