@@ -29,7 +29,11 @@ def bands() -> list[Record]:
     scales = [(D + rest.wait) / (rest.wait - X) for rest in edges.values()]
     rates = [1 / (rest.wait - X) for rest in edges.values()]
     first = arrivals.arrive(
-        np.full(2, ALPHA), CAPACITY, beta=np.full(2, BETA), rtt=np.full(2, 0.2), x=np.zeros(2)
+        np.full(2, ALPHA),
+        CAPACITY,
+        beta=np.full(2, BETA),
+        rtt=np.full(2, 0.2),
+        over_estimate=np.zeros(2),
     )
     r1, r2 = (float(r) for r in first.rates)
     return [

@@ -171,7 +171,7 @@ def test_the_selected_point_is_where_the_rule_goes(known_base):
     d, c, alpha, beta = np.array([0.03, 0.05, 0.04]), 40.0, 1.0, 3.0
     x = np.zeros(3) if known_base else None
     rates, over = by_the_rule(alpha, beta, c, d, x)
-    point = arrivals.arrive([alpha] * 3, c, beta=beta, rtt=d, x=x)
+    point = arrivals.arrive([alpha] * 3, c, beta=beta, rtt=d, over_estimate=x)
     np.testing.assert_allclose(point.x, over, atol=2e-3)
     np.testing.assert_allclose(point.rates, rates, rtol=0.02)
 
@@ -179,10 +179,10 @@ def test_the_selected_point_is_where_the_rule_goes(known_base):
 def test_early_flows_win_without_over_estimation_and_late_ones_with_it():
     """`boutremans` 4.1 and figure 7: 1 Mbit/s of 1000-byte packets, d = 0.2 s, ten flows."""
     args = {"beta": 3.0, "rtt": 0.2}
-    known = arrivals.arrive(np.ones(10), 125.0, x=0.0, **args).rates
+    known = arrivals.arrive(np.ones(10), 125.0, over_estimate=0.0, **args).rates
     assert np.all(np.diff(known) <= 1e-12)  # several may have reached the upper edge
     assert known[0] / known[-1] == pytest.approx(3.0, rel=1e-12)  # beta/alpha
-    wider = arrivals.arrive(np.ones(10), 125.0, x=0.0, beta=5.0, rtt=0.2).rates
+    wider = arrivals.arrive(np.ones(10), 125.0, over_estimate=0.0, beta=5.0, rtt=0.2).rates
     assert wider[0] / wider[-1] > known[0] / known[-1]
     measured = arrivals.arrive(np.ones(10), 125.0, **args).rates
     assert measured[-1] > measured[0]

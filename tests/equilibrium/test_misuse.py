@@ -24,12 +24,12 @@ from vegasmodel.fields.units import FieldError
 
 CURVE, FLOWS = red.Curve(5, 15), red.Flows(True, 0.1)
 RENO = random_loss.Flow("reno", 0.1)
-PLANE = {"windows": [2.0, 3.0], "x": 0.0, "c": 50.0, "rtt": 0.1}
+PLANE = {"windows": [2.0, 3.0], "over_estimate": 0.0, "capacity": 50.0, "rtt": 0.1}
 LEVEL = {
     "edge": 1.0,
     "flow": 0,
-    "x": 0.0,
-    "c": 50.0,
+    "over_estimate": 0.0,
+    "capacity": 50.0,
     "rtt": 0.1,
     "delays": [0.01],
     "variant": "paper",
@@ -40,17 +40,22 @@ CYCLE = {"capacity": 1080.0, "rtt": 0.08, "buffer": 20.0}
 # function, arguments that it takes, and changes that it must refuse
 CASES = [
     (secular.solve, {"alpha": 1.0, "x": 0.0, "c": 1.0}, {"variant": "reno"}),
-    (arrivals.arrive, {"alpha": [1.0], "c": 1.0}, {"variant": "ns3"}),
-    (arrivals.bonald, {"n": 2, "alpha": 1.0, "c": 1.0}, {"n": 0, "alpha": -3.0, "c": -5.0}),
+    (arrivals.arrive, {"alpha": [1.0], "capacity": 1.0}, {"variant": "ns3"}),
+    (
+        arrivals.bonald,
+        {"n": 2, "alpha": 1.0, "capacity": 1.0},
+        {"n": 0, "alpha": -3.0, "capacity": -5.0},
+    ),
     (
         arrivals.asymptotes,
-        {"n": 5, "alpha": 1.0, "c": 1.0},
-        {"n": 1, "alpha": -3.0, "c": math.nan, "form": "exakt"},
+        {"n": 5, "alpha": 1.0, "capacity": 1.0},
+        {"n": 1, "alpha": -3.0, "capacity": math.nan, "form": "exakt"},
     ),
     (
         bands.equilibria,
-        {"alpha": 1.0, "beta": 3.0, "x": 0.0, "c": 50.0, "rtt": 0.1},
-        {"alpha": math.nan, "beta": 0.5, "x": math.nan, "c": -5.0, "rtt": -0.1, "variant": "bsd"},
+        {"alpha": 1.0, "beta": 3.0, "over_estimate": 0.0, "capacity": 50.0, "rtt": 0.1},
+        {"alpha": math.nan, "beta": 0.5, "over_estimate": math.nan, "capacity": -5.0, "rtt": -0.1,
+         "variant": "bsd"},
     ),
     (sensitivity.own_printed, {"y": [0.1]}, {"y": [-0.1]}),
     (sensitivity.cross_printed, {"y": [0.1]}, {"y": [math.nan]}),
@@ -58,10 +63,15 @@ CASES = [
     (
         phase_plane.reckoned,
         PLANE,
-        {"windows": [-1.0, 1.0], "x": math.nan, "c": -5.0, "rtt": 0.0, "variant": "bsd"},
+        {"windows": [-1.0, 1.0], "over_estimate": math.nan, "capacity": -5.0, "rtt": 0.0,
+         "variant": "bsd"},
     ),
     (phase_plane.drift, PLANE | {"lower": 1.0, "upper": 3.0}, {"lower": -1.0, "upper": math.nan}),
-    (phase_plane.level, LEVEL, {"edge": -1.0, "flow": 2, "c": 0.0, "rtt": -1.0, "variant": "x"}),
+    (
+        phase_plane.level,
+        LEVEL,
+        {"edge": -1.0, "flow": 2, "capacity": 0.0, "rtt": -1.0, "variant": "x"},
+    ),
     (
         network.solve,
         {"routing": [[1.0]], "capacity": 50.0, "alpha": 1.0},

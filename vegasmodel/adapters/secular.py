@@ -80,7 +80,7 @@ def arrivals(scenario: Scenario) -> Prediction:
         c,
         beta=beta,
         rtt=rtt[order],
-        x=None if unknown.any() else rest.given(scenario)[order],
+        over_estimate=None if unknown.any() else rest.given(scenario)[order],
         variant=scenario.flows[0].variant,
         each=(lambda *step: path.append((step[0], step[1], float(step[2])))) if followed else None,
     )

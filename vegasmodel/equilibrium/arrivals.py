@@ -36,22 +36,22 @@ class Arrivals(NamedTuple):
 
 def arrive(
     alpha: ArrayLike,
-    c: ArrayLike,
+    capacity: ArrayLike,
     *,
     beta: ArrayLike | None = None,
     rtt: ArrayLike | None = None,
-    x: ArrayLike | None = None,
+    over_estimate: ArrayLike | None = None,
     variant: str = "paper",
     each: Callable[[Floats, Floats, Floats], None] | None = None,
 ) -> Arrivals:
     """Exact recursion over the arrivals, in the order of the last axis.
 
-    ``alpha``, ``beta``, ``rtt`` [..., n], ``c`` [...].  Without ``beta`` every flow holds alpha
-    packets (alpha = beta) and Delta_i solves ``boutremans`` (6) for the first i flows with
+    ``alpha``, ``beta``, ``rtt`` [..., n], ``capacity`` c [...].  Without ``beta`` every flow holds
+    alpha packets (alpha = beta) and Delta_i solves ``boutremans`` (6) for the first i flows with
 
         x_i = Delta_{i-1},  Delta_0 = 0.
 
-    Give ``x`` to fix the over-estimates instead (0 where the base RTT is known).
+    Give ``over_estimate`` to fix x instead (0 where the base RTT is known).
 
     With ``beta`` the equilibrium is a set, and the arrivals choose the point.  The newcomer raises
     its window from below, so it stops at the lower edge of its band.  Meanwhile Delta only rises;
@@ -72,14 +72,16 @@ def arrive(
     if rtt is None and (find(variant).backlog_over_base or np.any(upper > lower)):
         raise ValueError("arrivals need rtt where beta is above alpha or the variant is linux")
     d = np.zeros(1) if rtt is None else np.asarray(rtt, dtype=np.float64)
-    given = np.full(1, math.nan) if x is None else np.asarray(x, dtype=np.float64)
-    c = np.asarray(c, dtype=np.float64)
+    given = np.full(1, math.nan)
+    if over_estimate is not None:
+        given = np.asarray(over_estimate, dtype=np.float64)
+    c = np.asarray(capacity, dtype=np.float64)
     lower, upper, d, given, _ = np.broadcast_arrays(
         *(np.atleast_1d(a) for a in (lower, upper, d, given)), c[..., None]
     )
     shape, n = lower.shape[:-1], lower.shape[-1]
     plain = (
-        x is None
+        over_estimate is None
         and each is None
         and not shape
         and find(variant).real_numbers
@@ -93,7 +95,7 @@ def arrive(
     rates, windows = np.empty((*shape, 0)), np.empty((*shape, 0))
     status, delay, off = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
     for i in range(n):
-        if x is None:
+        if over_estimate is None:
             x_all[..., i] = delay
         now = slice(0, i + 1)
         edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
@@ -159,14 +161,14 @@ def _join(
     return state
 
 
-def bonald(n: int, alpha: float, c: float) -> tuple[Floats, Floats]:
+def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
     """Bonald's closed form as ``boutremans`` 3.1.2 prints it: (x [n] s, rates [n] pkt/s).
 
     x_i = (alpha/c) (i-1) S_{i-1} and rate_i = c/(n S_n - (i-1) S_{i-1}), S_i = 1 + 1/2 + ... + 1/i.
     It does not satisfy (6): with two flows the rates add up to c/3 + c/2 = 5c/6.  ``arrive`` does.
     """
     n = count("n", n)
-    alpha, c = float(positive("alpha", alpha)), float(positive("c", c))
+    alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))
     i = np.arange(1, n + 1)
     steps = i * np.cumsum(1.0 / i)  # i S_i
     before = np.concatenate([[0.0], steps[:-1]])
@@ -186,7 +188,7 @@ EULER = 0.57721566490153286061
 BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
 
 
-def asymptotes(n: int, alpha: float, c: float, form: str = "exact") -> Asymptotes:
+def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> Asymptotes:
     """Large-n behaviour of ``arrive`` (``form="exact"``) or ``bonald``: one alpha, variant paper.
 
     Try Delta_n = (alpha/c) n (ln n + C).  With k = n s, Delta_n - Delta_{n-k} is
@@ -201,7 +203,7 @@ def asymptotes(n: int, alpha: float, c: float, form: str = "exact") -> Asymptote
     """
     word("form", form, ("exact", "bonald"))
     n = count("n", n, 2)  # ln 1 = 0 divides
-    alpha, c = float(positive("alpha", alpha)), float(positive("c", c))
+    alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))
     log = math.log(n)
     if form == "exact":
         level, spacing = log + EULER - 1.0 + BEND / log, log + EULER + BEND / log

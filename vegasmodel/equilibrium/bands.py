@@ -31,8 +31,8 @@ _ROWS = 2_000_000  # numbers in one batch of solves, to bound the memory
 def equilibria(
     alpha: ArrayLike,
     beta: ArrayLike,
-    x: ArrayLike,
-    c: float,
+    over_estimate: ArrayLike,
+    capacity: float,
     rtt: ArrayLike | None = None,
     variant: str = "paper",
 ) -> Band:
@@ -42,8 +42,8 @@ def equilibria(
     """
     word("variant", variant, VARIANTS)
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
-    positive("c", c)
-    x = numbers("x", x, -math.inf)
+    c = float(positive("capacity", capacity))
+    x = numbers("over_estimate", over_estimate, -math.inf)
     d = np.full(1, math.inf) if rtt is None else numbers("rtt", rtt, infinite=True)
     if rtt is None and find(variant).backlog_over_base:
         raise ValueError('variant "linux" needs rtt: its steady state depends on it')
@@ -51,10 +51,14 @@ def equilibria(
         *(np.atleast_1d(v) for v in (lower, upper, np.asarray(x, dtype=np.float64), d))
     )
     if lower.ndim != 1:
-        raise ValueError("one set at a time: alpha, beta, x and rtt are scalars or have one axis")
-    band = Band(lower, upper, over, float(c), d, variant)
+        raise ValueError(
+            "one set at a time: thresholds, over_estimate and rtt are scalars or have one axis"
+        )
+    band = Band(lower, upper, over, c, d, variant)
     if not np.all(np.isfinite(band.delay_range)):
-        raise ValueError("no equilibrium: alpha, beta, c must be positive and all values finite")
+        raise ValueError(
+            "no equilibrium: thresholds and capacity must be positive, all values finite"
+        )
     return band
 
 

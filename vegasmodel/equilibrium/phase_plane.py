@@ -24,12 +24,17 @@ Floats = NDArray[np.float64]
 
 
 def reckoned(
-    windows: ArrayLike, x: ArrayLike, c: float, rtt: ArrayLike, variant: str = "paper"
+    windows: ArrayLike,
+    over_estimate: ArrayLike,
+    capacity: float,
+    rtt: ArrayLike,
+    variant: str = "paper",
 ) -> tuple[Floats, Floats]:
     """Diff of each flow [..., n] packets, and Delta [...] s, for windows [..., n] held still."""
     word("variant", variant, VARIANTS)
-    positive("c", c)
-    W, d, x = numbers("windows", windows), positive("rtt", rtt), numbers("x", x, -np.inf)
+    c = float(positive("capacity", capacity))
+    W, d = numbers("windows", windows), positive("rtt", rtt)
+    x = numbers("over_estimate", over_estimate, -np.inf)
     full = (W / d).sum(axis=-1) > c
     # the same equation as (6) with poles at -d; a flow without window takes no part in it
     state = secular.solve(np.maximum(W, np.finfo(float).tiny), -d, c)
@@ -43,8 +48,8 @@ def drift(
     windows: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    x: ArrayLike,
-    c: float,
+    over_estimate: ArrayLike,
+    capacity: float,
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> NDArray[np.int64]:
@@ -52,14 +57,20 @@ def drift(
 
     ``lower`` and ``upper`` are the edges of Diff, as ``stacks.dead_zone`` gives them.
     """
-    diff, _ = reckoned(windows, x, c, rtt, variant)
+    diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
     below, above = diff < low, diff > high
     return below.astype(np.int64) - above
 
 
 def level(
-    edge: float, flow: int, x: ArrayLike, c: float, rtt: ArrayLike, delays: ArrayLike, variant: str
+    edge: float,
+    flow: int,
+    over_estimate: ArrayLike,
+    capacity: float,
+    rtt: ArrayLike,
+    delays: ArrayLike,
+    variant: str,
 ) -> Floats:
     """Windows [m, 2] of two flows where Diff of ``flow`` is ``edge``, one for each Delta given.
 
@@ -68,12 +79,12 @@ def level(
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)
-    x, d = numbers("x", x, -np.inf), positive("rtt", rtt)
+    x, d = numbers("over_estimate", over_estimate, -np.inf), positive("rtt", rtt)
     x, d = (np.broadcast_to(a, (2,)) for a in (x, d))
     delay, edge, c = (
         numbers("delays", delays),
         float(numbers("edge", edge)),
-        float(positive("c", c)),
+        float(positive("capacity", capacity)),
     )
     y = delay - x[flow]
     bend = 1.0 + y / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
