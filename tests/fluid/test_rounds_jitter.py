@@ -45,6 +45,19 @@ def test_a_wait_names_the_other_winner_as_ns2_does(case: str) -> None:
     assert np.all(spread < 20.0)
 
 
+def test_the_seed_of_a_scenario_decides_its_waits() -> None:
+    """It did not: the starts of ``basins``, a seed each, all had the waits of the first."""
+    base = two_sacks(5e-4)
+    span = dataclasses.replace(base.run, duration=30.0, warmup=5.0, runs=1, start_jitter=0.0)
+
+    def rates(seed: int) -> tuple[float, ...]:
+        case = dataclasses.replace(base, run=dataclasses.replace(span, seed=seed))
+        return tuple(np.asarray(answer(case).throughput))
+
+    assert rates(7) == rates(7)
+    assert len({rates(seed) for seed in range(5)}) == 5
+
+
 def test_the_differential_equations_too() -> None:
     """Within the 15 % of the mean throughput that they are to keep over such cases."""
     wait, measured, _ = TWO_SACKS["a wait of 0.5 ms"]

@@ -44,6 +44,7 @@ MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": W
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
+APART = 2654435761  # odd: seeds of dice are then as many as seeds of scenarios
 NEVER = 1e300  # laws.NEVER; compiled code is not loaded for the door
 
 
@@ -173,7 +174,8 @@ class Course:
         self._scenario = scenario
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         self._grid = roundings(scenario, [members[i] for i in who], way)
-        set_out(self.net, seed)
+        # the scenario's seed moves the dice too; 1, the usual one, leaves them at 1, 2, 3, ...
+        set_out(self.net, (seed + (scenario.run.seed - 1) * APART) % 2**32)
 
     def go(self, falls: float = math.inf) -> tuple[int, float]:
         """March on: status and time; from ``falls`` on it stops where a window falls."""
@@ -233,8 +235,8 @@ def run(
     loses, all do, as ``devendictis`` assumes, not only the one whose packet met the full buffer;
     ``without``: which of ``MECHANISMS`` are switched off, to see what they are worth.  Raises
     ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses where
-    there is more than one queue.  Short flows that arrive at random are drawn from ``seed``; a
-    group of them is one flow of the totals.
+    there is more than one queue.  What is random is drawn from the scenario's seed and ``seed``.
+    Short flows that arrive at random are one flow of the totals a group.
     """
     course = Course(
         scenario,
