@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from vegasmodel.command_line.commands import run
+from vegasmodel.packets import ns2
+from vegasmodel.study import points
 from vegasmodel.study.agreement import agreement
 from vegasmodel.study.basins import Basins, basins, grouped, sets
 from vegasmodel.study.starts import Start, starts
@@ -143,6 +145,17 @@ def test_bad_questions_are_one_line(
     assert run(["basins", str(tmp_path / "a.toml"), *more.split()]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert field in line
+
+
+def test_an_engine_that_is_missing_is_missed_before_the_model_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(pair().to_toml())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(points, "predictions", lambda *_, **__: pytest.fail("it ran"))
+    ns2.version.cache_clear()
+    assert run(["basins", str(tmp_path / "a.toml"), "--against", "ns2"]) == 2
+    assert "apt-get install ns2" in capsys.readouterr().err
 
 
 def test_the_command_tells_of_outcomes_and_of_starts_without_one(

@@ -223,10 +223,12 @@ def basins(
     from vegasmodel import console
     from vegasmodel.fields.units import parse
     from vegasmodel.study import basins as study
+    from vegasmodel.study import points
     from vegasmodel.study.agreement import agreement
 
     case = inputs.load(scenario, laws)
     models = [model] if against is None else [model, against]
+    points.ready(*models)
     near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
     wait = None if phase is None else parse(phase, "time", field="--phase")
     first = None if windows is None else _whole_range(windows)

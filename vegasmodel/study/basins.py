@@ -127,7 +127,7 @@ def basins(
     lie between them that near to each other.  Raises ``FieldError`` for bad input,
     ``ExtraMissing``, ``EngineMissing``.
     """
-    points.check_model(model)
+    points.ready(model)
     if isinstance(starts, bool) or not isinstance(starts, int) or not 1 <= starts <= MOST:
         raise FieldError("--starts", starts, f"a whole number, 1 to {MOST}")
     if not 0 < tolerance < 1:

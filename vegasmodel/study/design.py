@@ -122,14 +122,8 @@ def design(
     engines.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
     """
     aim, where = targets.read(target, scenario), fields.find(scenario, solve)
-    points.check_model(model)
     others = [name for name in dict.fromkeys(verify) if name != model]
-    for name in others:
-        points.check_model(name)
-    if "ns2" in (model, *others):
-        from vegasmodel.packets import ns2
-
-        ns2.version()  # it is installed
+    points.ready(model, *others)
     if not where.number:
         raise FieldError("solve", solve, "a field that holds a number")
     if not 0 <= within < 1:

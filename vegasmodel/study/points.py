@@ -41,6 +41,7 @@ __all__ = [
     "check_model",
     "collected",
     "predictions",
+    "ready",
 ]
 
 OK, NO_ANSWER, NOT_ALLOWED, FAILED = range(4)
@@ -122,6 +123,16 @@ def check_model(model: str) -> None:
     known = (*predictor.MODELS, *comparison.ENGINES)
     if model not in known:
         raise FieldError("--model", model, f"one of {', '.join(known)}{nearest(model, known)}")
+
+
+def ready(*models: str) -> None:
+    """Before any work: all can answer here.  ``FieldError``; ``EngineMissing``: not installed."""
+    for model in models:
+        check_model(model)
+    for engine in set(models) & set(comparison.ENGINES):
+        from vegasmodel.packets import ns2, ns3
+
+        (ns3 if engine == "ns3" else ns2).version()
 
 
 def answers(
