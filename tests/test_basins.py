@@ -98,6 +98,23 @@ def test_like_sources_are_told_apart_as_often_as_the_test_says() -> None:
     assert np.median(other) < 0.01
 
 
+def test_many_rare_outcomes_do_not_tell_like_sources_apart() -> None:
+    """Most starts lead elsewhere than any other; rare outcomes were gathered source by source."""
+    rng = np.random.default_rng(4)
+
+    def scattered(shift: float) -> Basins:
+        rates = rng.normal([190.0, 120.0], [60.0, 45.0], (200, 2)) + np.array([shift, 0.0])
+        beginnings = tuple(
+            Start((0.0, 0.0), (None, None), int(k)) for k in rng.integers(0, 2**31, 200)
+        )
+        return Basins(pair(), "x", 0.02, beginnings, rates, grouped(rates, 0.02), (), ())
+
+    like = [agreement(scattered(0.0), scattered(0.0)).p for _ in range(40)]
+    assert np.mean(np.array(like) < 0.05) < 0.15
+    assert 0.25 < np.mean(np.array(like) < 0.5) < 0.75
+    assert np.median([agreement(scattered(0.0), scattered(40.0)).p for _ in range(10)]) < 0.01
+
+
 def test_a_range_is_compared_along_itself() -> None:
     """Two sources without gaps, one of which keeps to the upper half."""
     rng = np.random.default_rng(2)

@@ -45,8 +45,9 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     """Do the shares of starts of two sources differ by more than chance?
 
     The outcomes of both are grouped together; a group that is a range wider than twice the
-    tolerance is cut into four parts of equal weight, by the flow that varies most.  Cells with
-    fewer than five expected starts are taken together.  Pearson's chi-squared, two samples.
+    tolerance is cut into four parts of equal weight, by the flow that varies most.  Outcomes with
+    fewer than five expected starts are taken together, and cut likewise.  Neither asks which source
+    a start is of.  Pearson's chi-squared, two samples.
     It asks for independent starts; with the same ones it rejects less often than it says.
     """
     from scipy.stats import chi2_contingency
@@ -56,16 +57,16 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     label = _parted(rates, grouped(rates, tolerance), tolerance)
     split = len(one.throughput)
     n = int(label.max(initial=-1)) + 1
-    counts = np.array(
-        [np.bincount(part[part >= 0], minlength=n) for part in (label[:split], label[split:])]
-    )
+    counts = _counts(label, split, n)
     groups = [rates[label == i] for i in range(n)]
     ends = np.array([np.stack([mine.min(axis=0), mine.max(axis=0)], axis=-1) for mine in groups])
     known = {start: i for i, start in enumerate(other.starts)}
     pairs = [(i, known[start]) for i, start in enumerate(one.starts) if start in known]
     same = [label[i] == label[split + j] for i, j in pairs if label[i] >= 0 <= label[split + j]]
     alike = float(np.mean(same)) if same else math.nan
-    table = _few_together(counts)
+    each = counts.sum(axis=1)
+    together = _few_together(rates, label, float(each.min() / max(each.sum(), 1)))
+    table = _counts(together, split, int(together.max(initial=-1)) + 1)
     if table.shape[1] < 2:
         return Agreement(counts, ends, 0.0, 0, 1.0, alike)
     test = chi2_contingency(table, correction=False)
@@ -89,12 +90,25 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
     return parted
 
 
-def _few_together(counts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Columns with few expected entries, the rarest first, taken together."""
-    table = counts[:, np.argsort(counts.sum(axis=0), kind="stable")]
-    least = table.sum(axis=1).min() / max(table.sum(), 1)
-    while table.shape[1] > 1 and table[:, 0].sum() * least < EXPECTED:
-        merged = (table[:, 0] + table[:, 1])[:, None]
-        table = np.concatenate([merged, table[:, 2:]], axis=1)
-        table = table[:, np.argsort(table.sum(axis=0), kind="stable")]
-    return table
+def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
+    """Labels of which each has at least ``EXPECTED`` starts of the source with ``least`` of all."""
+    size = np.bincount(label[label >= 0])
+    few = size * least < EXPECTED
+    if not few.any():
+        return label
+    while size[few].sum() * least < EXPECTED and not few.all():
+        few |= size == size[~few].min()
+    where = np.flatnonzero((label >= 0) & few[label])
+    parts = min(BINS, max(1, int(where.size * least / EXPECTED)))
+    along = rates[where, int(np.argmax(np.ptp(rates[where], axis=0)))]
+    edges = np.quantile(along, np.arange(1, parts) / parts)
+    together = label.copy()
+    together[where] = size.size + np.searchsorted(edges, along, side="right")
+    kept = np.unique(together[together >= 0])
+    return np.where(label < 0, label, np.searchsorted(kept, together))
+
+
+def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:
+    """Starts by label, of the one source and of the other: [2, label]."""
+    parts = label[:split], label[split:]
+    return np.array([np.bincount(part[part >= 0], minlength=n) for part in parts])
