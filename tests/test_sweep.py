@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import filecmp
 import json
 import os
@@ -20,7 +21,7 @@ import xarray as xr
 import vegasmodel as vm
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
-from vegasmodel.study import fields, points
+from vegasmodel.study import fields, points, store
 from vegasmodel.study import sweep as sweeps
 
 MIXED = """
@@ -297,6 +298,36 @@ def test_a_full_disk(place: Path) -> None:
     assert (data["status"] == -1).all()
     for name in ("full.zarr", "whole.zarr"):
         vm.sweep(mixed(), [LARGE], "minicycle", place / name)
+    assert same_files(place / "whole.zarr", place / "full.zarr")
+
+
+def test_a_disk_that_fills_on_the_way(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fourth block of four is half there: the first three can be read, and it goes on."""
+    whole, blocks = store.Store.write, 0
+
+    def write(kept: store.Store, block: Any, values: Any) -> None:
+        nonlocal blocks
+        blocks += 1
+        if blocks < 4:
+            return whole(kept, block, values)
+        whole(kept, block, {"throughput": values["throughput"]})
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place / "full.zarr"))
+
+    monkeypatch.setitem(sweeps.BLOCK, "arrays", 3)
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=1:12:1"]
+    line += ["--model", "minicycle", "--out", str(place / "full.zarr")]
+    with monkeypatch.context() as filling:
+        filling.setattr(store.Store, "write", write)
+        assert run(line) == 3
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "no space left" in said
+    data = xr.open_zarr(place / "full.zarr", chunks=None)
+    assert list(data["status"].values) == [points.OK] * 9 + [-1] * 3
+    assert np.isfinite(data["share"].values[:9]).all()
+    vm.sweep(mixed(), ["link.buffer=1:12:1"], "minicycle", place / "whole.zarr")
+    assert run(line) == 0
     assert same_files(place / "whole.zarr", place / "full.zarr")
 
 

@@ -87,7 +87,7 @@ def sweep(
     workers.check(engine, scheduler)
     if out is not None:
         extras.need("sweep", "a sweep's Zarr folder")
-    _installed(model)
+    points.ready(model)
     layout = _layout(space, model)
     if out is not None:
         run(space, model, Path(out), engine, scheduler, processes, progress)
@@ -154,13 +154,6 @@ def _computed(
 
 def _size(block: Block) -> int:
     return math.prod(part.stop - part.start for part in block)
-
-
-def _installed(model: str) -> None:
-    if model == "ns2":
-        from vegasmodel.packets import ns2
-
-        ns2.version()
 
 
 def _kind(space: Grid, model: str) -> str:
