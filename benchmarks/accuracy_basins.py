@@ -131,11 +131,14 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--model", default="rounds")
+    parser.add_argument("--family", choices=FAMILIES, help="this one alone; default: all")
     parser.add_argument("--threads", type=int, default=1, help="runs at a time")
     options = parser.parse_args()
     found: list[tuple[float, float]] = []
     passed = 0
     for place, family in enumerate(FAMILIES):
+        if options.family not in (None, family):
+            continue
         rng = np.random.default_rng([options.seed, place])
         wanted = options.cases
         for drawn in itertools.count():
