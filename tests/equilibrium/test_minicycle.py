@@ -8,7 +8,7 @@ import math
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -261,6 +261,7 @@ def test_equal_sources_when_both_halve_and_vegas_has_no_threshold(capacity, rtt,
 
 @SETTINGS
 @given(capacities, rtts, buffers, alphas, cuts, losers, variants, counts, counts)
+@example(50.0, 0.5, 0.03419228764494014, 1.0, 1.0, "both", "paper", 1, 1)  # one round, rounded
 def test_capacity_is_not_exceeded_and_every_case_solved(
     capacity, rtt, buffer, alpha, decrease, losers, variant, n_vegas, n_reno
 ):

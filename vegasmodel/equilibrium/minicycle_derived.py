@@ -204,7 +204,7 @@ def _course(path: Path, V_N: Floats) -> Course:
     # Phase 2, (16): n = b - a mini-cycles after saturation V meets the lower edge, or the loss
     n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
     n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
-    q_1 = np.maximum(-deficit, 0.0)
+    q_1 = np.clip(-deficit, 0.0, B + 1)
     n = np.maximum(n, q_1 / each)  # a window above the lower edge from the start does not grow
     to_loss = N - 1 - deficit / each
     n = np.where(path.grows, to_loss, np.minimum(n, to_loss))
