@@ -22,9 +22,9 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from vegasmodel.support.whole_program import WholeProgram
+from vegasmodel.support.whole_program import Part, WholeProgram
 
-__all__ = ["compiled", "compiling"]
+__all__ = ["compiled", "compiling", "part"]
 
 ROOT = Path(__file__).parents[1]
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
@@ -96,6 +96,13 @@ def compiled(
         dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
+
+
+def part(function: Callable[..., Any], **options: Any) -> Any:
+    """``function`` as compiled code with ``whole_program`` takes it in; Python never calls it."""
+    if numba.config.DISABLE_JIT:
+        return function
+    return Part(function, {**options, "nopython": True, "no_cpython_wrapper": True})
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types

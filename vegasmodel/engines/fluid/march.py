@@ -104,7 +104,20 @@ def accept(
     return ended
 
 
-@making
+def desk(window: Floats, losses: np.ndarray, trail: int) -> Desk:
+    """Where a march begins to work; ``trail`` instants of a cycle are kept."""
+    n = window.size
+    mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
+    before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
+    return Desk(
+        window > 0.0, np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), mark,
+        before, losses.copy(), np.empty((trail, n + 2)),
+    )  # fmt: skip
+
+
+_desk = making(desk)  # for compiled code; Python makes its arrays without
+
+
 def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
@@ -115,25 +128,22 @@ def march(
     they repeat, unless a grid wants a cycle of more than ``TRAIL`` steps.  ``record[k]`` receives
     the windows and the delay at ``grid[k]``, linear within a step, and the losses of ``out``.
     """
-    n, k = y.window.size, np.searchsorted(grid, y.clock[0])
-    moves, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-    trail = np.empty((TRAIL if skip and grid.size > 0 else 0, n + 2))
-    desk = Desk(
-        y.window > 0.0, np.empty(n), moves, last, mark, nothing(n), out.losses.copy(), trail
-    )
-    return _march(
-        p, y, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, k, desk
+    place = desk(y.window, out.losses, TRAIL if skip and grid.size > 0 else 0)
+    return onward(
+        p, y, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, place
     )
 
 
 @jit
-def _march(
+def onward(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
-    k: int, desk: Desk,
+    desk: Desk,
 ) -> int:  # fmt: skip
-    """``march`` from the ``k``-th grid time on."""
+    """``march`` at a desk."""
+    k = 0
+    while k < grid.size and grid[k] < y.clock[0]:
+        k += 1
     on, new, moves, last, mark, before, earlier, trail = desk
     due = admit(p, y, on)
     settle(p, y, on, c)
@@ -216,9 +226,9 @@ def average_many(
         for until in (warmup[k], duration[k]):
             if code == DONE:
                 out = nothing(n)
-                code = march(
+                code = onward(
                     row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
-                    out, grid, record,
+                    out, grid, record, _desk(y.window, out.losses, 0),
                 )  # fmt: skip
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf

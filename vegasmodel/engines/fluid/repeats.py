@@ -13,6 +13,13 @@ TRAIL = 2**12  # steps of a cycle that are kept
 
 
 @jit
+def nearest(x: float) -> float:
+    """The whole number next to a count that rounding has moved."""
+    count: float = np.floor(x + 0.5)
+    return count
+
+
+@jit
 def follow(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
     """Write down the ``m``-th instant of a cycle; the number of the next one."""
     if m < trail.shape[0]:
@@ -32,7 +39,7 @@ def replay(
     ``earlier``: losses up to its end; ``lost``: up to ``until``.  Each cycle begins with a loss.
     """
     j, begun, n = 0, trail[0, 0], lost.size
-    left = np.round((until - begun) / period) - 1.0  # cycles from its end to ``until``
+    left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
     while k < grid.size and grid[k] < until:
         if grid[k] - begun >= period:
             cycles = np.floor((grid[k] - begun) / period)
@@ -43,9 +50,9 @@ def replay(
         part = (t - trail[j, 0]) / (trail[j + 1, 0] - trail[j, 0])
         for i in range(n + 1):
             record[k, i] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
-        gone = np.round((begun - trail[0, 0]) / period) - 1.0  # whole cycles since its end
+        gone = nearest((begun - trail[0, 0]) / period) - 1.0  # whole cycles since its end
         for i in range(n):
-            record[k, n + 1 + i] = earlier[i] + gone * np.round((lost[i] - earlier[i]) / left)
+            record[k, n + 1 + i] = earlier[i] + gone * nearest((lost[i] - earlier[i]) / left)
         k += 1
     return k
 

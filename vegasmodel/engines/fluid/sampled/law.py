@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, LinkState, Sender
@@ -13,20 +12,20 @@ from vegasmodel.engines.outside import call
 from vegasmodel.engines.tables import jit
 from vegasmodel.laws.built_in import BUILT_IN
 from vegasmodel.laws.law import Source
+from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """A compiled function that calls the k-th of them, without a table: all are inlined."""
-    inner = numba.njit(error_model="numpy", nogil=True)  # kept with what calls them
+    """Compiled code that calls the k-th of them, without a table: all are inlined."""
 
     def link(k: int, function: Any, rest: Any) -> Any:
         if rest is None:
-            return inner(lambda _, f: function(f))
-        return inner(lambda i, f: function(f) if i == k else rest(i, f))
+            return part(lambda _, f: function(f), error_model="numpy")
+        return part(lambda i, f: function(f) if i == k else rest(i, f), error_model="numpy")
 
     chain = None
     for k in range(len(functions) - 1, -1, -1):
-        chain = link(k, inner(functions[k]), chain)
+        chain = link(k, part(functions[k], error_model="numpy"), chain)
     return chain
 
 

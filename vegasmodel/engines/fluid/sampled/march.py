@@ -84,7 +84,9 @@ def march(
     ``smooth``: no whole packets, no delay of decisions; the law's drift at every instant.
     """
     now, fell = state[0], False
-    k = np.searchsorted(grid, now.time)
+    k = 0
+    while k < grid.size and grid[k] < now.time:
+        k += 1
     due = admit(flows, now)
     now.delay = delay(flows, now, link.capacity)
     while now.time < end and not (until_fall and fell):
