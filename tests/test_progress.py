@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.scenario import Scenario
+from vegasmodel.study import meter
 from vegasmodel.support import progress
 
 LONG = Scenario.from_toml("""
@@ -120,3 +122,19 @@ def test_a_terminal_shows_it_and_a_file_does_not(monkeypatch: pytest.MonkeyPatch
         with progress.shown(file), progress.running(lambda: 43.0, 100.0, lambda: False):
             time.sleep(0.6)
         assert ("simulated 43 of 100 s" in file.getvalue()) is shows
+
+
+def test_a_sweep_has_a_line_only_when_there_is_something_to_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first point comes after half a minute of compiling: at what rate is not known yet."""
+    now = 0.0
+    monkeypatch.setattr(meter, "time", types.SimpleNamespace(monotonic=lambda: now))
+    out = io.StringIO()
+    with meter.meter(out) as say:
+        now = 31.0
+        say(0, 10)
+        assert out.getvalue() == ""
+        now = 41.0
+        say(5, 10)
+    assert out.getvalue() == "vegasmodel: 5 of 10 points, 0.5/s, 10 s left\n"

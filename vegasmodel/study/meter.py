@@ -52,9 +52,11 @@ class _Lines:
         if self.before is None:
             self.before, self.began = done, now
         self.done, self.total = done, total
-        if self.out is not None and now - self.told >= PACE and done < total:
+        if self.out is None or now - self.told < PACE or done == total:
+            return
+        if text := self.line():
             self.told = now
-            self.out.write(f"vegasmodel: {self.line()}\n")
+            self.out.write(f"vegasmodel: {text}\n")
             self.out.flush()
 
     def line(self) -> str:
