@@ -191,6 +191,14 @@ def test_cubic_of_linux_is_back_at_the_lost_window_after_k() -> None:
     assert f["last_max"] == 76.0  # 90 (1024 + 717)/2048, in whole packets
 
 
+def test_cubic_of_linux_climbs_slowly_after_a_timeout_whose_acks_gave_no_rtt() -> None:
+    """tcp_cubic.c: delay_min 0 and no W_max; a packet takes 20 ACKs, or Reno's 15/8 windows."""
+    f = cubic(4.0, 2.0)
+    for k in range(7):
+        bictcp.climb(f, 1.0, 1.0 + 0.1 * k)
+    assert f["cwnd"] == 4.0
+
+
 def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:
     """RFC 9438 4.3: at a short RTT 3 (1 - beta)/(1 + beta) = 0.53 packets a round trip."""
     f = cubic(20.0, 14.0)

@@ -69,7 +69,8 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
 @jit
 def _target(f: Sender, now: float) -> float:
     """RFC 9438 (1): C (t - K)^3 + W_max, whole packets, where t looks ahead by the least RTT."""
-    offset = now - f.epoch + np.ceil(f.delay_min / JIFFY) * JIFFY - f.plateau
+    ahead = np.ceil(f.delay_min / JIFFY) * JIFFY if f.delay_min < NEVER else 0.0
+    offset = now - f.epoch + ahead - f.plateau
     delta = np.floor(C * abs(offset) ** 3)
     return f.origin - delta if offset < 0.0 else f.origin + delta
 
