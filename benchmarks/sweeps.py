@@ -1,6 +1,6 @@
 """Sweeps: points a second by kind of model, time against the number of points, memory.
 
-    python benchmarks/sweeps.py [--whole]
+    python benchmarks/sweeps.py [--whole] [--figure docs/static/sweep-time.png]
 
 The bars are for 2 cores: 1,000,000 points of the mini-cycle in 10 s and 1 GB, 100,000 runs of 60 s
 of ``fluid`` with two flows in 2 minutes, 10,000 of ``rounds`` in 10.  Without ``--whole`` the last
@@ -10,14 +10,17 @@ code is made before the clock starts.
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 import vegasmodel as vm
+from vegasmodel.plots import style
 
 SCENARIO = """
 name = "two flows"
@@ -45,6 +48,12 @@ CASES = (  # model, variant, points of the bar, seconds of the bar, part of it t
     ("fluid", "paper", 100_000, 120.0, 10),
     ("rounds", "ns2", 10_000, 600.0, 100),
 )
+SIZES = (  # model, variant, numbers of points of the figure
+    ("minicycle", "paper", (1_000, 10_000, 100_000, 300_000, 1_000_000)),
+    ("fluid", "paper", (100, 300, 1_000, 3_000, 10_000)),
+    ("rounds", "ns2", (10, 30, 100, 200)),
+)
+PICTURE = Path(__file__).parents[1] / "docs" / "static" / "sweep-time.png"
 
 
 def timed(model: str, variant: str, points: int, folder: Path) -> tuple[float, float]:
@@ -55,14 +64,41 @@ def timed(model: str, variant: str, points: int, folder: Path) -> tuple[float, f
     return time.perf_counter() - began, time.process_time() - worked
 
 
+def linear(folder: Path, picture: Path) -> None:
+    """Draw CPU seconds against points, and a straight line through the first and the last."""
+    figure = style.figure()
+    axes = figure.subplots()
+    for model, variant, sizes in SIZES:
+        timed(model, variant, 8, folder)
+        n = np.array(sizes, dtype=float)
+        worked = np.array([timed(model, variant, points, folder)[1] for points in sizes])
+        each = (worked[-1] - worked[0]) / (n[-1] - n[0])
+        fixed = worked[0] - each * n[0]
+        off = np.abs(worked / (fixed + each * n) - 1.0).max()
+        look, line = style.look(model), np.geomspace(n[0], n[-1], 200)
+        axes.loglog(n, worked, look.marker, color=look.color, label=look.label)
+        axes.loglog(line, fixed + each * line, color=look.color, linewidth=1)
+        print(
+            f"{model:<10} {fixed:.2f} CPU s and {1e6 * each:.3g} us a point; the sweeps between "
+            f"are within {100 * off:.0f} % of that"
+        )
+    axes.set(xlabel="points of a sweep", ylabel="CPU seconds")
+    axes.legend(frameon=False)
+    style.tidy(axes)
+    style.save(figure, picture)
+
+
 def main() -> None:
-    """Print a line a case."""
-    whole = "--whole" in sys.argv[1:]
+    """Print a line a case; draw the figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--figure", type=Path, default=PICTURE)
+    options = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first case")
     with tempfile.TemporaryDirectory(prefix="vegasmodel-sweeps-") as name:
         for model, variant, bar, seconds, part in CASES:
             timed(model, variant, 8, Path(name))  # compiles, imports
-            points = bar if whole else bar // part
+            points = bar if options.whole else bar // part
             clock, worked = timed(model, variant, points, Path(name))
             scale = bar / points
             print(
@@ -70,11 +106,10 @@ def main() -> None:
                 f"{worked:7.1f} CPU s, {points / clock:9.0f}/s; "
                 f"{bar} points: {clock * scale:.0f} s (bar {seconds:.0f} s)"
             )
-        for points in (10_000, 100_000, 1_000_000):
-            clock, worked = timed("minicycle", "linux", points, Path(name))
-            print(f"minicycle  linux  {points:>9} points: {1e6 * worked / points:6.2f} CPU us each")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"most memory of the process, all cases: {peak:.0f} MB")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"most memory of the process, all cases: {peak:.0f} MB")
+        (Path(name) / "figure").mkdir()
+        linear(Path(name) / "figure", options.figure)
 
 
 if __name__ == "__main__":
