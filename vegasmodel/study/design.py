@@ -197,7 +197,8 @@ class _Search:
 
     def _settle(self) -> bool:
         """All runs where a solution may be; False: there were all."""
-        ends = [i for pair in (*self._met(), *self._crossings()) for i in pair]
+        ends = [i for pair in self._met() for i in pair]
+        ends += [self._nearer(*pair) for pair in self._crossings()]
         few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
         if few.size:
             self.y[few] = self._ask(self.x[few], whole=True)
@@ -218,8 +219,7 @@ class _Search:
             found.append(self._solution(low, high))
         steps: dict[int, list[str]] = {}  # those past the target, by the value that comes nearest
         for left, right in self._crossings():
-            a, b = self.y[left], self.y[right]
-            near = left if abs(a) <= abs(b) else right
+            near = self._nearer(left, right)
             if abs(self.y[near]) <= self.within * self.aim.value:
                 steps.setdefault(near, []).append(self._step(left, right))
             else:
@@ -242,6 +242,9 @@ class _Search:
         with np.errstate(invalid="ignore"):
             across = (y[:-1] * y[1:] < 0) & ~close[:-1] & ~close[1:]
         return [(int(i), int(i) + 1) for i in np.flatnonzero(across)]
+
+    def _nearer(self, left: int, right: int) -> int:
+        return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
         """Values around each place where the answer comes nearer to the target and turns away."""
@@ -323,9 +326,11 @@ class _Search:
         return dataclasses.replace(self._at(near), note=note)
 
     def _step(self, left: int, right: int) -> str:
-        a, b = self.y[left] + self.aim.value, self.y[right] + self.aim.value
-        ends = self._text(self.x[left]), self._text(self.x[right])
-        return f"from {a:.6g} at {ends[0]} to {b:.6g} at {ends[1]}"
+        def at(i: int) -> str:
+            digits = 2 if self.x[i] in self.rough else 6
+            return f"{self.y[i] + self.aim.value:.{digits}g} at {self._text(self.x[i])}"
+
+        return f"from {at(left)} to {at(right)}"
 
     def _text(self, value: float) -> str:
         digits = 12 if self.whole else 9
