@@ -1,4 +1,4 @@
-"""Packet-level evidence: the ns-2 driver, readers of traces, reference runs."""
+"""Packet-level evidence: drivers of the simulators ns-2 and ns-3, trace readers, stored runs."""
 
 from vegasmodel.support import lazy
 

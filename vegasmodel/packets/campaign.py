@@ -1,12 +1,13 @@
-"""Many ns-2 runs over all cores: each result is a file, so a killed campaign goes on where it was.
+"""Runs ns-2 on many scenarios, over all cores.  Each result is a file.
 
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
-Results are those of ``vegasmodel.packets.reference``: read them with ``lookup(scenario, FOLDER)``.
-They depend on the scenarios (their seeds) alone, not on the order or number of processes.
+A campaign that was killed goes on where it stopped: it skips the scenarios that have a result.  The
+results are stored as by ``vegasmodel.packets.reference``; ``lookup(scenario, FOLDER)`` reads them.
+They depend on the scenarios and their seeds only, not on the order or number of processes.
 
-While ns-2 runs it writes below ``FOLDER/.work``.  A campaign that is killed leaves whole results
-and that folder, no process (on Linux); the next one clears it away.
+While ns-2 runs, it writes below ``FOLDER/.work``.  A campaign that is killed leaves this folder and
+whole results, but no process (on Linux).  The next campaign removes the folder.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ WORK = ".work"
 def run(
     tables: Sequence[dict[str, Any]], folder: str | Path, *, processes: int | None = None
 ) -> Iterator[tuple[Scenario, Path]]:
-    """Run every scenario that ``folder`` has no whole result for; yields each when it is there.
+    """Run each scenario without a whole result in ``folder``; yield each result when it is there.
 
-    ``tables``: keys and values of scenario files; ``processes``: default one a core.  Raises
-    ``FieldError`` for the first bad scenario or a bad folder before anything runs, and what
-    ``ns2.run`` raises.
+    ``tables``: the keys and values of scenario files.  ``processes``: how many run at once; default
+    one a core.  Raises ``FieldError`` for a bad folder or the first bad scenario, before anything
+    runs, and the errors of ``ns2.run``.
     """
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
@@ -63,9 +64,9 @@ def run(
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """The folder for this process alone (the kernel unlocks it whenever the process ends).
+    """Lock the folder for this process; the kernel unlocks it whenever the process ends.
 
-    What an earlier campaign left behind when it was killed is cleared away.
+    Removes what an earlier campaign left when it was killed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +107,7 @@ def _one(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; a progress bar on standard error, one line a result on standard output."""
+    """Run the command: a progress bar on standard error, one line per result on standard output."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -1,4 +1,4 @@
-"""What the packet-level simulators have in common: how one is run, and means over its runs."""
+"""What the drivers of ns-2 and ns-3 share: they start the simulator and average over its runs."""
 
 from __future__ import annotations
 
@@ -49,25 +49,32 @@ class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
 
 
 def default_interval(scenario: Scenario) -> float:
-    """Seconds between samples: 240 of a run, fewer with more than 100 flows (each costs 40 us)."""
+    """Seconds between two samples.
+
+    A run has 240 samples, or fewer with more than 100 flows, since each sample of a flow costs 40
+    us.
+    """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
 
 
 def rate_delay_limits(link: Link) -> tuple[int, int]:
-    """Buffers of class R and class D under Rate-Delay services, packets; else all is R's."""
+    """The buffers of the rate class R and the delay class D of a Rate-Delay link, in packets.
+
+    On any other link all of the buffer is R's.
+    """
     part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
     rate, delay = split(min(link.buffer, UNLIMITED), part)
     return int(rate), int(delay)
 
 
 def patience(scenario: Scenario) -> float:
-    """Seconds after which a run is held to hang: some twenty times what it takes here."""
+    """Seconds after which a run is taken to hang: some twenty times what it usually takes."""
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether a run has at most ``MAX_RECORDED`` packets."""
+    """Whether a run has at most ``MAX_RECORDED`` packets, so that every RTT is recorded."""
     return _packets(scenario) <= MAX_RECORDED
 
 
@@ -79,7 +86,10 @@ def _packets(scenario: Scenario) -> float:
 
 
 def window_limit(scenario: Scenario, f: int) -> int:
-    """Packets that flow ``f`` may have on their way: "no limit" has to be a number."""
+    """The most packets that flow ``f`` may have in flight.
+
+    A simulator needs a number for "no limit".
+    """
     member = scenario.members[f]
     group = member.flow
     if math.isfinite(group.max_window):
@@ -99,7 +109,10 @@ def run(
     assumptions: tuple[Assumption, ...],
     processes: int,
 ) -> Prediction:
-    """Means over the runs ``one(number=...)``; ``extra`` as ``ns2.run`` says."""
+    """The prediction: means over the runs that ``one(number=...)`` makes.
+
+    See ``ns2.run`` for ``extra``.
+    """
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
     with ThreadPoolExecutor(max_workers=max(1, processes)) as pool, children.interruptible():
@@ -137,7 +150,7 @@ def run(
 
 
 def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rtts: bool) -> Output:
-    """What the simulator called ``name`` wrote into ``folder``.  Raises ``EngineFailed``."""
+    """The output that the simulator ``name`` wrote into ``folder``.  Raises ``EngineFailed``."""
     n_flows, n_links = len(scenario.members), len(scenario.links)
     try:
         return run_output.read(folder, n_flows, n_links, origin, rtts=rtts)
@@ -148,9 +161,9 @@ def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rt
 def execute(
     name: str, command: Sequence[str], place: Workplace, timeout: float, given: str = ""
 ) -> str:
-    """Run the simulator called ``name`` in ``place``, ``given`` as its input; what it prints.
+    """Run the simulator ``name`` in ``place`` with ``given`` as its input; return what it prints.
 
-    It ends with this process.  Raises ``EngineFailed``.
+    The simulator ends when this process ends.  Raises ``EngineFailed``.
     """
     try:
         done = place.run(command, Budget(timeout), given=given)
@@ -163,13 +176,13 @@ def execute(
 
 
 def one_line(text: str) -> str:
-    """The gist of an error message on one line."""
+    """An error message shortened to one line."""
     words = " ".join(text.split())
     return (words[:200] + " ...") if len(words) > 200 else (words or "no message")
 
 
 def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
-    """Rates and means of one run from its counters."""
+    """The rates and means of one run, from its counters."""
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
     active = np.fmin(t1, output.finished) - t0
@@ -194,7 +207,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
 
 
 def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """Dropped data packets between the counts: per flow [n_flows], and per link [n_links]."""
+    """Data packets dropped in the measured interval: per flow [n_flows] and per link [n_links]."""
     (t0, t1), drops = output.flows.time, output.drops
     inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
     (l0, l1) = output.links.time
@@ -205,7 +218,7 @@ def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
 
 
 def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """``baseRTT`` of each Vegas flow at its end, and each flow's mean RTT; NaN: not known."""
+    """The baseRTT of each Vegas flow at its end, and each flow's mean RTT; NaN where unknown."""
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):
         t0, t1 = output.flows.time[:, f]

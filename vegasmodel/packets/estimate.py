@@ -33,7 +33,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Of the bottleneck and, by flow name, of the sources.  ``None``: the trace cannot tell."""
+    """Estimates for the bottleneck and, by flow name, for the sources; ``None``: unknown."""
 
     capacity: Estimate | None
     buffer: Estimate | None
@@ -47,13 +47,15 @@ class Estimates:
 
 
 def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimates:
-    """Capacity, buffer, round-trip times with empty queues, baseRTTs and alphas.
+    """Estimate capacity, buffer, RTTs with empty queues, baseRTTs and alphas from a trace.
 
-    ``rtt`` is the network's, of flows that share one queue; ``base_rtt`` what the source takes for
-    it.  ``over_base``: names of the flows whose Vegas divides by baseRTT (default: all of a trace
-    of a stack that does).  Each is as good as its ``how`` says: a link that was never busy shows
-    less than its capacity, a buffer that never overflowed only a lower bound, a queue that never
-    emptied an RTT above the base.
+    ``rtt`` is the round-trip time of the network with an empty queue, for flows that share one
+    queue.  ``base_rtt`` is what the source takes for it.  ``over_base`` names the flows whose Vegas
+    divides by baseRTT; the default is all flows where the trace's stack does so.
+
+    The text ``how`` of each estimate says how good it is.  If the link was never busy, the estimate
+    is below its capacity.  If the buffer never overflowed, the estimate is a lower bound.  If the
+    queue never emptied, the RTT is too long.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
@@ -105,7 +107,7 @@ def _capacity(trace: Trace) -> Estimate | None:
 
 
 def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """Packets and seconds of each stretch of busy intervals that is long enough to count them."""
+    """Packets and seconds of each busy stretch that is long enough to count packets in."""
     edges = np.flatnonzero(np.diff(busy, prepend=False, append=False))
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths)]
     counts, seconds = (total[edges[1::2]] - total[edges[::2]] for total in sums)
@@ -114,7 +116,7 @@ def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Fl
 
 
 def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
-    """Rates over some blocks of equal time, of ``BLOCK`` packets each where there are enough."""
+    """Rates over blocks of equal time, each of ``BLOCK`` packets if there are enough packets."""
     packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
     times = np.concatenate([[0.0], np.cumsum(lengths)])
     count = int(np.clip(packets[-1] / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))
@@ -140,11 +142,12 @@ def _bases(trace: Trace) -> list[Estimate | None]:
 
 
 def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
-    """Round-trip times with an empty queue, of flows that share it.
+    """Round-trip times with an empty queue, of flows that share that queue.
 
-    RTT_i(t) = d_i + q(t), so two flows' RTTs differ as their d do, and the flow that found the
-    queue emptiest tells the others how long it was when they saw their own least RTT.  What is
-    ``near`` is left alone: bursts let flows see queues that differ by a packet or two.
+    A flow's round-trip time is RTT_i(t) = d_i + q(t), with its delay d_i and the queueing delay q.
+    So the RTTs of two flows differ by the difference of their d.  The flow that found the shortest
+    queue shows how long the queue was when the others saw their least RTT.  A correction smaller
+    than ``near`` is not made: in a burst, two flows may see queues that differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -171,7 +174,7 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
 
 
 def _difference(one: Floats, other: Floats) -> Floats | None:
-    """Quartiles of what one flow's RTT is above another's."""
+    """Quartiles of the difference between the RTTs of two flows, ``one`` minus ``other``."""
     more = (one - other)[np.isfinite(one - other)]
     return np.quantile(more, [0.25, 0.5, 0.75]) if more.size else None
 
@@ -208,10 +211,10 @@ def _buffer(
 def _alphas(
     trace: Trace, bases: Mapping[str, Estimate], over_base: Collection[str]
 ) -> dict[str, Estimate]:
-    """The backlog that a Vegas source keeps, over the second half of its life.
+    """The backlog that each Vegas source keeps over the second half of its life.
 
-    ``boutremans`` (1): alpha <= W (RTT - baseRTT) / RTT <= beta; the Linux kernel divides by
-    baseRTT.
+    Vegas holds alpha <= W (RTT - baseRTT) / RTT <= beta (``boutremans`` (1)).  The Linux kernel
+    divides by baseRTT instead of RTT.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:

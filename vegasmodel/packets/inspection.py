@@ -1,4 +1,4 @@
-"""What a trace holds: its format, its times, and of each flow what was counted."""
+"""Summarises a trace: its format, its time span, and what was counted for each flow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["inspect"]
 
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
-    """Plain data on a trace file; ``None`` for what it does not tell.  Raises as ``read`` does."""
+    """A summary of a trace file as plain data; ``None``: unknown.  Raises as ``read``."""
     found = format_of(path) if format == "auto" else format
     trace = read(path, format)
     capacity = estimate(trace).capacity

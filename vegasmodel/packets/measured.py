@@ -20,15 +20,20 @@ __all__ = ["to_prediction"]
 def to_prediction(
     trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None, model: str = "trace"
 ) -> Prediction:
-    """The trace's averages over the scenario's ``warmup .. duration``, one per member.
+    """The trace's averages over the scenario's ``warmup .. duration``, one for each member (flow).
 
-    Throughput: packets delivered for the first time over the part of that time in which the
-    member is active (its start to its stop, or to the flow's last packet if its size is finite).
-    ``base_rtt``, Vegas sources only: their own at the end if the trace has it, else the smallest
-    RTT that the flow saw from its start, which is what a source takes for it.  ``loss_rate``:
-    drops over packets sent; where the trace has no drops, retransmissions over them (``extra``
-    says which).  ``flows`` maps member names to the trace's names; see ``pairing.pair`` for the
-    default.  What is not sure, of the pairs and of the trace, stands in ``assumptions``.
+    ``throughput``: packets delivered for the first time, over the part of that interval in which
+    the flow is active.  A flow is active from its start to its stop, or to its last packet if its
+    size is finite.
+
+    ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.  Otherwise
+    it is the smallest RTT since the flow's start, which is what a source takes for it.
+
+    ``loss_rate``: dropped over sent packets.  Where the trace has no drops, it is retransmitted
+    over sent packets; ``extra`` says which.
+
+    ``flows`` maps names of members to names in the trace; ``pairing.pair`` says what the default
+    is.  ``assumptions`` lists what is uncertain about the trace or about which flow is which.
 
     Raises ``FieldError`` where flows cannot be matched or the trace does not reach ``warmup``.
     """
@@ -68,7 +73,7 @@ def _doubts(trace: Trace) -> tuple[Assumption, ...]:
 
 
 def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
-    """``[member, 2]``: from and to, seconds; the part of warmup .. duration that counts."""
+    """``[member, 2]``: begin and end, s, of the member's active part of warmup .. duration."""
     run, edges = scenario.run, trace.edges
     last = trace.get("last")
     spans = np.empty((len(order), 2))
@@ -88,9 +93,10 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
 
 
 def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
-    """``[time, member]``: the part of an interval's packets that falls into the member's span.
+    """``[time, member]``: the fraction of an interval's packets that falls into the member's span.
 
-    Within an interval packets are taken as evenly spread between the flow's first and last.
+    ``spans`` are those of ``_spans``.  Within an interval the packets are taken as evenly spread
+    between the flow's first and last one.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
@@ -117,7 +123,7 @@ def _total(values: Floats | None, order: list[int], weights: Floats) -> Floats |
 def _mean(
     values: Floats | None, order: list[int], weights: Floats, delivered: Floats
 ) -> Floats | None:
-    """Mean over the packets: intervals weigh by what they delivered (over time if nothing)."""
+    """The mean over packets: an interval counts by what it delivered (by its length if nothing)."""
     if values is None:
         return None
     chosen = values[:, order]
@@ -131,7 +137,7 @@ def _mean(
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
-    """The source's own baseRTT at the end, or else the smallest RTT of the flow until then."""
+    """The source's own baseRTT at the end; if unknown, the smallest RTT of the flow until then."""
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:
         return None
@@ -165,7 +171,10 @@ def _loss(
 
 
 def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
-    """Mean waiting packets per link, by name; one link: the trace's busiest queue."""
+    """The mean number of waiting packets, by the link's name.
+
+    If the scenario has one link, the trace's busiest queue is taken for it.
+    """
     queue = trace.known("queue")
     if queue is None:
         return None

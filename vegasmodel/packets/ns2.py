@@ -1,7 +1,7 @@
 """The packet-level simulator ns-2 as an engine: one ``Scenario`` in, one ``Prediction`` out.
 
-``run`` writes a script, starts ``ns`` in a temporary folder of its own for each seed, reads what
-it wrote and averages.  ns-2 comes from Debian's or Ubuntu's package ``ns2``.
+For each seed ``run`` writes a script, starts ``ns`` in its own temporary folder and reads the
+output.  It returns the average.  ns-2 is the package ``ns2`` of Debian and Ubuntu.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def available() -> bool:
-    """Whether the command ``ns`` is there."""
+    """Whether the command ``ns`` is installed."""
     return shutil.which("ns") is not None
 
 
@@ -58,23 +58,29 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times and return means over the runs.
 
-    Per flow: ``throughput``, packets delivered for the first time per second (by cumulative
-    ACKs) between warm-up and end, within the time in which the flow is active;
-    ``throughput_se``, its standard error over the runs; ACKed packets, retransmissions, dropped
-    over sent packets; with ``rtts`` the mean RTT in that time and, for Vegas, baseRTT at its end
-    (the smallest RTT of the flow so far).  Per link: mean number of waiting packets, utilisation.
+    For each flow the result has
 
-    ``rtts=None`` records round-trip times if that means at most ``MAX_RECORDED`` packets a run.
-    ``extra``: ``throughput_runs`` [runs, flows], ``version``, ``drops_links`` [links], and of the
-    first run ``time`` [samples], ``window`` [samples, flows], ``queue`` [samples, links], sampled
-    every ``interval`` seconds (default: ``default_interval``).  ``scratch``: the folder in which
-    each run has its own while it lasts (default: the system's for temporary files).  ``timeout``:
-    seconds after which a run is stopped (default: ``engine.patience``); a run may also have 16 GiB
-    of memory and write files of 16 GiB.  ``spaced=False``: RED as Floyd and Jacobson published it
-    in 1993, which may drop the next packet after a drop; ns-2 by itself lets 1/p packets pass
+    - ``throughput``: packets per second delivered for the first time (by cumulative ACKs), between
+    warm-up and end, within the time in which the flow is active; - ``throughput_se``: its standard
+    error over the runs; - packets acknowledged, packets retransmitted, and dropped over sent
+    packets; - with ``rtts``: the mean RTT in that time, and for Vegas baseRTT at its end (the
+    smallest RTT of the flow so far).
+
+    For each link it has the mean number of waiting packets and the utilisation.
+
+    ``extra`` has ``throughput_runs`` [runs, flows], ``version``, ``drops_links`` [links], and from
+    the first run ``time`` [samples], ``window`` [samples, flows] and ``queue`` [samples, links].
+    Samples are ``interval`` seconds apart (default: ``default_interval``).
+
+    ``rtts=None`` records round-trip times if a run has at most ``MAX_RECORDED`` packets.
+    ``scratch`` is the folder for the temporary folders of the runs (default: the system's).  A run
+    is stopped after ``timeout`` seconds (default: ``engine.patience``); it may use 16 GiB of memory
+    and write files of 16 GiB.  ``spaced=False`` asks for RED as Floyd and Jacobson published it in
+    1993, which may drop two packets in a row; ns-2 by default lets 1/p packets pass after a drop
     (``wait_``).
 
-    ``FieldError``: ns-2 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
+    Raises ``FieldError`` for a field that ns-2 cannot simulate, ``EngineMissing`` and
+    ``EngineFailed``.
     """
     ns2_support.check(scenario)
     one = functools.partial(
@@ -106,10 +112,11 @@ def run_trace(
     scratch: Path | None = None,
     spaced: bool = True,
 ) -> Output:
-    """One run (with the seed of run ``number``) in detail.
+    """Simulate one run in detail, with the seed of run ``number``.
 
-    Windows and queues sampled every ``interval`` seconds, every dropped data packet with its
-    time, link, flow and number, and with ``rtts`` every round-trip time.  ``spaced``: see ``run``.
+    Records windows and queues every ``interval`` seconds and every dropped data packet with its
+    time, link, flow and number.  With ``rtts`` it records every round-trip time too.  ``spaced``:
+    see ``run``.
     """
     made = ns2_script.script(scenario, number, interval=interval, rtts=rtts, spaced=spaced)
     with workplace(scratch) as place:
@@ -126,5 +133,5 @@ def _binary() -> str:
 
 
 def _ns(arguments: list[str], place: Workplace, timeout: float, given: str = "") -> str:
-    """Run ``ns`` in ``place`` on a script, or on ``given`` as its input; its standard output."""
+    """Run ``ns`` in ``place`` on a script or with ``given`` as its input; return what it prints."""
     return engine.execute("ns-2", [_binary(), *arguments], place, timeout, given)

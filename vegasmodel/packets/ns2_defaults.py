@@ -1,8 +1,8 @@
-"""The two sets of ns-2 parameters: that of the papers' years, and stock ns-2 2.35.
+"""Two sets of ns-2 parameters: those of the papers' years, and those of unchanged ns-2 2.35.
 
-The papers ran ns-2 of 1999-2001.  Its defaults changed until 2.35 in 2011; one forgotten default
-moves a throughput by 15 %, the header bytes alone change the Vegas/Reno ratio by a factor of two.
-Dates are those of the comments in ns-2's own default file.
+The papers ran ns-2 of 1999 to 2001.  Its defaults changed until version 2.35 in 2011.  One
+forgotten default moves a throughput by 15 %; the header bytes alone change the Vegas/Reno ratio by
+a factor of two.  Dates are those of the comments in ns-2's own file of defaults.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["SETS", "UNSPACED", "Setting"]
 
 
 class Setting(NamedTuple):
-    """One default of one class of ns-2, and why it stands here."""
+    """One default of one class of ns-2, and why we set it."""
 
     cls: str
     variable: str
@@ -49,6 +49,6 @@ UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Stock 2.35: nothing is set.  Its loss-based packets carry 40 B of headers on top of packetSize_,
-# those of Vegas do not, and a connection begins with a SYN.
+# Unchanged ns-2 2.35: we set nothing.  There, a packet of a loss-based flow carries 40 B of headers
+# on top of packetSize_, and a packet of Vegas does not.  A connection begins with a SYN.
 SETS: dict[str, tuple[Setting, ...]] = {"papers": _PAPERS, "2.35": ()}

@@ -1,8 +1,8 @@
-"""One scenario as a script for ns-2.
+"""Writes one scenario as a script for ns-2.
 
-The script is the fixed library ``ns2.tcl`` followed by calls of its procedures.  Flows and links
-are numbered: no text of the user (names of the scenario, of flows, links or files) enters it, so
-none can be run.
+The script is the fixed library ``ns2.tcl``, then calls of its procedures.  Flows and links have
+numbers.  No text of the user (the names of the scenario, flows, links or files) enters the script,
+so none can be run as a command.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ _AGENTS = {
     "tahoe": "Agent/TCP",
     "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
-# Packets of one round of the weighted round robin.  ns-2 rounds each class's part of it up to whole
-# packets: with 1 a class that is due 1/13 of the link gets 23 % too much, with 16 it gets 0.3 %.
+# Packets in one round of ns-2's weighted round robin. ns-2 rounds the part of each class up to
+# whole packets.  If a round has 1 packet, a class with a right to 1/13 of the link gets 23 % too
+# much; if it has 16, the class gets 0.3 % too much.
 _ROUND = 16
 _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 
 
 @dataclass(frozen=True)
 class Script:
-    """The Tcl text, and when by ns-2's clock the scenario's time 0 is."""
+    """The Tcl text, and the time on ns-2's clock at which the scenario begins."""
 
     text: str
     origin: float
@@ -63,11 +64,11 @@ def script(
     rtts: bool = False,
     spaced: bool = True,
 ) -> Script:
-    """What runs ``scenario`` once, with the seed of run number ``run``.
+    """The script that runs ``scenario`` once, with the seed of run number ``run``.
 
-    ``interval``: seconds between two samples of windows and queues (none if ``None``);
-    ``rtts``: record when each packet was sent and each ACK came; ``spaced``: see ``ns2.run``.
-    ``FieldError``: not in ns-2.
+    ``interval``: seconds between two samples of windows and queues (``None``: no samples).
+    ``rtts``: whether to record when each packet was sent and when each ACK came.  ``spaced``: see
+    ``ns2.run``.  Raises ``FieldError`` for what ns-2 cannot simulate.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -103,9 +104,10 @@ def _words(settings: dict[str, float | int | str]) -> str:
 
 
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
-    """A duplex link.
+    """A link in both directions.
 
-    The way back has the same queue if data crosses it; for ACKs alone it has one without limit.
+    If only ACKs return over it, the reverse direction has a queue without limit; if data crosses
+    it, both directions have the same queue.
     """
     bits = link.capacity * scenario.packet_size * 8
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
@@ -131,10 +133,11 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
 
 
 def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
-    """Variables of ns-2's queue.
+    """The variables of ns-2's queue.
 
     Measured: DropTail's limit counts the packet in transmission (a burst into limit L leaves L
-    packets), RED's does not.  The papers' buffers are such limits, so ``buffer`` is passed on.
+    packets), RED's does not.  The papers' buffers are such limits, so we pass ``buffer`` on
+    unchanged.
     """
     limit = int(min(link.buffer, UNLIMITED))
     if not isinstance(link.queue, Red):
@@ -155,7 +158,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 
 
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
-    """The two queues of Rate-Delay services, and which flow goes to which."""
+    """The two queues of Rate-Delay services, and which of them each flow uses."""
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
     lines = [f"classes {i} {way} {round(_ROUND * largest)} {limits[0]} {limits[1]}"]
@@ -170,7 +173,11 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 
 
 def _shares(scenario: Scenario, origin: float) -> list[str]:
-    """Service shares ``k n_R : n_D`` (``podlesny`` (5)) whenever a lasting flow comes or goes."""
+    """The service shares ``k n_R : n_D`` (``podlesny`` (5)).
+
+    n_R and n_D are the numbers of long flows in the rate class and the delay class.  The shares are
+    set anew when such a flow starts or stops.
+    """
     lines = []
     for i, link in enumerate(scenario.links):
         if not isinstance(link.queue, RateDelay):
@@ -196,7 +203,7 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 
 
 def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
-    """Source and sink with their access links, and the pair of agents."""
+    """The source and the sink of a flow, with their access links and TCP agents."""
     group = member.flow
     path = scenario.path(group)
     index = {link.name: i for i, link in enumerate(scenario.links)}
@@ -238,7 +245,10 @@ def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int 
 
 
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
-    """Flows whose baseRTT is exact send a few packets, one flow after the other, before time 0."""
+    """Probe packets before time 0, for flows that shall know their exact baseRTT.
+
+    Each such flow in turn sends a few.
+    """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):
         if member.flow.over_estimate == 0.0:

@@ -1,4 +1,4 @@
-"""What ns-2 cannot do as a scenario defines it: said before anything runs, never ignored."""
+"""Refuses a scenario that ns-2 cannot simulate as defined, before anything runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Where ns-2's run differs a little from the scenario's definitions, said with the result."""
+    """Where ns-2's run differs a little from the scenario's definitions.
+
+    They are printed with the result.
+    """
     found = []
     finite = [link for link in scenario.links if math.isfinite(link.buffer)]
     if any(isinstance(link.queue, (DropTail, RateDelay)) for link in finite):

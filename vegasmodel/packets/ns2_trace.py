@@ -1,4 +1,4 @@
-"""A run of ns-2 or ns-3 as a ``Trace``: what each flow and link did in each interval of time."""
+"""Turns a run of ns-2 or ns-3 into a ``Trace``: figures of each flow and link over time."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def record(
 ) -> Trace:
     """Run ``scenario`` once, with the seed of run ``number``, and return its trace.
 
-    ``interval``: seconds, by default ``default_interval``; ``timeout``: as in the engine's ``run``.
-    Raises as the engine's ``run``.
+    ``interval``: its seconds (default: ``default_interval``).  ``timeout`` and errors: as in the
+    ``run`` of the engine.
     """
     simulator = ns3 if engine == "ns3" else ns2
     every = interval or default_interval(scenario)
@@ -37,7 +37,7 @@ def record(
 
 
 def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
-    """The trace of one run; intervals are those between its samples."""
+    """The trace of one run, with an interval between every two samples."""
     samples = output.samples
     edges = samples.time
     step = np.diff(edges)[:, None]

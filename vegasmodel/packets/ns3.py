@@ -1,7 +1,8 @@
 """The packet-level simulator ns-3 as an engine: one ``Scenario`` in, one ``Prediction`` out.
 
-Optional.  ``run`` writes the scenario's numbers, starts our program (``ns3.cc``, compiled on first
-use) in a temporary folder of its own for each seed, reads what it wrote and averages.
+ns-3 is optional.  For each seed ``run`` writes the scenario's numbers, starts our ns-3 program
+(``ns3.cc``, compiled at its first use) in its own temporary folder and reads the output.  It
+returns the average.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["EngineFailed", "EngineMissing", "available", "run", "run_trace", "ve
 
 
 def available() -> bool:
-    """Whether ns-3's headers and libraries are there."""
+    """Whether the headers and libraries of ns-3 are installed."""
     return ns3_build.find() is not None
 
 
@@ -43,8 +44,8 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times and return means over the runs.
 
-    Figures and arguments are those of ``ns2.run``; jitter and seeds are drawn alike.
-    ``FieldError``: ns-3 cannot do what a field says; ``EngineMissing``; ``EngineFailed``.
+    Arguments and figures are those of ``ns2.run``.  Jitter and seeds are drawn as there.  Raises
+    ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and ``EngineFailed``.
     """
     interval = interval or engine.default_interval(scenario)
     ns3_script.script(scenario, interval=interval)  # what ns-3 cannot do is said, installed or not
@@ -76,7 +77,7 @@ def run_trace(
     timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Output:
-    """One run (with the seed of run ``number``) in detail, as ``ns2.run_trace``."""
+    """Simulate one run in detail, with the seed of run ``number``; see ``ns2.run_trace``."""
     text = ns3_script.script(scenario, number, interval=interval, rtts=rtts)
     program = str(ns3_build.program())
     with workplace(scratch) as place:

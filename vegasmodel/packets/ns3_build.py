@@ -1,4 +1,7 @@
-"""Finds ns-3 and compiles our program against it, once: it stays in the user's cache folder."""
+"""Finds ns-3 and compiles our program against it, once.
+
+The program stays in the user's cache folder.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ INSTALL = "apt-get install libns3-dev g++, or pip install 'vegasmodel[ns3]' (wit
 
 @dataclass(frozen=True)
 class Installation:
-    """A version of ns-3, such as ``3.37``, and what the compiler has to be told."""
+    """A version of ns-3, such as ``3.37``, and the options that the compiler needs for it."""
 
     version: str
     before: tuple[str, ...]  # the sources
@@ -36,7 +39,10 @@ class Installation:
 
 @functools.cache
 def find() -> Installation | None:
-    """The Python package ``ns3`` (headers and libraries; not imported), else the system's."""
+    """The Python package ``ns3`` if it is installed, else the system's ns-3.
+
+    Of the package we take the headers and libraries; it is not imported.
+    """
     spec = importlib.util.find_spec("ns3")
     for place in (spec.submodule_search_locations if spec else None) or ():
         root = Path(place)

@@ -1,7 +1,7 @@
-"""One scenario as the numbers that our ns-3 program reads.
+"""Writes one scenario as the numbers that our ns-3 program reads.
 
-A line is a word and numbers; links and flows go by their place.  No text of the user (names of the
-scenario, of flows, links or files) enters it.
+A line is a word and numbers.  Links and flows are numbered by their place in the scenario.  No text
+of the user (the names of the scenario, flows, links or files) enters the output.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ D_MARK = 46 << 2  # type of service of class D: DSCP 46, expedited forwarding
 
 
 def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = False) -> str:
-    """What runs ``scenario`` once, with the seed of run number ``run``.
+    """What our ns-3 program reads to run ``scenario`` once, with the seed of run number ``run``.
 
-    ``interval``: seconds between two samples of windows and queues; ``rtts``: record when each
-    packet was sent and each ACK came.  ``FieldError``: not in ns-3.
+    ``interval``: seconds between two samples of windows and queues.  ``rtts``: whether to record
+    when each packet was sent and when each ACK came.  Raises ``FieldError`` for what ns-3 cannot
+    simulate.
     """
     ns3_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -48,7 +49,10 @@ def _line(word: str, *numbers: float) -> str:
 
 
 def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
-    """One way of a link; ACKs alone find a queue without limit, as in ns-2's engine."""
+    """One direction of a link.
+
+    If only ACKs cross it, its queue has no limit, as in ns-2's driver.
+    """
     bits = link.capacity * scenario.packet_size * 8
     limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED
     queue = link.queue if shaped else None
@@ -75,9 +79,10 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
 
 
 def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, list[str]]:
-    """Where a flow enters and leaves the row of routers, its access links, its life and its law.
+    """The lines of a flow: where it enters and leaves the routers, its access links, life and law.
 
-    And the short flows where it is a crowd of them, between the same two hosts.
+    If the group is a crowd of short flows that come and go, they are listed too; all run between
+    the same two hosts.
     """
     member, run = scenario.members[f], scenario.run
     group = member.flow

@@ -1,4 +1,4 @@
-"""What ns-3 cannot do as a scenario defines it: said before anything runs, never ignored."""
+"""Refuses a scenario that ns-3 cannot simulate as defined, before anything runs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ MAX_BYTES = 2**30  # of a window, by TCP's window scaling
 
 
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
-    """First and last router of a flow's data; link i is between routers i and i + 1.
+    """First and last router of a flow's data; link i lies between routers i and i + 1.
 
-    ``FieldError``: its links do not follow one another in the file's order.
+    Raises ``FieldError`` if the flow's links do not follow one another in the file's order.
     """
     numbers = [scenario.links.index(link) for link in scenario.path(group)]
     step = 1 if group.direction == "forward" else -1
@@ -54,7 +54,7 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Where ns-3's run differs from the scenario's definitions, said with the result."""
+    """Where ns-3's run differs from the scenario's definitions; printed with the result."""
     detail = f"a connection begins with a SYN; ACKs have {ACK} B, more where SACK names gaps"
     found = [Assumption("ns3-packets", False, detail)]
     laws = {flow.law for flow in scenario.flows}

@@ -1,4 +1,4 @@
-"""Which flow of a trace is which flow of a scenario, and how that was decided."""
+"""Decides which flow of a trace is which flow of a scenario, and says how it decided."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 @dataclass(frozen=True)
 class Pairing:
-    """Of each member: the index of its flow in the trace, and what decided it."""
+    """For each member (flow of the scenario): its flow's index in the trace, and the reason."""
 
     trace: Trace
     scenario: Scenario
@@ -33,14 +33,14 @@ class Pairing:
     by: tuple[str, ...]
 
     def to_json(self) -> list[dict[str, str]]:
-        """Member, flow of the trace, and how they were paired."""
+        """For each member: its flow in the trace, and how it was found."""
         return [
             {"flow": member.name, "trace": self.trace.flows[i], "by": by}
             for member, i, by in zip(self.scenario.members, self.order, self.by, strict=True)
         ]
 
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What a reader of the figures has to know: a guess, another law, other traffic."""
+        """What makes the figures uncertain: a pair that was guessed, another law, other traffic."""
         found = []
         names, members = self.trace.flows, self.scenario.members
         if ORDER in self.by:
@@ -68,12 +68,13 @@ class Pairing:
 
 
 def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
-    """Pair each member with a flow of the trace.
+    """Pair each member (flow of the scenario) with a flow of the trace.
 
-    By ``flows`` (member's name to the trace's) if given.  Else by what the scenario says under
-    ``match``, then by name, then by the congestion control that the trace knows, and what is left
-    by order of appearance (members: of their starts).  ``FieldError`` where that cannot be, or
-    where order alone would give a member to a flow that ran another law.
+    The pairs are those of ``flows`` (from a member's name to the trace's name) if it is given.
+    Otherwise the scenario's field ``match`` decides, then equal names, then the congestion control
+    if the trace knows it.  The remaining flows are paired in order: those of the trace as they
+    appear, the members as they start.  Raises ``FieldError`` if flows cannot be paired, or if order
+    alone would pair a member with a flow of another law.
     """
     members = scenario.members
     if flows is not None:
@@ -112,7 +113,7 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
 
 
 def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
-    """Members of groups with ``match``; a group of several takes as many flows, in order."""
+    """Pairs by the field ``match``; a group of several members takes as many flows, in order."""
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}
     for g, group in enumerate(scenario.flows):
@@ -137,7 +138,10 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 
 
 def _fits(text: str, name: str) -> bool:
-    """Whether an end of the flow is this address, port or ``address:port`` (or has this name)."""
+    """Whether an end of the flow has this address and port, or the flow has this name.
+
+    ``text`` is an address, a port, ``address:port`` or a name.
+    """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
         address, port = _end(end)
@@ -151,7 +155,7 @@ def _fits(text: str, name: str) -> bool:
 
 
 def _end(text: str) -> tuple[object, str | None]:
-    """Address and port of ``10.0.0.1:5001`` or ``[::1]:5001``; None for what is not there."""
+    """The address and port in ``10.0.0.1:5001`` or ``[::1]:5001``; None for a missing part."""
     host, colon, port = text.rpartition(":")
     if colon and port.isalnum() and _address(host.strip("[]")) is not None:
         bare = "[" not in text and host.count(":") > 0  # an IPv6 address without a port
@@ -171,7 +175,7 @@ def _address(text: str) -> object:
 def _by_control(
     trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
 ) -> None:
-    """As many members as flows have one congestion control: they are paired among themselves."""
+    """Pairs by congestion control: where as many members as flows have the same one."""
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):
         if k not in found:

@@ -1,4 +1,4 @@
-"""``read``: any trace file, its format found by content."""
+"""``read`` opens any trace file; it finds the format from the content."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\x
 
 
 def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the option's name
-    """Read a trace: Parquet as ``Trace.write`` makes it, or one of ``FORMATS``.
+    """Read a trace: a Parquet file written by ``Trace.write``, or one of ``FORMATS``.
 
-    Memory stays bounded, however long the file.  Raises ``TraceError`` (a ``FieldError``) that
-    names the file, the line or byte and what is expected there.
+    Memory stays bounded for a file of any length.  Raises ``TraceError`` (a ``FieldError``) with
+    the file, the line or byte, and what is expected there.
     """
     if format not in ("auto", "parquet", *FORMATS):
         raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")

@@ -1,8 +1,8 @@
-"""Stored runs: ``compare`` works where ns-2 is not installed, or the kernel has no Vegas.
+"""Stored runs, so that ``compare`` works without ns-2, and without a kernel that has Vegas.
 
-One JSON file a scenario under ``reference/`` (ns-2) or ``reference/linux/`` (the Linux kernel,
-``scripts/kernel``), named by ``Scenario.fingerprint``.  It holds the scenario as its file says it,
-the engine's version, the figures, and a SHA-256 over all of that.
+Each scenario has one JSON file, under ``reference/`` (ns-2) or ``reference/linux/`` (the Linux
+kernel, by ``scripts/kernel``), named by ``Scenario.fingerprint``.  The file holds the scenario as
+its user wrote it, the engine's version, the figures, and a SHA-256 over all of that.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
@@ -35,7 +35,7 @@ __all__ = ["DamagedError", "check", "lookup", "make", "store", "stored", "tables
 
 
 class DamagedError(ValueError):
-    """A stored run is not as it was stored."""
+    """The content of a stored run does not match its checksum."""
 
 
 FOLDER = Path(__file__).parent / "reference"
@@ -54,7 +54,7 @@ _FIGURES = (
 
 
 def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
-    """The stored run of this very scenario (its name aside), or ``None``.
+    """The stored run of exactly this scenario, whatever its name, or ``None``.
 
     ``extra["stored"]`` is the file's name.  Raises ``DamagedError`` for a damaged file.
     """
@@ -82,9 +82,9 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 def traces(
     scenario: Scenario, folder: Path = FOLDER / "linux"
 ) -> tuple[list[tuple[str, Trace]], list[str]]:
-    """Stored traces of this very scenario (runs of the Linux kernel), by file name.
+    """Stored traces of exactly this scenario (runs of the Linux kernel), by file name.
 
-    Beside them the names of files that cannot be read: one of those may have been of it.
+    Also returns the names of files that cannot be read, as one of them may belong to the scenario.
     """
     wanted, found, damaged = scenario.fingerprint(), [], []
     for path in sorted(folder.glob("*.parquet")):
@@ -103,10 +103,10 @@ def make(
     processes: int = 2,
     scratch: Path | None = None,
 ) -> Path:
-    """Run ns-2 on a scenario (a scenario file's keys and values) and store what it measured.
+    """Run ns-2 on a scenario (the keys and values of its file) and store what it measured.
 
-    ``processes``, ``scratch``: as in ``ns2.run``.  The file appears whole or not at all, and the
-    same scenario always gives the same bytes.
+    ``processes`` and ``scratch`` are those of ``ns2.run``.  The file appears whole or not at all.
+    The same scenario always gives the same bytes.
     """
     from vegasmodel.packets import ns2
 
@@ -140,7 +140,7 @@ def stored(folder: Path = FOLDER) -> list[Scenario]:
 
 
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
-    """Run ns-2 again: the largest relative difference of a throughput from the stored one."""
+    """Run ns-2 again; return the largest relative difference from a stored throughput."""
     from vegasmodel.packets import ns2
 
     old = lookup(scenario, folder)
@@ -170,7 +170,7 @@ def _digest(record: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: lists, NaN as null; an infinite value of a scenario as its word."""
+    """The value as JSON can hold it: lists, null for NaN, a word for infinity."""
     if isinstance(value, np.ndarray):
         return [float(x) if math.isfinite(x) else None for x in value]
     if isinstance(value, dict):
@@ -181,15 +181,16 @@ def _plain(value: Any) -> Any:
 
 
 def _write(record: dict[str, Any]) -> str:
-    """One line a key, so that a difference between two versions can be read."""
+    """The record as JSON with one key per line, so that two versions can be compared."""
     lines = [f'  "{key}": {json.dumps(record[key], allow_nan=False)}' for key in record]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
-    """``link.0.buffer=5 pkt,10 pkt``: the table once for each value; bare integers are numbers.
+    """The table once for each value in a text such as ``link.0.buffer=5 pkt,10 pkt``.
 
-    ``FieldError``: there is no such place in the table.
+    A bare integer stands for a number, not for text.  Raises ``FieldError`` if the table has no
+    such key.
     """
     if each is None:
         yield table
@@ -209,7 +210,10 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The tables of scenario files, each with its variants.  ``FieldError``: a bad file."""
+    """The tables of scenario files, each with its variants.
+
+    Raises ``FieldError`` for a bad file.
+    """
     found = []
     for file in files:
         table = toml_file.read(file)
@@ -219,9 +223,10 @@ def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """``make`` or ``check``.
+    """Run the command ``make`` or ``check``.
 
-    Exit status 1 where a fresh run differs by more than 1 %, 2 for bad input or without ns-2.
+    The exit status is 1 if a fresh run differs by more than 1 %, and 2 for bad input or without
+    ns-2.
     """
     parser = argparse.ArgumentParser(prog="python -m vegasmodel.packets.reference")
     commands = parser.add_subparsers(dest="command", required=True)

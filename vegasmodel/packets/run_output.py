@@ -25,7 +25,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Drops:
-    """Dropped data packets, one entry each, in the order of time."""
+    """Dropped data packets in the order of time, one entry each."""
 
     time: Floats
     link: Integers
@@ -36,7 +36,7 @@ class Drops:
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """One flow's round-trip times: of ACKed packets that were sent once."""
+    """The round-trip times of one flow, for packets that were sent once and acknowledged."""
 
     time: Floats  # when the ACK came
     rtt: Floats
@@ -44,7 +44,7 @@ class RoundTrips:
 
 @dataclass(frozen=True)
 class Samples:
-    """Windows, queues and counters at regular times, the first at 0, the last at the end."""
+    """Windows, queues and counters at equal steps of time, from 0 to the end."""
 
     time: Floats  # [n]
     window: Floats  # [n, n_flows] packets
@@ -55,10 +55,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Output:
-    """What one run wrote; times are the scenario's, so probes before its start are negative.
+    """The output of one run.  Times are the scenario's, so probes before its start are negative.
 
-    Columns of ``flows``: packets acknowledged, retransmitted, sent; of ``links``: integral of the
-    waiting packets over time, packets and bytes that left.
+    Columns of ``flows``: packets acknowledged, retransmitted, sent.  Columns of ``links``: the
+    integral of the waiting packets over time, packets and bytes that left.
     """
 
     flows: Counts
@@ -72,7 +72,7 @@ class Output:
 def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool) -> Output:
     """Parse the files of one run.  Raises ``ValueError`` if the run did not reach its end.
 
-    ``origin``: the scenario's time 0 by the simulator's clock.
+    ``origin``: the time on the simulator's clock at which the scenario begins.
     """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
     links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 3), np.nan))
@@ -119,7 +119,7 @@ def _samples(rows: list[list[float]], n_flows: int, n_links: int, origin: float)
 
 
 def _drops(path: Path, origin: float) -> Drops:
-    """Lines of ns-2's drop trace: ``d time link way type size flags flow src dst seq id``."""
+    """Parse ns-2's trace of drops: ``d time link way type size flags flow src dst seq id``."""
     rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     rows = [row for row in rows if row[4] != "ack"]
     return Drops(
@@ -132,7 +132,7 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """From a line ``+ time flow 0 type ... seq id`` per sent packet, ``r ...`` per ACK."""
+    """Round trips from lines ``+ time flow 0 type ... seq id`` (packets) and ``r ...`` (ACKs)."""
     from pyarrow import csv
 
     if path.stat().st_size == 0:
@@ -154,7 +154,10 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
 
 
 def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
-    """As ns-2's Vegas: the packet that an advancing ACK names, if it was sent but once."""
+    """Pair ACKs with packets as ns-2's Vegas does.
+
+    A new ACK names the packet, which must have been sent only once.
+    """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]
     best = np.maximum.accumulate(acked) if acked.size else acked

@@ -1,4 +1,4 @@
-"""Packet sizes of trace and scenario: counts of packets are converted where the two differ."""
+"""Converts packet counts where the packets of the trace and of the scenario differ in size."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PER_LINK = ("queue", "queue_max", "served")
 
 
 def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
-    """The trace with its counts in the scenario's packets, converted by bytes, and what that means.
+    """The trace with counts in packets of the scenario, converted by bytes, and a note on that.
 
-    A size that differs by headers alone is the same size: a capture knows nothing of the link's,
-    and ns-2's loss-based packets carry 40 B more than its Vegas's.
+    Sizes that differ only by headers count as equal: a capture does not know the link's headers,
+    and a packet of ns-2's loss-based laws is 40 B longer than one of its Vegas.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = _sizes(trace)
@@ -52,7 +52,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
 
 
 def _sizes(trace: Trace) -> Floats:
-    """Bytes of each flow's packets as far as the trace knows them; NaN: not at all."""
+    """The size of each flow's packets in bytes, as far as the trace tells; NaN if unknown."""
     found = np.full(len(trace.flows), np.nan)
     for name, more in (("payload", HEADERS), ("packet_size", 0)):
         values = trace.known(name)

@@ -1,9 +1,11 @@
 """One trace: what was measured per flow and per link over time, in memory and on disk.
 
-In memory an ``xarray.Dataset``: ``time`` is the end of each interval (the first one begins at
-``Trace.begin``), every variable is float64 in the units of ``VARIABLES``, and a variable that
-the source does not give is absent; NaN means unknown at that time.  On disk one Parquet file:
-a row per interval, a list column per variable, and everything else as JSON in its metadata.
+In memory it is an ``xarray.Dataset``.  ``time`` is the end of each interval; the first interval
+begins at ``Trace.begin``.  Every variable is float64 in the units of ``VARIABLES``; NaN means
+unknown at that time.  A variable that the source does not give is absent.
+
+On disk it is one Parquet file: a row per interval, a list column per variable, and everything else
+as JSON in the file's metadata.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 MOST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
-# what Parquet's footer may make its reader take before a byte of it is checked: a list of a million
-# column chunks is stated in five bytes
+# limit on the memory that a Parquet reader may take for the file's footer before a byte of it is
+# checked: five bytes can state a list of a million column chunks
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]
 
 
 class TraceError(FieldError):
-    """A trace that cannot be read: the file and place, what stands there, what is expected."""
+    """A trace that cannot be read: the file, the place, the value there, and what is expected."""
 
     def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
         name = ascii(str(path))[1:-1]
@@ -52,7 +54,7 @@ class TraceError(FieldError):
 
 
 class Variable(NamedTuple):
-    """Dimension beside time (none: one figure a flow), unit and meaning."""
+    """The dimension of a variable beside time (none: one figure per flow), its unit and meaning."""
 
     over: str
     unit: str
@@ -84,11 +86,12 @@ VARIABLES = {
 class Trace:
     """What a simulator, a kernel or a capture recorded.  Made by ``make``, ``read`` or an engine.
 
-    ``data``: see the module.  ``begin``: start of the first interval, seconds.  ``engine``: ns2,
-    ns3, linux, pcap, ...  ``scenario``: fingerprint of the scenario that was run, if known.
-    ``provenance``: text by key: source, version, how a variable was obtained.  ``controls``: the
-    congestion control that a flow ran, by name, where the source tells it (``vegas``, ``reno``).
-    ``doubts``: what is not sure of the figures, by the name of the assumption that they rest on.
+    ``data``: the dataset that the module describes.  ``begin``: start of the first interval,
+    seconds.  ``engine``: ns2, ns3, linux, pcap, ...  ``scenario``: the fingerprint of the scenario
+    that was run, if known.  ``provenance``: texts by key, such as source, version and how a
+    variable was obtained.  ``controls``: each flow's congestion control (``vegas``, ``reno``) by
+    flow name, where known.  ``doubts``: what is uncertain about the figures, by the name of the
+    assumption behind them.
     """
 
     data: xr.Dataset
@@ -120,7 +123,7 @@ class Trace:
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
 
     def known(self, name: str) -> Floats | None:
-        """As ``get``, and NaN where no network could have it: a hostile file holds any bits."""
+        """The values of ``get``; NaN for one that no network could have, as in a hostile file."""
         values = self.get(name)
         if values is None:
             return None
@@ -131,7 +134,8 @@ class Trace:
     def write(self, path: str | Path) -> None:
         """Write one Parquet file (zstd), whole or not at all.
 
-        ``read_parquet`` gives the same trace, bit for bit.  ``FieldError``: more than it reads.
+        ``read_parquet`` reads the same trace, bit for bit.  Raises ``FieldError`` if the trace is
+        larger than what it reads.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -186,11 +190,11 @@ def make(
     controls: Mapping[str, str] | None = None,
     doubts: Mapping[str, str] | None = None,
 ) -> Trace:
-    """A trace from plain arrays: ``times [n]`` ends of intervals, ``variables`` as ``VARIABLES``.
+    """A trace from plain arrays: ``times [n]`` end the intervals, ``variables`` as ``VARIABLES``.
 
-    Variables that are NaN throughout are left out; the others are not copied.  Raises
-    ``ValueError`` for wrong shapes, names that occur twice or end with NUL (NumPy drops it), no
-    times or such that do not increase.
+    A variable that is NaN throughout is left out; the others are not copied.  Raises ``ValueError``
+    for wrong shapes, for no times or times that do not increase, and for names that are repeated or
+    end with NUL (which NumPy drops).
     """
     import xarray as xr
 
@@ -278,7 +282,10 @@ def read_parquet(path: str | Path) -> Trace:
 
 
 def scenario_of(path: str | Path) -> str | None:
-    """The fingerprint in a trace file, none of its figures read.  Raises ``TraceError``."""
+    """The scenario's fingerprint in a trace file.
+
+    Its figures are not read.  Raises ``TraceError``.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -292,7 +299,7 @@ def scenario_of(path: str | Path) -> str | None:
 
 
 def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
-    """The metadata, its types checked."""
+    """The metadata, with the types of its values checked."""
     raw = (metadata or {}).get(KEY)
     if raw is None or len(raw) > MAX_METADATA:
         raise TraceError(path, "metadata", None if raw is None else len(raw), "a trace's metadata")
@@ -333,7 +340,7 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
 
 
 def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
-    """List columns to read, with their width."""
+    """The list columns to read, with their widths."""
     import pyarrow as pa
 
     sizes = {"flow": len(about["flows"]), "link": len(about["links"])}
@@ -355,7 +362,7 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
 
 
 def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str, Floats]:
-    """The columns, a batch at a time: what a file says of itself is not what it holds."""
+    """Read the columns a batch at a time, since a file may hold more than its metadata says."""
     rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
     if sum(group.num_rows for group in groups) != rows:

@@ -1,4 +1,4 @@
-"""Readers of foreign traces, one format a file; each has ``read(source) -> Trace``."""
+"""Readers of traces from other tools, one file per format; each has ``read(source) -> Trace``."""
 
 __all__: list[str] = []
 

@@ -1,7 +1,7 @@
-"""Sums per flow and link over bins of time, in bounded memory however long the trace.
+"""Sums per flow and link over bins of time, in bounded memory for a trace of any length.
 
-The bins start 0.1 ms wide; when time runs past the last one, neighbours are merged and the width
-doubles.  With many flows there are fewer bins.
+The bins are 0.1 ms wide at first.  When time passes the last bin, neighbours are merged in pairs
+and the width doubles.  There are fewer bins if there are many flows.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Bins:
         self.link = more
 
     def _shrink(self, items: int) -> None:
-        """Few enough bins for so many flows or links, before there is room for them."""
+        """Merge bins until this many flows or links fit into memory."""
         while items * self.count > MAX_CELLS:
             self._merge(self.count // 2)
 
@@ -81,7 +81,7 @@ class Bins:
         self.flow, self.link, self.count, self.width = flow, link, count, 2 * self.width
 
     def index(self, time: float) -> int:
-        """Bin of a time that ``reach`` has seen."""
+        """The bin of a time; call ``reach`` with the time first."""
         return min(int((time - self.begin) / self.width), self.count - 1)
 
     def trace(
@@ -99,8 +99,8 @@ class Bins:
     ) -> Trace:
         """The trace of the ``chosen`` flows up to time ``last``.
 
-        ``known``: the counters that this source gives (an absent one is unknown, not zero).
-        ``variables``: whatever is not computed from the sums.
+        ``known``: the counters that this source of data has; any other counter is unknown, not
+        zero.  ``variables``: variables that are not computed from the sums.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

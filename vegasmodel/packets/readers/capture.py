@@ -1,7 +1,7 @@
-"""Frames of pcap and pcapng files, one at a time, in bounded memory.
+"""Reads the frames of pcap and pcapng files one at a time, in bounded memory.
 
-The framing is read here and not by dpkt, whose reader trusts a block's stated length (a negative
-one makes it read the whole file), knows one interface a file and unpacks every option.
+We do not use dpkt for this: its reader trusts a block's stated length (a negative one makes it read
+the whole file), knows one interface per file and unpacks every option.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def matches(head: bytes) -> bool:
 
 
 def frames(source: Source) -> Iterator[Frame]:
-    """Time (s), link type and bytes of each frame, and its length before it was cut.
+    """For each frame its time (s), link type and bytes, and its length before the capture cut it.
 
-    A file cut off within a frame ends there.
+    If the file ends within a frame, that frame is left out.
     """
     if not matches(source.head):
         source.fail("byte 0", source.head[:4], "the magic number of pcap or pcapng")

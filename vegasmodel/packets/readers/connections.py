@@ -1,13 +1,13 @@
-"""TCP flows as seen at one point: segments pass one way, ACKs the other.
+"""Follows TCP flows seen at one point of the path: data passes one way, ACKs the other.
 
-- All is counted in bytes and divided by the flow's full payload at the end.
-- Delivered bytes are those by which the ACK number grows, as far as the capture has the data.
-  Where no ACK passes, the data that was seen counts.
-- An RTT runs from a segment to the ACK that ends with it, never across a retransmission.  Away from
-  the sender this is the part beyond the capture point only.  The other part, from an ACK to the
-  data that echoes its timestamp, is added where it matters.
-- What was sent, sent again and is in flight is known at the sender alone.
-- A SYN begins a new connection, also between ports that had one.
+- Counts are in bytes; at the end they are divided by the payload of the flow's full packets.
+- Delivered bytes are the growth of the ACK number, as far as the capture holds the data.  Where
+  no ACK passes, the data seen counts as delivered.
+- An RTT runs from a segment to the ACK that acknowledges its last byte; retransmitted segments
+  are not timed.  At a capture point away from the sender this is only the part of the RTT beyond
+  that point.  The other part, from an ACK to the data that echoes its timestamp, is then added.
+- Only the sender's host knows what was sent, what was sent again and what is in flight.
+- A SYN begins a new connection, also between ports that had one before.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ MINOR = 0.01  # a direction with less of the other's bytes is requests, not a fl
 
 @dataclass
 class Handshake:
-    """The two SYNs of a connection: sequence number, largest segment and time of each end's.
+    """The two SYNs of a connection: sequence number, largest segment and time of each.
 
-    ``far``: seconds from the first SYN to the second; ``near``: from the second SYN to its ACK.
+    ``far``: seconds from the first SYN to the second.  ``near``: seconds from the second SYN to its
+    ACK.
     """
 
     number: int
@@ -75,7 +76,10 @@ class Connections:
         self.pending = self.recents = self.steps = 0
 
     def clock(self, time: float, place: str) -> None:
-        """Seconds since the first packet.  Where the clock steps back, time goes on from there."""
+        """Seconds since the first packet.
+
+        If the clock steps back, time goes on from the latest time seen.
+        """
         if self.origin is None:
             self.origin = time
         elapsed = time - self.origin + self.shift
@@ -94,7 +98,10 @@ class Connections:
         self.bin = self.bins.index(self.now)
 
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
-        """A SYN (``second``: with an ACK).  ``mss``: its option, 0 without."""
+        """A SYN (``second``: it carries an ACK).
+
+        The value of its MSS option is ``mss``, 0 without one.
+        """
         ends = frozenset(key)
         known = self.handshakes.get(ends)
         mine, other = key
@@ -106,7 +113,7 @@ class Connections:
         known.syns[mine] = (seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
-        """A new connection: the flows of the one before end."""
+        """Begin a new connection; the flows of the one before it on these ports end."""
         for each in (key, reverse(key)):
             flow = self.flows.pop(each, None)
             if flow is not None:
@@ -131,7 +138,10 @@ class Connections:
         stamp: int = -1,
         ident: int = -1,
     ) -> Flow | None:
-        """A segment with ``size > 0`` bytes; its timestamp, echo and identifier, or -1."""
+        """A segment of ``size > 0`` bytes.
+
+        Its timestamp, echo and identifier are -1 if it has none.
+        """
         time, flow = self.time, self.flows.get(key)
         if flow is None:
             flow = self._new(key, seq, place)
@@ -173,7 +183,10 @@ class Connections:
         return flow
 
     def _before(self, flow: Flow, start: int) -> None:
-        """A segment older than the first one: the flow began with it, unless an ACK is beyond."""
+        """A segment below the first byte seen so far.
+
+        The flow began with it, unless an ACK beyond it was seen.
+        """
         if flow.opened or flow.acked > flow.begin:
             return
         if len(flow.holes) < segments.MAX_HOLES:
@@ -181,7 +194,7 @@ class Connections:
             flow.begin = flow.acked = start
 
     def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
-        """Data below the highest byte: whether it was sent again; None for a copy of a frame."""
+        """Whether data below the highest byte seen was sent again; None: a copied frame."""
         table, i, k = self.bins.flow, flow.index, self.bin
         below = min(end, flow.high)
         filled = flow.fill(start, below)
@@ -204,7 +217,7 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Make room among the recent segments."""
+        """Forget the oldest of the recent segments if there are too many."""
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
             del recent[next(iter(recent))]
@@ -212,7 +225,7 @@ class Connections:
             self.recents += 1
 
     def _echo(self, flow: Flow, echo: int) -> None:
-        """Data that answers an ACK: how long that took on the sender's side."""
+        """Time on the sender's side, from an ACK to the data that echoes its timestamp."""
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
             stamp, passed = stamps.popleft()
@@ -224,7 +237,7 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """The FIN of a flow: its sequence number is no data."""
+        """The FIN of a flow: its sequence number does not count as data."""
         flow = self.flows.get(key)
         if flow is not None:
             flow.fin = flow.high + _signed(seq - flow.high)
@@ -273,7 +286,7 @@ class Connections:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:
-        """The ACK that ends a handshake: how far away both ends are."""
+        """The ACK that completes a handshake; it tells how far away both ends are."""
         shake = self.handshakes.get(frozenset(key))
         if shake is None or shake.over or len(shake.syns) < 2:
             return
@@ -296,7 +309,10 @@ class Connections:
             table[RTT_MIN, flow.index, k] = rtt
 
     def _point(self, flow: Flow) -> None:
-        """Whether segment to ACK is the whole RTT; if that changes, the RTTs so far are wrong."""
+        """Decide whether segment to ACK is the whole RTT.
+
+        If that changes, the RTTs so far are discarded.
+        """
         alone = flow.here or math.isinf(flow.least_up)
         if alone is not flow.alone:
             flow.alone = alone
@@ -349,7 +365,7 @@ class Connections:
         links: list[str] | None = None,
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of all flows but the minor directions of two-way connections."""
+        """The trace of all flows; of a two-way connection only the direction with more data."""
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
         flows = [
             flow
@@ -407,7 +423,7 @@ class Connections:
                 table[ACKS, flow.index] = math.nan
 
     def _doubts(self, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
-        """What the figures rest on and the capture does not tell, by flow."""
+        """For each flow, what its figures assume and the capture does not show."""
 
         def of(test: Callable[[Flow], bool]) -> str:
             found = [names[flow.index] for flow in flows if test(flow)]
@@ -452,7 +468,7 @@ def reverse(key: Key) -> Key:
 
 
 def _signed(difference: int) -> int:
-    """A difference of sequence numbers, from -2**31 to 2**31 - 1."""
+    """The difference of two sequence numbers modulo 2**32, from -2**31 to 2**31 - 1."""
     return (difference + 0x80000000 & 0xFFFFFFFF) - 0x80000000
 
 

@@ -1,8 +1,8 @@
-"""ns-3 FlowMonitor XML: sums per flow over its whole life, so one interval of time.
+"""Reads ns-3's FlowMonitor XML: sums per flow over its whole life, hence one interval of time.
 
-A flow's packets are the received ones (repeats included: FlowMonitor does not tell them apart).
-A flow whose reverse carries larger packets is that one's ACKs; the two mean delays add up to its
-RTT.  Entities and document types are refused.
+A flow's packets are those received, repeats included, since FlowMonitor does not tell them apart.
+If the reverse flow carries larger packets, this flow is its ACKs.  The mean delays of both
+directions add up to the RTT.  Entities and document types are refused.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read(source: Source) -> Trace:
 
 
 class _Document:
-    """Fills ``flows`` and ``addresses`` while expat reads."""
+    """Collects ``flows`` and ``addresses`` while the XML parser expat reads."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -153,7 +153,7 @@ class _Document:
             )  # type: ignore[assignment]  # five strings, as declared
 
     def _consistent(self, stats: Stats) -> None:
-        """No network receives or loses more than was sent."""
+        """Refuse a flow that receives or loses more than was sent."""
         sent = stats["txPackets"]
         for what in ("rxPackets", "lostPackets"):
             if stats[what] > sent:
@@ -181,7 +181,7 @@ class _Document:
 
 
 def _size(stats: Stats) -> float:
-    """Bytes of a packet, IP header included: the mean."""
+    """The mean size of a packet in bytes, IP header included."""
     return stats["txBytes"] / stats["txPackets"] if stats["txPackets"] else math.nan
 
 

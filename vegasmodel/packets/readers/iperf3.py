@@ -1,8 +1,8 @@
-"""``iperf3 --json``: bytes, retransmissions, window and RTT of each stream, interval by interval.
+"""Reads ``iperf3 --json``: bytes, retransmissions, window and RTT of each stream per interval.
 
-At the sender (``sender`` is true) an interval's bytes are those that the kernel took from iperf3,
-not those that arrived: the trace says so, and by how much both differ in all.  Intervals that
-``--omit`` leaves out are left out here.
+If the file was written at the sender (``sender`` is true), an interval's bytes are those that the
+kernel took from iperf3, not those that arrived.  The trace says so, and by how much their totals
+differ.  Intervals that ``--omit`` leaves out are left out here too.
 """
 
 from __future__ import annotations
@@ -149,14 +149,14 @@ class _Document:
         return found
 
     def segment_size(self, start: Table) -> float:
-        """Bytes of data in a full packet; 0 where it is not told."""
+        """Bytes of data in a full packet; 0 if the file does not say."""
         for key in ("tcp_mss", "tcp_mss_default"):
             if start.get(key):
                 return self.number("start", start, key)
         return 0.0
 
     def intervals(self) -> tuple[Floats, list[dict[int, dict[str, float]]]]:
-        """Edges of the intervals that count, and the figures of each by socket."""
+        """The edges of the intervals that are not omitted, and their figures by socket."""
         edges, rows = list[float](), list[dict[int, dict[str, float]]]()
         for i, entry in enumerate(self.tables("intervals", self.root.get("intervals", []))):
             where = f"intervals[{i}].streams"
@@ -188,7 +188,7 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """At a sender: what was written, and what of it arrived as far as iperf3 was told."""
+        """For a file of the sender: what was sent and, as far as iperf3 knew, what arrived."""
         if not any(sending.values()):
             return {}
         wrote = arrived = 0.0

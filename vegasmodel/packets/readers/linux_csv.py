@@ -1,8 +1,8 @@
-"""The CSV of a sampled Linux kernel: a row per flow and sample, counters cumulative.
+"""Reads a CSV table of a sampled Linux kernel: a row per flow and sample.
 
-Columns needed: time (s), flow, cwnd (packets), bytes_acked, snd_mss.  Read where they stand:
-cc (congestion control), rtt_us (the kernel's smoothed RTT), vegas_baseRTT_us or else minrtt_us,
-total_retrans.
+Counters are cumulative.  It needs the columns time (s), flow, cwnd (packets), bytes_acked and
+snd_mss.  It also reads these where present: cc (congestion control), rtt_us (the kernel's smoothed
+RTT), vegas_baseRTT_us or else minrtt_us, and total_retrans.
 """
 
 from __future__ import annotations

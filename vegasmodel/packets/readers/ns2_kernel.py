@@ -1,7 +1,7 @@
-"""The inner loop over an ns-2 trace: bytes in, sums out, compiled by Numba.
+"""The inner loop over an ns-2 trace, compiled by Numba: it takes bytes and adds to sums.
 
-``scan`` works through complete lines.  It stops, without having touched the line, when the bins
-have to be widened, a table has to grow or the line is wrong; the caller acts and calls again.
+``scan`` works through whole lines.  It stops before a line if time has passed the last bin, if a
+table is full or if the line is wrong.  The caller then mends this and calls ``scan`` again.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -70,7 +70,10 @@ MAX_TIME = 1e10
 
 
 class Tables(NamedTuple):
-    """State of the scan.  Slots are hash tables of indices into ``flow`` and ``link``, -1 empty."""
+    """The state of the scan.
+
+    Its ``slots`` are hash tables of indices into ``flow`` and ``link``; -1 is an empty slot.
+    """
 
     counts: NDArray[np.int64]
     clock: NDArray[np.float64]  # [1] latest time
@@ -90,7 +93,7 @@ class Tables(NamedTuple):
 
 @jit
 def _slot(slots, table, columns, a, b, c, d):
-    """Place in ``slots`` of the row whose ``columns`` are a, b, c, d, or of the gap for it."""
+    """The place in ``slots`` of the row whose ``columns`` are a, b, c, d, or the gap for it."""
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
     h += np.uint64(c) * np.uint64(0x165667B19E3779F9) + np.uint64(d) * np.uint64(0x27D4EB2F165667C5)
@@ -124,7 +127,7 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 
 @jit
 def _first_time(s, f, seq):
-    """Whether packet ``seq`` was not received before."""
+    """Whether packet ``seq`` is received for the first time."""
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
     if seq > high:
@@ -140,7 +143,7 @@ def _first_time(s, f, seq):
 
 @jit
 def _remember(s, f, seq, t):
-    """Note when a packet was sent (NaN: twice); a later one may take its place."""
+    """Note when packet ``seq`` was sent (NaN if sent twice); a later packet may take its place."""
     place = (f * 7919 + seq) & (s.sent_time.size - 1)
     s.sent_key[place, 0], s.sent_key[place, 1], s.sent_time[place] = f, seq, t
 
@@ -162,7 +165,7 @@ def _add_rtt(flow, f, k, rtt):
 
 @jit
 def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
-    """A data packet of flow f: ``+`` at its source, ``r`` at its sink, ``d`` anywhere."""
+    """Count a data packet of flow f: ``+`` at its source, ``r`` at its sink, ``d`` anywhere."""
     s.flow[f, EVENTS] = 1
     if size > s.flow[f, SIZE]:  # what was timed so far was smaller, as a SYN is, and faster
         s.flow[f, SIZE] = size
@@ -184,8 +187,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # The sink is the destination's node; where the trace does not show it, the last node
-        # at which the flow's first packet was received.
+        # The sink is the destination's node.  If the trace does not show that node, the sink is the
+        # last node that received the flow's first packet.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
@@ -203,7 +206,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 
 @jit
 def _ack(s, flow, f, k, t, seq):
-    """An ACK has come back to the source of flow f."""
+    """Count an ACK that has reached the source of flow f."""
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:
         return
@@ -218,10 +221,10 @@ def _ack(s, flow, f, k, t, seq):
 
 @jit
 def _queue(s, link, begin, width, e, kind, t, uid):
-    """``+`` joins the queue of link e, ``-`` leaves it for the wire.
+    """Count an event at the queue of link e: ``+`` joins the queue, ``-`` leaves it for the wire.
 
-    A packet that is dropped on arrival shows as ``+`` and ``d``; one that an error model takes
-    before the queue shows as ``d`` alone.
+    A packet that is dropped on arrival shows as ``+`` and ``d``.  A packet that an error model
+    drops before the queue shows as ``d`` alone.
     """
     last, waiting = s.link_times[e], s.link[e, WAITING]
     count = link.shape[2]
@@ -246,13 +249,16 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 
 @jit
 def _home(s, f, node):
-    """Whether ``node`` is the flow's source, and not just where a partial trace first shows it."""
+    """Whether ``node`` is the flow's source, not just the first node that the trace shows."""
     return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
 
 
 @jit
 def _time(s, bins_end, t):
-    """A line's time, and a status.  A time just before the last one, by rounding, counts as it."""
+    """A line's time, and a status.
+
+    A time that rounding puts just before the last one counts as equal.
+    """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
     last = s.clock[0]
@@ -354,7 +360,7 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Any line: an event, a traced variable, a blank or something to pass over.  Its status."""
+    """Count any line: an event, a variable, a blank line or one to skip.  Returns a status."""
     w = s.words
     words = split(buf, i, end, w)
     if words == 0:

@@ -1,13 +1,13 @@
-"""ns-2: event traces (``+ - r d``, as ``trace-all`` writes them) and traced variables of agents.
+"""Reads ns-2 traces: events (``+ - r d``, written by ``trace-all``) and traced variables of agents.
 
-Both kinds of line may stand in one file.  From events: first deliveries at the destination,
-transmissions and retransmissions at the source, drops anywhere, RTT from a packet's first
-transmission to its ACK (packets sent once), packets in flight, and the queue of every link.  From
-variables: ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_``, ``ndatapack_``.  Only packets of the
-flow's full size are timed: a SYN is smaller, and faster.
+One file may hold both kinds of line.  Events give first deliveries at the destination,
+transmissions and retransmissions at the source, drops anywhere, packets in flight, and the queue of
+every link.  They also give the RTT, from a packet's transmission to its ACK, if it was sent once.
+Variables are ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and ``ndatapack_``.  Only packets of
+the flow's full size are timed, since a SYN is smaller and faster.
 
-A trace of the bottleneck alone has no sources and destinations: packets are then counted where
-the trace last sees the flow's first packet, and there is no RTT.
+A trace of the bottleneck alone does not show sources and destinations.  Packets are then counted at
+the last node that received the flow's first packet, and there is no RTT.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Do what the scan asked for, or refuse the line."""
+    """Do what ``scan`` asked for (wider bins, a larger table), or refuse the line."""
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]
     if status == kernel.BEYOND:

@@ -1,6 +1,6 @@
-"""The words of an ns-2 trace, from bytes to numbers, compiled by Numba.
+"""Splits an ns-2 trace into words and turns them into numbers; compiled by Numba.
 
-Integers of more than 18 digits are refused; times are exact to the last bit or the next.
+Integers of more than 18 digits are refused.  A time is exact, or off by its last bit.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -37,7 +37,7 @@ def _token(buf, i, end):
 
 @jit
 def integer(buf, a, b):
-    """Value and whether it is one."""
+    """The value, and whether the bytes are an integer."""
     negative = a < b and buf[a] == 45
     if negative:
         a += 1
@@ -54,7 +54,7 @@ def integer(buf, a, b):
 
 @jit
 def decimal(buf, a, b):
-    """Value and whether it is a finite decimal number."""
+    """The value, and whether the bytes are a finite decimal number."""
     negative = a < b and buf[a] == 45
     if negative:
         a += 1
@@ -87,7 +87,7 @@ def decimal(buf, a, b):
 
 @jit
 def _exponent(buf, a, b):
-    """What stands after a number: ``e``, a sign or none, digits."""
+    """The exponent behind a number: ``e``, a sign or none, digits."""
     if buf[a] != 101 and buf[a] != 69:
         return 0, False
     a += 1
@@ -99,7 +99,10 @@ def _exponent(buf, a, b):
 
 @jit
 def _address(buf, a, b):
-    """Node, port and whether good.  ``3.0`` is node 3; ``0.1.2.0`` is packed as a negative."""
+    """Node, port and whether the address is valid.
+
+    ``3.0`` is node 3; ``0.1.2.0`` is packed into a negative number.
+    """
     dot = b - 1
     while dot >= a and buf[dot] != 46:
         dot -= 1
@@ -136,7 +139,7 @@ def equal(buf, a, b, text):
 
 @jit
 def split(buf, i, end, spans):
-    """Starts and ends of the first 12 words."""
+    """Starts and ends of the first 12 words of a line."""
     n = 0
     while n < 12:
         a, i = _token(buf, i, end)
@@ -149,7 +152,7 @@ def split(buf, i, end, spans):
 
 @jit
 def _number(buf, i, after):
-    """Digits from i on with ``after`` behind them: value and what follows; -1 if they are not."""
+    """The value of the digits from i on, and the place behind ``after``; -1 if they differ."""
     first, value = i, 0
     while 48 <= buf[i] <= 57:
         value = value * 10 + np.int64(buf[i]) - 48
@@ -160,7 +163,7 @@ def _number(buf, i, after):
 
 @jit
 def _seconds(buf, i, clock):
-    """A time of digits, a point and digits before a blank; what follows it, or -1."""
+    """A time and a blank: the place behind them, or -1 if there is no time."""
     whole, first = _number(buf, i, 46)
     value, after = _number(buf, first, 32) if first > 0 else (0, -1)
     if after < 0 or after - i > 17:
@@ -172,9 +175,10 @@ def _seconds(buf, i, clock):
 
 @jit
 def usual(buf, i, e, clock):
-    """Parse an event with single blanks, flat addresses and type tcp or ack; -1 if it is not.
+    """Parse an event with single blanks, flat addresses and type tcp or ack; -1 for any other line.
 
-    At least ``MAX_LINE`` bytes must follow i.  Fills ``e`` and ``clock``; returns the next line.
+    At least ``MAX_LINE`` bytes must follow i.  Fills ``e`` and ``clock``; returns the next line's
+    place.
     """
     kind = buf[i]
     if not (kind == 43 or kind == 45 or kind == 114 or kind == 100) or buf[i + 1] != 32:
@@ -209,7 +213,7 @@ def usual(buf, i, e, clock):
 
 @jit
 def unusual(buf, w, e, clock):
-    """Parse the words of any event into ``e`` and ``clock``; whether it is one."""
+    """Parse the words of any event into ``e`` and ``clock``; return whether they are an event."""
     e[KIND] = buf[w[0]]
     clock[0], good = decimal(buf, w[2], w[3])
     e[AT], good1 = integer(buf, w[4], w[5])

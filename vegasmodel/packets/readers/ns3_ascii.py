@@ -1,8 +1,8 @@
-"""ns-3 ascii traces: ``+ - d r`` (and ``t``) events of devices, TCP over IPv4 inside.
+"""Reads ns-3 ascii traces: ``+ - d r`` (and ``t``) events of devices, with TCP over IPv4 inside.
 
-A flow is watched at the device where its first segment shows: segments that are sent there, ACKs
-that are received there, as in a capture at the sender.  Drops count wherever they happen.  Every
-device's transmit queue is a link, named ``node/device``.
+A flow is watched at the device that first shows one of its segments: segments sent there, ACKs
+received there, as in a capture at the sender.  Drops count wherever they happen.  The transmit
+queue of every device is a link, named ``node/device``.
 """
 
 from __future__ import annotations

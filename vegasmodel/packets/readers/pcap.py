@@ -1,7 +1,7 @@
-"""tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
+"""Reads tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
 
-Times count from the first packet.  What is not TCP, and fragments, are passed over.  The capture
-is best taken at the sender; see ``connections`` for what is measured elsewhere.
+Times count from the first packet.  Fragments and packets that are not TCP are skipped.  A capture
+at the sender is best; ``connections`` says what is known from one elsewhere.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _loopback(addresses: tuple[bytes, bytes]) -> bool:
 def _tcp(
     source: Source, link: int, frame: bytes, whole: int
 ) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
-    """Addresses, where TCP's header begins, where the packet ends, where IP begins, identifier.
+    """Addresses, the places where TCP's header, the packet's end and IP begin, and the identifier.
 
-    ``whole``: bytes of the frame before it was cut; the identifier is -1 in IPv6.
+    ``whole``: the frame's bytes before the capture cut it.  The identifier is -1 in IPv6.
     """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]
@@ -121,7 +121,7 @@ def _tcp(
 
 
 def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
-    """Where the value of an option of a TCP header begins; 0 if it is not there."""
+    """Where the value of this option of a TCP header begins; 0 if the option is absent."""
     i, end = at + 20, min(at + header, len(frame))
     while i + 1 < end and frame[i]:
         if frame[i] == 1:

@@ -1,9 +1,9 @@
 """One direction of a TCP connection: which of its bytes were seen, sent again, or copied.
 
-A segment is a copy where the capture shows the same frame twice, and sent again where the sender
-sent the bytes twice.  What tells them apart, in this order: the order of TCP timestamps and of
-IPv4 identifiers, an identifier seen before, and that nothing is sent again within half an RTT.
-Where none of these does, the flow's count of packets sent again is unsure, and said to be.
+A segment is a copy if the capture shows one frame twice; it is a retransmission if the sender sent
+the bytes twice.  To tell them apart, we look first at the order of TCP timestamps and IPv4
+identifiers, then for an identifier seen before.  Last, a sender does not send again within half an
+RTT.  If none of these decides, the flow's count of retransmissions is marked unsure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COPY, AGAIN, UNSURE = range(3)
 
 
 class Flow:
-    """State of one direction with data.  Sequence numbers do not wrap here."""
+    """The state of one direction that carries data.  Sequence numbers do not wrap here."""
 
     __slots__ = (
         "acked",
@@ -88,12 +88,12 @@ class Flow:
 
     @property
     def here(self) -> bool:
-        """Whether the capture's point is known to be at the sender."""
+        """Whether we know that the capture was taken at the sender."""
         return self.at_sender or self.least_up < HERE * self.least_down
 
     @property
     def limit(self) -> int:
-        """Bytes of data that a packet can hold, by the SYNs; 0 where none was seen."""
+        """Bytes of data that a packet can hold, by the SYNs' MSS options; 0 if no SYN was seen."""
         return max(self.mss - self.options, 1) if self.mss else 0
 
     @property
@@ -109,19 +109,22 @@ class Flow:
 
     @property
     def assumed(self) -> bool:
-        """Whether the payload is only likely: segments larger than a packet, and SYNs missing."""
+        """Whether the payload is a guess: segments exceed a packet, and no SYN was seen."""
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
         return self.largest + self.headers > ETHERNET
 
     def strange(self, start: int, end: int) -> bool:
-        """Whether a segment is of another connection, or a keep-alive: none of the flow's data."""
+        """Whether a segment is none of the flow's data.
+
+        It is a keep-alive, or it belongs to another connection.
+        """
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         alive = end == start + 1 == self.high and start < self.acked
         return beyond or alive or (self.opened and start < self.begin)
 
     def later(self, ident: int, stamp: int) -> bool | None:
-        """Whether the segment was sent after all that were seen before; None: not told."""
+        """Whether the segment was sent after all those seen before; None if that cannot be told."""
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
             return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
         if ident > 0 and self.last_id > 0 and self.counted_ids and ident != self.last_id:
@@ -129,7 +132,7 @@ class Flow:
         return None
 
     def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
-        """``COPY``, ``AGAIN`` or ``UNSURE``, of a segment whose bytes were seen before."""
+        """``COPY``, ``AGAIN`` or ``UNSURE`` for a segment whose bytes were seen before."""
         if self.later(ident, stamp):
             return AGAIN
         known = self.recent.get(start)
@@ -143,7 +146,7 @@ class Flow:
         return COPY if time - then < EARLY * self.least_down < np.inf else UNSURE
 
     def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
-        """Keep what later segments are compared with."""
+        """Keep the figures with which later segments are compared."""
         if ident > 0:
             if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:
                 self.counted_ids = False
@@ -156,7 +159,7 @@ class Flow:
         self.recent[start] = (end, ident, stamp, time)
 
     def fill(self, start: int, end: int) -> int:
-        """Bytes of ``[start, end)`` that were a hole; they are none any more."""
+        """The bytes of ``[start, end)`` that were missing so far; they are marked as seen."""
         holes, filled = self.holes, 0
         if not holes or start >= holes[-1][1] or end <= holes[0][0]:
             return 0
@@ -174,14 +177,14 @@ class Flow:
         return filled
 
     def hole(self, low: int, high: int) -> None:
-        """Bytes that were not seen, beyond all that were."""
+        """Mark the bytes from ``low`` to ``high``, above all bytes seen, as missing."""
         if len(self.holes) == MAX_HOLES:
             self.holes.pop(0)
             self.unsure += 1
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """What is acknowledged was sent: a hole there is a frame that the capture lacks."""
+        """Bytes below ``acked`` were sent: a hole among them is a frame that the capture lacks."""
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]
             self.missed += min(high, acked) - low

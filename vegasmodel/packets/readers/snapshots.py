@@ -1,7 +1,7 @@
-"""Samples of the state of every flow at points of time, thinned out where they are too many.
+"""Samples of the state of every flow at points of time; some are dropped if there are too many.
 
-Counters are cumulative, so that dropping every other snapshot loses resolution and no packet.  A
-counter that falls is another connection's, on the same ports: a flow of its own.  Bytes become
+Counters are cumulative: if every other sample is dropped, resolution is lost but no packet.  If a
+counter falls, a new connection has the same ports; it becomes a flow of its own.  Bytes become
 packets by the largest segment size that the flow had.
 """
 
@@ -23,11 +23,11 @@ Sample = dict[str, float]
 
 
 class Snapshots:
-    """Collects samples by time and flow; ``trace`` makes them one grid.
+    """Collects samples by time and flow; ``trace`` puts them on one grid of times.
 
-    Up to ``MAX_CELLS`` samples every time has its own row.  Beyond, time is cut into cells of
-    ``width`` seconds, doubled as often as needed, and the last sample of a cell stands for it.
-    Time 0 has a cell of its own: what counters grow after the first sample is never lost.
+    With up to ``MAX_CELLS`` samples every time has its own row.  With more, time is cut into cells
+    of ``width`` seconds, doubled as often as needed, and the last sample of a cell stands for it.
+    Time 0 has its own cell, so the counters' growth after the first sample is never lost.
     """
 
     def __init__(self, source: Source) -> None:
@@ -45,13 +45,13 @@ class Snapshots:
         self.from_zero = False  # counters began with the file: the first row's are growth too
 
     def begin(self) -> None:
-        """There is a snapshot at time 0, whether it holds a flow or not."""
+        """Note a snapshot at time 0, even if it holds no flow."""
         self.rows[0.0] = (0.0, {})
 
     def add(
         self, line: int, time: float, flow: str, sample: Sample, mss: float, control: str = ""
     ) -> None:
-        """One flow's state at ``time``; a flow's own times do not decrease.
+        """One flow's state at ``time``; the times of a flow must not decrease.
 
         ``mss``: bytes of data in a full packet.  ``control``: its congestion control, if known.
         """
@@ -74,7 +74,10 @@ class Snapshots:
             self._thin()
 
     def _connection(self, flow: str, sample: Sample) -> str:
-        """The name, with a number where a counter tells that an earlier connection had it."""
+        """The flow's name, with a number if an earlier connection had the same name.
+
+        A counter that falls shows that.
+        """
         number = self.connections.get(flow, 1)
         name = f"{flow} #{number}" if number > 1 else flow
         before = self.counts.get(name, {})
@@ -99,7 +102,10 @@ class Snapshots:
             self._put(time, samples)
 
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
-        """Rows in order; flows sampled one after the other at nearly the same time share one."""
+        """The rows in order.
+
+        Flows sampled one after the other at nearly the same time share a row.
+        """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}
         for time, samples in rows:
@@ -116,7 +122,7 @@ class Snapshots:
         return joined
 
     def keep(self, flows: set[str]) -> None:
-        """Leave out all other flows."""
+        """Drop all flows but these."""
         self.latest = {name: time for name, time in self.latest.items() if name in flows}
         for cell, (time, row) in self.rows.items():
             self.rows[cell] = time, {name: s for name, s in row.items() if name in flows}
@@ -124,7 +130,7 @@ class Snapshots:
     def trace(
         self, engine: str, provenance: Mapping[str, str], doubts: Mapping[str, str] | None = None
     ) -> Trace:
-        """The grid: times of the snapshots; counters become differences and rates."""
+        """The trace at the times of the snapshots; counters become differences and rates."""
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
             self.source.fail("", len(rows), "samples at two times or more")
@@ -198,7 +204,7 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """Counters between samples: 0 before the first, the last value after it."""
+    """Fill counters between samples: 0 before the first sample, the last value after it."""
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
     held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)

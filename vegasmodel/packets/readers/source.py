@@ -1,4 +1,4 @@
-"""Opens a trace file for the readers: bounded lines and blocks, errors that name the place."""
+"""Opens a trace file for the readers: lines of bounded size, errors that name the place."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Source:
         self.file.close()
 
     def fail(self, place: str, value: object, expected: str) -> NoReturn:
-        """Refuse the file: ``place`` is "line 12" or "byte 4096"."""
+        """Raise ``TraceError``; ``place`` is "line 12" or "byte 4096"."""
         raise TraceError(self.path, place, value, expected)
 
     def lines(self) -> Iterator[tuple[int, str]]:

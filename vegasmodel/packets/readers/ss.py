@@ -108,7 +108,7 @@ def _time(text: str) -> float | None:
 
 
 def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
-    """The state of one socket; None for one that has sent nothing yet."""
+    """The state of one socket; None if it has not sent anything yet."""
 
     def number(name: str) -> float:
         return source.number(fields[name], line, name, 0.0, 1e18)

@@ -1,8 +1,9 @@
-"""The kernel's tracepoint ``tcp:tcp_probe`` as text: of trace-cmd, ftrace or ``perf script``.
+"""Reads the kernel's tracepoint ``tcp:tcp_probe`` as text (trace-cmd, ftrace, ``perf script``).
 
-An event comes with every packet that a socket receives, before the kernel looks at it.  Delivered
-is the growth of ``snd_una``; sockets whose ``snd_una`` stands still send nothing and are left out.
-The event does not tell how large a packet is: it is taken from what ACKs acknowledge.
+The kernel writes an event for every packet that a socket receives, before it handles the packet.
+Delivered bytes are the growth of ``snd_una``.  A socket whose ``snd_una`` does not change sends
+nothing and is left out.  The event does not tell the packet size; we infer it from the bytes that
+ACKs acknowledge.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")
 
 
 class _Socket:
-    """Where a flow stands: its connection's name, the ACKs so far and their common divisor."""
+    """A flow's connection name, the ACKs so far, and their common divisor."""
 
     __slots__ = ("bytes", "cookie", "divisor", "high", "number", "una")
 
@@ -97,7 +98,10 @@ def _sequence(source: Source, line: int, text: str) -> int:
 
 
 def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high: int) -> _Socket:
-    """The socket of an event.  Another cookie, or an ACK of what was not sent: a new connection."""
+    """The socket of an event.
+
+    A changed cookie, or an ACK of data that was not sent, begins a new connection.
+    """
     known = sockets.get(name)
     if known is not None:
         step = (una - known.una) & 0xFFFFFFFF
@@ -114,7 +118,7 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
 
 
 def _payload(divisor: int) -> float:
-    """The largest size of a packet's data that divides all that ACKs acknowledged."""
+    """The largest possible payload of a packet that divides every amount acknowledged by an ACK."""
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:
             return float(divisor // parts)
