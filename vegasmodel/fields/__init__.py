@@ -1,4 +1,4 @@
-"""What stands in the fields of a scenario and of a command: units, rules, files of tables."""
+"""What the fields of a scenario and of a command may hold: units, rules, TOML files."""
 
 __all__: list[str] = []
 

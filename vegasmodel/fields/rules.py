@@ -1,7 +1,7 @@
-"""What a field of a scenario may hold, said once: used for text from a file and for plain floats.
+"""Rules for the fields of a scenario: what each may hold, in a file and in Python.
 
-A scenario's dataclasses declare each field with a rule.  ``read`` turns a TOML table into the
-dataclass, ``check`` holds a dataclass made in Python against the same rules.
+The dataclasses of a scenario declare a rule for each field.  ``read`` turns a TOML table into the
+dataclass.  ``check`` tests a dataclass made in Python against the same rules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class OrText(Generic[T]):
-    """Type of a dataclass's field that holds a ``T`` and that may be given as text with a unit."""
+    """The type of a field that holds a ``T`` and may also be given as text with a unit."""
 
     if TYPE_CHECKING:
 
@@ -27,30 +27,30 @@ class OrText(Generic[T]):
 
 
 class Later(str):
-    """Text that only a whole scenario turns into a number: it takes a packet size, or an RTT."""
+    """Text that only a whole scenario turns into a number: it needs a packet size or an RTT."""
 
     __slots__ = ()
 
 
 def known(*values: object) -> bool:
-    """Whether these are numbers already, and none waits for a scenario."""
+    """Whether all of these are numbers already, so that none waits for a scenario (``Later``)."""
     return not any(isinstance(value, Later) for value in values)
 
 
 class Rule(Protocol):
-    """How a value is read from text and checked."""
+    """How a field's value is read from a file, checked and written."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Turn what stands in the file into the package's own value.
+        """Turn a value of the file into the package's own value.
 
-        ``Later`` where that takes a packet size and there is none.
+        The result is ``Later`` if that needs a packet size and there is none.
         """
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is allowed."""
 
     def write(self, value: Any) -> Any:
-        """What ``read`` turns into this value: text, numbers, lists and tables."""
+        """The value in a file that ``read`` turns into this one: text, number, list or table."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Range only: the value is a float in the package's unit."""
+        """Check the range; the value is a float in the package's unit."""
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         finite = number and (math.isfinite(value) or (self.infinite and value == math.inf))
         if (
@@ -92,14 +92,14 @@ class Quantity:
             raise FieldError(where, value, f"a number, {bound} {self.low:g}{upper}")
 
     def write(self, value: Any) -> Any:
-        """Text with a unit; a fraction as a number."""
+        """Text with a unit; a fraction is written as a number."""
         if isinstance(value, str):
             return str(value)
         return value if self.kind == "fraction" else write(value, self.kind)
 
 
 class _AsItIs:
-    """A rule whose values look in a file as they do here."""
+    """A rule for values that are the same in a file and in Python."""
 
     def write(self, value: Any) -> Any:
         """No conversion."""
@@ -119,7 +119,7 @@ class Integer(_AsItIs):
         return cast("int", value)
 
     def check(self, value: Any, where: str) -> None:
-        """Refuse everything but an ``int`` in range."""
+        """Refuse everything but an ``int`` in the range."""
         if (
             isinstance(value, bool)
             or not isinstance(value, int)
@@ -130,7 +130,7 @@ class Integer(_AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Boolean(_AsItIs):
-    """true or false."""
+    """``true`` or ``false``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> bool:
         """No conversion."""
@@ -145,7 +145,7 @@ class Boolean(_AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Choice(_AsItIs):
-    """One of a few words."""
+    """One word out of a few."""
 
     words: tuple[str, ...]
 
@@ -155,7 +155,7 @@ class Choice(_AsItIs):
         return cast("str", value)
 
     def check(self, value: Any, where: str) -> None:
-        """Name the nearest word if it is none of them."""
+        """Refuse other words; the error names the nearest allowed one."""
         if not isinstance(value, str) or value not in self.words:
             raise FieldError(
                 where, value, f"one of {', '.join(self.words)}{nearest(value, self.words)}"
@@ -188,26 +188,26 @@ class Texts:
     """A list of names without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[str, ...]:
-        """Read a list of the file; a scenario holds it as a tuple."""
+        """Take a list from the file; a scenario holds it as a tuple."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of names")
         self.check(tuple(value), where)
         return tuple(value)
 
     def check(self, value: Any, where: str) -> None:
-        """Each a string, none twice, at least one."""
+        """Accept a tuple of at least one name without repeats."""
         good = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
         if not good or not value or len(set(value)) < len(value):
             raise FieldError(where, value, "a list of names, each once")
 
     def write(self, value: Any) -> list[str]:
-        """A list again."""
+        """The names as a list."""
         return list(value)
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table of its own, read into a dataclass."""
+    """A TOML table, read into a dataclass."""
 
     cls: type[Any]
 
@@ -216,23 +216,23 @@ class Table:
         return read(self.cls, value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Right class; its own ``__post_init__`` has checked the rest."""
+        """Check the class of the value; its ``__post_init__`` has checked its fields."""
         if not isinstance(value, self.cls):
             raise FieldError(where, value, f"a {self.cls.__name__}")
 
     def write(self, value: Any) -> Any:
-        """As a TOML table: the fields whose value is not the default."""
+        """The TOML table: the fields whose value is not the default."""
         return write_table(value)
 
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """A list of tables, read into a tuple of dataclasses."""
+    """A list of TOML tables, read into a tuple of dataclasses."""
 
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
-        """One dataclass per table; an error names its place, counted from 0."""
+        """Read one dataclass per table; an error names the table's place, counted from 0."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of tables")
         return tuple(
@@ -241,7 +241,7 @@ class Tables:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Each of the right class."""
+        """Check the class of each."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
             raise FieldError(where, value, f"a tuple of {self.cls.__name__}")
 
@@ -252,9 +252,9 @@ class Tables:
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """A plain value, a fixed word, a table, or a table with one telling key.
+    """A plain value, a fixed word, a table, or a table with one key that tells its kind.
 
-    ``tagged`` maps the key, as in ``{ pareto = {...} }``, to the rule of what stands behind it.
+    ``tagged`` maps that key, as in ``{ pareto = {...} }``, to the rule for the value behind it.
     """
 
     plain: Rule | None = None
@@ -263,7 +263,7 @@ class OneOf:
     tagged: Mapping[str, Rule] = dataclasses.field(default_factory=dict)
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Decide by the form of the value, then let that form's rule read it."""
+        """Choose the rule by the form of the value; that rule reads it."""
         if isinstance(value, Mapping):
             if self.table is not None:
                 return self.table.read(value, where, packet_size)
@@ -292,7 +292,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def write(self, value: Any) -> Any:
-        """In the form that the value has."""
+        """Write by the rule that fits the value."""
         if self.plain is not None and isinstance(value, (int, float, Later)):
             return self.plain.write(value)
         if self.table is not None and isinstance(value, self.table.cls):
@@ -314,25 +314,25 @@ class OneOf:
 
 
 def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
-    """A dataclass field with its rule; ``key`` is its name in the file where that differs."""
+    """Declare a dataclass field with its rule; ``key`` is its name in the file if that differs."""
     return dataclasses.field(default=default, metadata={"rule": rule, "key": key})
 
 
 def of(cls: type[Any], field: str) -> Any:
-    """The rule by which a dataclass holds a field."""
+    """The rule of a field of a dataclass."""
     return cls.__dataclass_fields__[field].metadata["rule"]
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """``; did you mean 'x'?`` or nothing."""
+    """The text ``; did you mean 'x'?`` if a known word is near, else nothing."""
     match = difflib.get_close_matches(str(word)[:60], known, n=1)
     return f"; did you mean {match[0]!r}?" if match else ""
 
 
 def check(instance: Any) -> None:
-    """Hold every field of a dataclass against its rule.  ``None`` means: not given.
+    """Check every field of a dataclass against its rule.  ``None`` means: not given.
 
-    Text, lists and tables are read first, as from a file.
+    Text, lists and tables are first read, as from a file.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
@@ -349,9 +349,9 @@ def check(instance: Any) -> None:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """The dataclass with numbers for all that waits for a packet size, ``size`` bytes.
+    """A copy of the dataclass in which text that waits for a packet size has become numbers.
 
-    ``sizes`` holds that of fields that are counted in other packets.
+    The size is ``size`` bytes; ``sizes`` holds other sizes, by field.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -368,7 +368,10 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 
 
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
-    """The dataclass made again with these changes; what it filled in itself is filled in again."""
+    """A copy of the dataclass with these changes.
+
+    Values that it filled in itself are filled in anew.
+    """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:
         return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
@@ -377,7 +380,10 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
 
 
 def write_table(instance: Any) -> dict[str, Any]:
-    """The table that ``read`` turns into this dataclass; what holds its default is not there."""
+    """The table that ``read`` turns into this dataclass.
+
+    Fields that hold their default are left out.
+    """
     table = {}
     filled = getattr(instance, "_filled", ())
     for field in dataclasses.fields(instance):

@@ -1,4 +1,4 @@
-"""A scenario file as the table that stands in it, before anything is made of it."""
+"""Reads a scenario file into a table, and writes a table as a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MAX_FILE = 4_000_000  # bytes
 
 
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
-    """The table of a TOML text.  ``FieldError`` with ``where`` and ``value`` if it is none."""
+    """The table of a TOML text.  Raises ``FieldError`` for a text that is not TOML.
+
+    The error names ``where`` and ``value``.
+    """
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -44,7 +47,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def write(table: Mapping[str, Any]) -> str:
-    """A TOML text of this table: lists of tables and tables under headings, the rest inline."""
+    """The table as TOML: inner tables and lists of tables under headings, other values inline."""
     plain = {key: value for key, value in table.items() if not _heading(value)}
     blocks = ["".join(f"{key} = {_inline(value)}\n" for key, value in plain.items())]
     for key, value in table.items():
@@ -59,7 +62,7 @@ def write(table: Mapping[str, Any]) -> str:
 
 
 def _heading(value: object) -> bool:
-    """A table, or a list of tables with anything in it."""
+    """Whether a value goes under a heading: a table, or a list of tables that are not empty."""
     rows = value if isinstance(value, list) and value else [value]
     return all(isinstance(row, Mapping) for row in rows)
 

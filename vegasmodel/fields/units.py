@@ -1,10 +1,10 @@
-"""Quantities with units at the door: ``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"`` <-> SI floats.
+"""Converts text with units (``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"``) to floats and back.
 
-Inside the package every number is a float in seconds, packets or packets per second.
-Text with units enters here (scenario files, command line, arguments of a scenario's parts) and
-nowhere else.  A number and a unit, which is what people write, is read by a table; pint reads the
-rest (``"12 kB / 4 ms"``), on a registry that holds only the units of this field: a metre is an
-error.  Both give the same float, to the last bit: stored runs go by them.
+Inside the package every number is a float in seconds, packets or packets per second.  Text with
+units enters here and nowhere else: from scenario files, the command line and the arguments of a
+scenario's parts.  The common form, a number and a unit, is looked up in a table.  The library pint
+reads the rest (``"12 kB / 4 ms"``); its registry holds only the units of this field, so a metre is
+an error.  Both give the same float to the last bit, since stored runs are found by it.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class FieldError(ValueError):
 
 
 def show(value: object) -> str:
-    """A value as it may stand in a one-line message: quoted, printable, short."""
+    """A value as shown in a one-line message: quoted, printable, short."""
     text = repr(value)
     text = text.encode("ascii", "backslashreplace").decode()
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: what would move its cursor or colour it is shown as an escape."""
+    """Text that is safe for a terminal: escapes replace what moves the cursor or sets a colour."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of quantity: its SI unit inside the package and what a user may write."""
+    """A kind of quantity: its unit inside the package, and the units that a user may write."""
 
     unit: str
     allowed: str
@@ -100,7 +100,7 @@ _NUMBER_UNIT = re.compile(r"(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
 
 @functools.cache
 def _common() -> dict[str, tuple[float, str]]:
-    """Units as people write them: what one is in the package's own units."""
+    """The common units, each with its value in the package's own units."""
     scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
     small = {"Mi": 1048576.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
     table = {"": (1.0, ""), "%": (0.01, "%"), "1/s": (1.0, "1/s"), "Hz": (1.0, "1/s")}
@@ -158,7 +158,7 @@ def parse(
 
 
 def needs_packet_size(text: object, kind: str) -> bool:
-    """Whether it is a quantity that only a packet size turns into one of ``kind``."""
+    """Whether the text is a quantity that becomes one of ``kind`` only with a packet size."""
     if kind not in ("packets", "buffer", "rate") or not isinstance(text, str):
         return False
     try:

@@ -1,4 +1,4 @@
-"""A scenario with some keys of its file changed."""
+"""Changes some keys of a scenario: the result is as if its file had been edited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Parts = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
-    """``Scenario.replace``.  ``given``: its links and flows with their text and gaps."""
+    """Implements ``Scenario.replace``.  ``given``: the links and flows as the user gave them.
+
+    There, text with units is still text, and what was left out is still missing.
+    """
     tree: dict[Any, Any] = {}  # as the parts lie: ("link", 0) -> attribute -> value, or a tree
     links, flows = given
     for name, value in changes.items():
@@ -40,7 +43,7 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 
 
 def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
-    """Places of the parts that ``KEY`` or ``NAME.KEY`` means, and the key."""
+    """The places of the parts that ``KEY`` or ``NAME.KEY`` addresses, and the key itself."""
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:
         return range(len(parts)), rest
@@ -66,7 +69,7 @@ def _plant(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any) -> 
 
 
 def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
-    """The dataclass with the changes of the tree, innermost first."""
+    """A copy of the dataclass with the changes in the tree; inner parts are copied first."""
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
         if isinstance(value, Mapping) and dataclasses.is_dataclass(getattr(part, key))
@@ -77,7 +80,7 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 
 
 def _attribute(part: Any, key: str, name: str) -> str:
-    """The field that a key of the file, or the field's own name, stands for."""
+    """The name of the attribute for a key of the file (or for the attribute's own name)."""
     known = {
         key: field.name
         for field in dataclasses.fields(part)

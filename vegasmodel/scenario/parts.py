@@ -1,8 +1,8 @@
-"""The parts of a scenario: links, groups of flows, and how long to look at them.
+"""The parts of a scenario: links, groups of flows, and how long a run lasts.
 
-All numbers are SI seconds, packets and packets per second (of ``Scenario.packet_size`` bytes).
-A part is made in Python from numbers or from text with units.  Where text takes a packet size or an
-RTT, it stays text until a ``Scenario`` knows them.
+All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.  In
+Python a part is made from numbers or from text with units.  Text that needs a packet size or an RTT
+to become a number stays text until the part is in a ``Scenario``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 
 @dataclass(frozen=True)
 class Drop(Checked):
-    """Forced drops (packet engines): the first transmission of these packets of one flow."""
+    """Packets of one flow whose first transmission a packet-level simulator drops on purpose."""
 
     flow: str = field(Text())
     packets: tuple[int, ...] = field(PacketNumbers())
@@ -72,7 +72,7 @@ class Drop(Checked):
 
 @dataclass(frozen=True)
 class Link(Checked):
-    """One link.  ``buffer`` counts waiting packets, not the one in transmission."""
+    """One link.  ``buffer`` counts waiting packets, without the one in transmission."""
 
     capacity: OrText[float] = field(_RATE)
     name: str = field(Text(), "bottleneck")
@@ -87,7 +87,7 @@ class Link(Checked):
 
 @dataclass(frozen=True)
 class Uniform(Checked):
-    """RTTs drawn once, uniformly in ``[low, high]`` seconds."""
+    """RTTs drawn once for each flow, uniformly in ``[low, high]`` seconds."""
 
     low: OrText[float] = field(_POSITIVE_TIME)
     high: OrText[float] = field(_POSITIVE_TIME)
@@ -99,7 +99,7 @@ class Uniform(Checked):
 
 
 class _UniformRule(Table):
-    """``{ uniform = ["20 ms", "300 ms"] }``."""
+    """The rule for text such as ``{ uniform = ["20 ms", "300 ms"] }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
         if not isinstance(value, list) or len(value) != 2:
@@ -123,7 +123,7 @@ class Staggered(Checked):
 
 @dataclass(frozen=True)
 class Pareto(Checked):
-    """Pareto sizes: mean in packets, shape > 1."""
+    """Flow sizes with a Pareto distribution: the mean in packets, the shape > 1."""
 
     mean: OrText[float] = field(Quantity("packets", low_open=True))
     shape: OrText[float] = field(_SHAPE)
@@ -131,13 +131,13 @@ class Pareto(Checked):
 
 @dataclass(frozen=True)
 class Poisson(Checked):
-    """Poisson arrivals, flows per second."""
+    """Poisson arrivals: the rate in flows per second."""
 
     rate: OrText[float] = field(Quantity("frequency", low_open=True))
 
 
 class _PoissonRule(Table):
-    """``{ poisson = "50 1/s" }``."""
+    """The rule for text such as ``{ poisson = "50 1/s" }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
         return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
@@ -148,7 +148,7 @@ class _PoissonRule(Table):
 
 @dataclass(frozen=True)
 class ParetoArrivals(Checked):
-    """Pareto times between arrivals: rate in flows per second, shape > 1."""
+    """Pareto times between arrivals: the rate in flows per second, the shape > 1."""
 
     rate: OrText[float] = field(Quantity("frequency", low_open=True))
     shape: OrText[float] = field(_SHAPE)
@@ -167,12 +167,12 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 
 @dataclass(frozen=True)
 class Flow(Checked):
-    """A group of ``count`` like flows.
+    """A group of ``count`` equal flows.
 
-    Where the default is ``None``, ``__post_init__`` fills in that of the law and variant; but
-    ``initial_window`` is then each model's own: that of the protocol which it stands for, and
-    ``send_jitter`` that of ``Scenario.jitter``.
-    ``match`` says which flow of a trace this is: its name, an address, a port or both.
+    If a field is ``None``, ``__post_init__`` fills in the default of the law and variant.  There
+    are two exceptions.  For ``initial_window``, each model uses the value of the protocol that it
+    describes.  For ``send_jitter``, the default is ``Scenario.jitter``.  ``match`` says which flow
+    of a trace this is: its name, an address, a port, or address and port.
     """
 
     law: str = field(LawRule())
@@ -230,15 +230,16 @@ class Flow(Checked):
 
     @property
     def keeps_backlog(self) -> bool:
-        """Whether its law keeps a backlog between alpha and beta, as Vegas does."""
+        """Whether the flow's law keeps a backlog between alpha and beta, as Vegas does."""
         return laws.find(self.law).per_ack == "thresholds"
 
 
 @dataclass(frozen=True)
 class Run(Checked):
-    """How long, from when on it counts, and how often.
+    """How long a run lasts, when measuring begins, and how many runs there are.
 
-    ``runs`` None: packet engines run once, models until their standard error is small enough.
+    With ``runs = None`` packet-level simulators run once; models run until their standard error is
+    small enough.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
@@ -258,13 +259,13 @@ class Run(Checked):
 
     @property
     def times(self) -> int:
-        """Runs of a packet engine."""
+        """The number of runs of a packet-level simulator."""
         return self.runs or 1
 
 
 @dataclass(frozen=True)
 class Member:
-    """One flow of a group, with what differs between members: its name, RTT and start."""
+    """One flow of a group, with what differs between the flows: its name, RTT and start."""
 
     name: str
     group: int

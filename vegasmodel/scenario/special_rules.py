@@ -1,4 +1,4 @@
-"""Rules for three fields with a form of their own: packet numbers, a law's name, a buffer."""
+"""Rules for three unusual fields: numbers of packets to drop, the name of a law, and a buffer."""
 
 from __future__ import annotations
 
@@ -13,52 +13,55 @@ __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
 
 
 class PacketNumbers:
-    """Sequence numbers of packets to drop, each once."""
+    """A list of the sequence numbers of packets to drop, without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
-        """A list of numbers, as it stands in a file."""
+        """Take a list of numbers from a file."""
         if not isinstance(value, list):
             raise FieldError(where, value, "a list of packet numbers")
         self.check(tuple(value), where)
         return tuple(value)
 
     def check(self, value: Any, where: str) -> None:
-        """1 to 10000 of them."""
+        """Accept 1 to 10000 numbers."""
         if not isinstance(value, tuple) or not 0 < len(value) <= 10_000:
             raise FieldError(where, value, "1 to 10000 packet numbers")
         for number in value:
             Integer(0, 2**31 - 1).check(number, where)
 
     def write(self, value: tuple[int, ...]) -> list[int]:
-        """As ``read`` takes it."""
+        """The list of numbers that ``read`` takes."""
         return list(value)
 
 
 class LawRule:
-    """The name of a law: of the package, one that the user has registered, or an installed one."""
+    """The name of a congestion control law: ours, the user's, or an installed package's."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """A known name."""
+        """Take a name that is known."""
         self.check(value, where)
         return value
 
     def check(self, value: Any, where: str) -> None:
-        """A known name."""
+        """Accept a name that is known."""
         if not (isinstance(value, str) and laws.known(value)):
             names = laws.names()
             said = f"one of {', '.join(names)}{nearest(value, names)}"
             raise FieldError(where, value, f"{said}, or a law of a file given by --laws")
 
     def write(self, value: str) -> str:
-        """As it is."""
+        """The name, unchanged."""
         return value
 
 
 class BufferRule(Quantity):
-    """Packets; or a time, or bandwidth-delay products, which wait for a capacity and RTTs."""
+    """A buffer in packets, or as a time, or as a number of bandwidth-delay products (BDP).
+
+    A time or a BDP becomes packets only when the capacity and the RTTs are known.
+    """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
-        """``Later`` for a time and for ``"1 BDP"``."""
+        """Take a buffer from a file; the result is ``Later`` for a time and for ``"1 BDP"``."""
         for kind in ("time", "bdp"):
             try:
                 parse(value, kind, field=where)
@@ -70,9 +73,10 @@ class BufferRule(Quantity):
     def packets(
         self, text: str, where: str, packet_size: float, capacity: float, rtt: float
     ) -> float:
-        """The packets that it comes to at a link of ``capacity``, pkt/s, crossed by ``rtt``, s.
+        """The buffer in packets at a link.
 
-        ``rtt`` is NaN where there is none.
+        ``capacity``: the link's, pkt/s.  ``rtt``: the mean RTT of the flows that cross it, s; NaN
+        if there is none.
         """
         for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
             try:

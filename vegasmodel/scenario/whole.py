@@ -1,7 +1,8 @@
-"""One scenario: links, groups of flows and how long to look at them.  Every model answers it.
+"""One scenario: links, groups of flows and how long a run lasts.  Every model answers it.
 
-All numbers are SI seconds, packets and packets per second (of ``Scenario.packet_size`` bytes).
-``Scenario.from_toml`` reads text with units; a scenario can also be made in Python, from its parts.
+All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.
+``Scenario.from_toml`` reads text with units.  A scenario can also be made in Python, from its
+parts.
 """
 
 from __future__ import annotations
@@ -53,16 +54,19 @@ class Scenario(Checked):
 
     @classmethod
     def from_toml(cls, text: str) -> Scenario:
-        """Read a scenario file's text.  Raises ``FieldError``: field, value, what is allowed."""
+        """Read the text of a scenario file.
+
+        Raises ``FieldError``: field, value, what is allowed.
+        """
         return cls.from_dict(toml_file.parse(text, "scenario file", text[:40]))
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
-        """Read the same keys from a dictionary, quantities as text with units."""
+        """Read a dictionary with the keys of a scenario file; quantities are text with units."""
         return rules.read(cls, table, "", None)
 
     def __repr__(self) -> str:
-        """One line: links and groups; ``to_toml`` has it all."""
+        """One line with links and groups; ``to_toml`` writes everything."""
         links = [
             f"{format_rate(link.capacity, self.packet_size)}, buffer {link.buffer:.4g} pkt"
             for link in self.links[:3]
@@ -102,7 +106,7 @@ class Scenario(Checked):
 
     @functools.cached_property
     def members(self) -> tuple[Member, ...]:
-        """Groups expanded: one entry per flow, RTTs drawn, starts staggered."""
+        """One entry per flow: the groups expanded, RTTs drawn, starts staggered."""
         return tuple(m for i, group in enumerate(self.flows) for m in self._expand(i, group))
 
     def _expand(self, index: int, group: Flow) -> list[Member]:
@@ -136,51 +140,59 @@ class Scenario(Checked):
         return self.packet_size if group.packet_size is None else group.packet_size
 
     def access_rate(self, group: Flow) -> float:
-        """Rate of the group's own access links, pkt/s; default 200 times its slowest link."""
+        """The rate of the group's own access links, pkt/s.
+
+        By default 200 times its slowest link.
+        """
         if group.access is not None:
             return group.access
         return 200.0 * min(link.capacity for link in self.path(group))
 
     def usual_jitter(self, group: Flow) -> float:
-        """Seconds that a data packet of the group takes on the slowest link of its path.
+        """The time of one data packet on the slowest link of the group's path, s.
 
-        Floyd and Jacobson (1992) recommend a random wait of up to that.
+        Floyd and Jacobson (1992) recommend a random wait of up to this time before a packet is
+        sent.
         """
         slowest = min(link.capacity for link in self.path(group))
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """Seconds that the group's senders wait, at most, before they use an open window.
+        """The longest time, s, that the group's senders wait before they use an open window.
 
-        Default: ``usual_jitter``.
+        The default is ``usual_jitter``.
         """
         return self.usual_jitter(group) if group.send_jitter is None else group.send_jitter
 
     def transmission(self, group: Flow) -> float:
-        """Seconds that a data packet and its ACK spend in transmission on a round trip.
+        """Seconds that a data packet and its ACK spend in transmission on one round trip.
 
-        Two access links and every link of the path, there and back.
+        They cross two access links and every link of the path, in both directions.
         """
         packets = (self.size_of(group) + self.ack_size) / self.packet_size
         rates = [link.capacity for link in self.path(group)] + [self.access_rate(group)] * 2
         return packets * sum(1.0 / rate for rate in rates)
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
-        """The scenario that its file would give with some keys changed.
+        """A copy of the scenario with some keys changed, as if its file had been edited.
 
-        ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.  A key is
-        that of the file behind its table: ``link.KEY`` and ``flow.KEY`` are of every link and
-        every group, ``link.NAME.KEY`` and ``flow.NAME.KEY`` of one, ``link.queue.KEY`` of its
-        queue, ``run.KEY`` of the run.  ``fields`` are fields of ``Scenario`` itself.  A value is a
-        number in the package's units, or text.  What was given as text that takes a packet size
-        or an RTT (``"10 Mbit/s"``, ``"1 BDP"``) and what was left out follow the change;
-        ``dataclasses.replace`` keeps all other numbers as they are.  ``FieldError``: no such key,
-        or values that cannot stand together.
+        ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.  A key names a
+        table of the file and a key in it.  ``link.KEY`` and ``flow.KEY`` change every link and
+        every group; ``link.NAME.KEY`` and ``flow.NAME.KEY`` change one.  ``link.queue.KEY`` changes
+        a link's queue and ``run.KEY`` the run.  ``fields`` are attributes of ``Scenario`` itself.
+        A value is a number in the package's units, or text.
+
+        Values that were left out, and text that needs a packet size or an RTT (``"10 Mbit/s"``,
+        ``"1 BDP"``), are worked out anew.  ``dataclasses.replace`` would keep their old numbers.
+        Raises ``FieldError`` if there is no such key or the values contradict one another.
         """
         return replaced(self, self._given, changes or {}, fields)
 
     def to_toml(self) -> str:
-        """A scenario file that ``from_toml`` reads as this very scenario; defaults are left out."""
+        """The text of a scenario file, without defaults.
+
+        ``from_toml`` reads it as an equal scenario.
+        """
         links, flows = self._given
         own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
         table = own | rules.write_table(self)
@@ -189,14 +201,14 @@ class Scenario(Checked):
         return toml_file.write(table)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in SI floats, as plain data."""
+        """The scenario as plain data: floats in seconds, packets and packets per second."""
         return dataclasses.asdict(self)
 
     def fingerprint(self) -> str:
-        """A key for stored runs of this very scenario: all but its own name decides.
+        """A hash that identifies the scenario, whatever its name; stored runs are found by it.
 
-        Keys that are younger than stored runs count only where they are given, ``send_jitter``
-        where packets wait; ``match`` never does, as it tells of a trace.
+        Keys that were added after the first runs were stored count only if they are given, and
+        ``send_jitter`` only if packets wait.  ``match`` never counts, as it describes a trace.
         """
         return self._key
 
@@ -217,17 +229,17 @@ class Scenario(Checked):
 
 
 def load(path: str | Path) -> Scenario:
-    """Read a scenario file.  Raises ``FieldError`` for every kind of bad file."""
+    """Read a scenario file.  Raises ``FieldError`` for any file that is not valid."""
     return Scenario.from_dict(toml_file.read(path))
 
 
 def _settle(scenario: Scenario) -> None:
-    """What must hold between the parts: names, times, paths and propagation.
+    """Check what links, groups and run must have in common: names, times, paths, propagation.
 
-    Turns into numbers what takes a packet size, puts a buffer that is a time or a bandwidth-delay
-    product into packets, fills in the links' default delays, which depend on the round-trip times
-    that cross them, and raises ``FieldError`` for every combination that no network could be built
-    from.
+    Also turns text that needs a packet size into numbers, turns a buffer given as a time or as a
+    bandwidth-delay product into packets, and fills in the links' default delays, which depend on
+    the RTTs of the flows that cross them.  Raises ``FieldError`` for every combination that no
+    network could be built from.
     """
     if not scenario.links:
         raise FieldError("link", [], "at least one [[link]]")
@@ -271,7 +283,10 @@ def _paths(scenario: Scenario) -> None:
 
 
 def _numbers(scenario: Scenario) -> None:
-    """What waits for a packet size: the scenario's, or of a flow its own, but for ``access``."""
+    """Turn text that needs a packet size into numbers.
+
+    The size is a flow's own if it has one, except for ``access``, and else the scenario's.
+    """
     size = scenario.packet_size
     links = tuple(
         rules.resolve(link, f"link[{i}]", {}, size) for i, link in enumerate(scenario.links)
@@ -285,9 +300,9 @@ def _numbers(scenario: Scenario) -> None:
 
 
 def _buffers(scenario: Scenario) -> None:
-    """Packets for a buffer that is a time at full rate, or a bandwidth-delay product.
+    """Turn a buffer given as a time at full rate, or as a bandwidth-delay product, into packets.
 
-    That product is the link's capacity times the mean RTT of the flows that cross it.
+    The product is the link's capacity times the mean RTT of the flows that cross it.
     """
     links = list(scenario.links)
     for i, link in enumerate(links):
@@ -328,7 +343,10 @@ def _drops(scenario: Scenario) -> None:
 
 
 def _delays(scenario: Scenario) -> None:
-    """A link's delay places a part of each crossing flow's RTT; more than the total is an error."""
+    """Fill in the links' delays; it is an error if they exceed the RTT of a flow that crosses them.
+
+    A link's delay is a part of the RTT of each flow that crosses it.
+    """
     left: dict[
         str, float
     ] = {}  # per link: the least propagation that one of its unset delays may take, one way

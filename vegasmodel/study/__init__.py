@@ -1,8 +1,10 @@
-"""Many questions of one scenario: maps (``sweep``), targets (``design``), sets (``basins``).
+"""Many questions about one scenario: maps (``sweep``), targets (``design``), outcomes (``basins``).
 
-``fields`` names a field of a scenario and puts values there; ``points`` answers a block of values
-by any model, side by side.  ``design`` looks there for a target (``targets``).
-``basins`` asks from many ``starts``, and ``agreement`` compares two sources on that.
+``sweep`` computes a model over a grid of the scenario's fields.  ``design`` finds the value of a
+field that meets a target (``targets``).  ``basins`` starts one scenario in many ways (``starts``)
+and counts the outcomes; ``agreement`` compares two models or simulators on these.  All of them use
+``fields``, which finds a field by its name and sets it, and ``points``, which asks a model at many
+points.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,7 @@
-"""Two sources on the basins of one scenario: do the shares of starts differ by more than chance?"""
+"""Compares the outcomes of one scenario by two models or simulators, from many starts each.
+
+The question is whether their shares of starts per outcome differ by more than chance.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ EXPECTED = 5.0  # starts in a cell of a chi-squared test, at least
 
 @dataclass(frozen=True)
 class Agreement:
-    """Starts by outcome, of the one source and of the other."""
+    """The number of starts that lead to each outcome, by the first and by the second model."""
 
     counts: NDArray[np.intp]  # [2, outcome]
     ends: Floats  # [outcome, flow, 2] least and greatest throughput, pkt/s
@@ -30,7 +33,7 @@ class Agreement:
     alike: float  # share of the starts in common that both lead to one outcome; NaN: none
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the command's document."""
+        """The result as it stands in the JSON document of the command ``basins``."""
         return {
             "counts": self.counts.tolist(),
             "throughput_range_pps": self.ends.tolist(),
@@ -42,13 +45,14 @@ class Agreement:
 
 
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
-    """Do the shares of starts of two sources differ by more than chance?
+    """Test whether the shares of starts per outcome differ by more than chance.
 
-    The outcomes of both are grouped together; a group that is a range wider than twice the
-    tolerance is cut into four parts of equal weight, by the flow that varies most.  Outcomes with
-    fewer than five expected starts are taken together, and cut likewise.  Neither asks which source
-    a start is of.  Pearson's chi-squared, two samples.
-    It asks for independent starts; with the same ones it rejects less often than it says.
+    ``one`` and ``other`` are two models or simulators ("sources").  Their outcomes are grouped
+    together.  A group that is a range wider than twice the tolerance is cut into four parts of
+    equal weight, by the flow that varies most.  Outcomes with fewer than five expected starts are
+    merged, and the result is cut likewise.  Neither step looks at which source a start belongs to.
+    The test is Pearson's chi-squared for two samples.  It assumes independent starts; if both
+    sources have the same starts, it rejects less often than its level says.
     """
     from scipy.stats import chi2_contingency
 
@@ -74,7 +78,7 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Labels of which none covers a wide range."""
+    """Labels of the starts, after wide ranges were cut so that no label covers one."""
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
     for i in range(n):
@@ -91,7 +95,12 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 
 
 def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
-    """Labels of which each has at least ``EXPECTED`` starts of the source with ``least`` of all."""
+    """Labels with the rare ones merged, until each has enough starts of the smaller source.
+
+    ``least``: the smaller source's number of starts as a fraction of all starts.  Enough is an
+    expected number of ``EXPECTED``.  If the merged label has many starts, it is cut into parts
+    again.
+    """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED
     if not few.any():
@@ -109,6 +118,6 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 
 
 def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:
-    """Starts by label, of the one source and of the other: [2, label]."""
+    """The number of starts per label, for the first and the second source: [2, label]."""
     parts = label[:split], label[split:]
     return np.array([np.bincount(part[part >= 0], minlength=n) for part in parts])

@@ -1,7 +1,8 @@
-"""Where the answer is a set: the outcomes of one scenario, and the share of starts that lead there.
+"""The outcomes of one scenario, and the share of starts that lead to each.
 
-A start is drawn (``starts``), the model runs from it, and outcomes that differ by no more than the
-tolerance count as one; so a range without gaps is one outcome, with both its ends.
+Some scenarios have several steady states, or a range of them.  A start is drawn (``starts``) and
+the model runs from it.  Outcomes that differ by no more than the tolerance count as one.  So a
+range without gaps is one outcome, with two ends.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TOLERANCE = 0.05  # of a flow's mean throughput
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Where a share of the starts leads.  Rates in pkt/s, [flow]."""
+    """One outcome, with the share of starts that lead to it.  Rates in pkt/s, [flow]."""
 
     throughput: Floats  # mean over its starts
     low: Floats
@@ -40,7 +41,7 @@ class Outcome:
     example: int  # the start that comes nearest to the mean
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the command's document."""
+        """The outcome as it stands in the JSON document of the command ``basins``."""
         return {
             "throughput_pps": self.throughput.tolist(),
             "throughput_range_pps": np.stack([self.low, self.high], axis=-1).tolist(),
@@ -54,7 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Basins:
-    """The outcomes of a scenario, and which start leads where."""
+    """The outcomes of a scenario, and the outcome of each start."""
 
     scenario: Scenario
     model: str
@@ -67,7 +68,7 @@ class Basins:
 
     @property
     def answered(self) -> int:
-        """Starts that have an answer."""
+        """The number of starts for which the model has an answer."""
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
@@ -76,7 +77,7 @@ class Basins:
         return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
 
     def to_json(self) -> dict[str, Any]:
-        """The command's document, but for its schema."""
+        """The JSON document of the command ``basins``, without its schema."""
         return {
             "scenario": self.scenario.name,
             "model": self.model,
@@ -115,17 +116,21 @@ def basins(
 ) -> Basins:
     """The outcomes of ``scenario`` by ``model``, and the share of starts that lead to each.
 
-    ``model``: one of ``predict``'s, or ``ns2``.  ``starts`` of them are drawn from ``seed``, the
-    same for every model: each flow starts later than the scenario says by a uniform draw up to
-    ``phase`` seconds (default: the longest round trip); first windows are whole and uniform
-    between both ends of ``windows`` (default: from 1 to the flow's part of the smallest pipe;
-    ``(0, 0)``: the scenario's own); with ``order`` the flows exchange their start times; and
-    every start has a seed of its own.  The shares are of starts so drawn, and of no others.
+    ``model`` is one of ``predict``'s, or ``ns2``.  ``starts`` starts are drawn from ``seed``, the
+    same for every model.  A start differs from the scenario as follows.
 
-    Outcomes are the throughputs over ``warmup .. duration``.  Two are one outcome if no flow's
-    differ by more than ``tolerance`` of the mean throughput of all flows and starts, or if others
-    lie between them that near to each other.  Raises ``FieldError`` for bad input,
-    ``ExtraMissing``, ``EngineMissing``.
+    - Each flow starts later, by a uniform draw up to ``phase`` seconds (default: the longest RTT).
+    - First windows are whole numbers, uniform between the two ends of ``windows`` (default: from 1
+      to the flow's part of the smallest bandwidth-delay product; ``(0, 0)``: the scenario's own).
+    - With ``order`` the flows exchange their start times.
+    - Each start has its own seed.
+
+    The shares hold for starts drawn in this way, and for no others.
+
+    Outcomes are the throughputs over ``warmup .. duration``.  Two count as one outcome if no flow's
+    throughput differs by more than ``tolerance`` of the mean throughput of all flows and starts, or
+    if a chain of outcomes that near to one another links them.  Raises ``FieldError`` for bad
+    input, ``ExtraMissing``, ``EngineMissing``.
     """
     points.ready(model)
     if isinstance(starts, bool) or not isinstance(starts, int) or not 1 <= starts <= MOST:
@@ -156,10 +161,10 @@ def _begun(start: Start, scenario: Scenario) -> Scenario | str:
 
 
 def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
-    """Which outcome each row of ``rates`` [start, flow] belongs to, the commonest first.
+    """The outcome to which each row of ``rates`` [start, flow] belongs; 0 is the commonest.
 
-    Single linkage: two rows are linked if no flow's rates differ by more than ``tolerance`` of
-    the mean rate.  -1 where a row is not a number.
+    Single linkage: two rows are linked if no flow's rates differ by more than ``tolerance`` of the
+    mean rate.  A row that holds NaN gets -1.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -198,6 +203,6 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """The closed forms whose answer to the scenario is a range, and the range [flow, 2] pkt/s."""
+    """The closed forms whose answer is a range of rates, and that range [flow, 2], pkt/s."""
     answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
     return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

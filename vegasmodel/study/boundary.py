@@ -1,4 +1,4 @@
-"""The boundary of stability of a scenario in two of its fields."""
+"""The boundary between stable and unstable equilibria of a scenario, in two of its fields."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SAME = 1e-3  # of ln x: a crossing on a curve that was traced
 
 @dataclass(frozen=True, eq=False)
 class StabilityBoundary:
-    """Curves in two fields on which a pair of roots stands on the imaginary axis.
+    """Curves in two fields on which a pair of characteristic roots lies on the imaginary axis.
 
-    Values are in the package's units (``units``).  ``jumps``: where a scan saw the verdict change
-    without such a pair; they start no curve.
+    Values are in the package's units (``units``).  ``jumps``: places where a scan saw the verdict
+    change without such a pair; no curve starts there.
     """
 
     scenario: Scenario
@@ -41,7 +41,7 @@ class StabilityBoundary:
     jumps: tuple[hopf.Jump, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the command's document."""
+        """The boundary as it stands in the JSON document of the command ``stability``."""
         return {
             "fields": [
                 {"name": name, "unit": unit or None}
@@ -66,11 +66,11 @@ class StabilityBoundary:
 def stability_boundary(
     scenario: Scenario, over: Mapping[str, tuple[float, float]], most: int = 100
 ) -> StabilityBoundary:
-    """The Hopf boundary in two fields, ``{name: (low, high)}``: ``vm.equilibrium.hopf`` traces it.
+    """The Hopf boundary in two fields, ``{name: (low, high)}``, traced by ``vm.equilibrium.hopf``.
 
-    The first field is scanned at three values of the second; each change of stability found there
-    starts a curve of at most ``most`` points each way.  A boundary that none of the scans meets is
-    not found.  Raises ``FieldError`` where the fields are not two positive ranges of numbers.
+    The first field is scanned at three values of the second.  Each change of stability found there
+    starts a curve of at most ``most`` points in each direction.  A boundary that none of the scans
+    meets is not found.  Raises ``FieldError`` unless the fields have ranges of positive numbers.
     """
     if len(over) != 2:
         raise FieldError("over", ", ".join(over), "two fields, each with LOW:HIGH")
@@ -110,7 +110,7 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
-    """Whether the curve passes through the point: interpolated where it crosses that y."""
+    """Whether the curve passes through the point; it is interpolated at the point's y."""
     x, y = math.log(at.x), math.log(at.y)
     points = np.log([(each.x, each.y) for each in curve])
     for one, two in itertools.pairwise(points):

@@ -1,8 +1,9 @@
 """Inverse problems: the value of a field with which a model meets a target.
 
-The field's range is scanned, and every change of sign of ``achieved - wanted`` is followed to its
-root; so is a turn of it towards zero, which may touch the target or hide two roots.  What happens
-between two values of the scan and shows at neither is not found.
+The model is evaluated over a range of the field.  Where ``achieved - wanted`` changes sign, the
+root is searched.  Where it turns back towards zero, it may touch the target or hide two roots;
+these are searched too.  A root between two values of the scan that shows at neither of them is not
+found.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ THRESHOLDS = ("alpha", "beta", "gamma")
 
 @dataclass(frozen=True)
 class Solution:
-    """A value of the field, and what comes of it."""
+    """A value of the field that meets the target, and what the model answers there."""
 
     value: float
     unit: str
@@ -54,7 +55,7 @@ class Solution:
     interval: tuple[float, float] | None = None  # every value scanned in it meets the target
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the command's document."""
+        """The solution as it stands in the JSON document of the command ``design``."""
         return {
             "value": self.value,
             "unit": self.unit,
@@ -68,7 +69,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Design:
-    """All values that were found, and why there is none."""
+    """All values that were found; if there is none, the reason."""
 
     field: str
     target: str
@@ -85,7 +86,7 @@ class Design:
         return ("none", "one", "several")[min(len(self.solutions), 2)]
 
     def to_json(self) -> dict[str, Any]:
-        """The command's document, but for its schema."""
+        """The JSON document of the command ``design``, without its schema."""
         return {
             "field": self.field,
             "target": self.target,
@@ -111,15 +112,16 @@ def design(
 ) -> Design:
     """The values of the field ``solve`` with which ``model`` meets ``target``.
 
-    ``solve``: ``link.buffer``, ``flow.NAME.alpha``, ``link.queue.k``, ...; ``target``:
-    ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or ``utilization=0.95``;
+    ``solve``: ``link.buffer``, ``flow.NAME.alpha``, ``link.queue.k``, ...  ``target``:
+    ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or ``utilization=0.95``.
     ``model``: one of ``predict``'s, or ``ns2``.  ``between``: the ends of the range that is
-    searched (seconds, packets, packets per second; default: what is usual for the field).
+    searched (seconds, packets, packets per second; default: the usual range of the field).
 
-    A whole number of packets, or a model that moves in steps, seldom meets a target to 1e-6: then
-    the nearest value is a solution that is not ``exact`` and says why, if it meets the target
-    within a part ``within`` of it.  Each solution is ``verified``: run by these other models or
-    engines.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
+    If the field counts whole packets, or the model moves in steps, a target is seldom met to 1e-6.
+    Then the nearest value is a solution if it meets the target to a fraction ``within``; it is
+    marked as not ``exact`` and says why.  Each solution is run by the other models or simulators
+    that ``verify`` names, and the results stand in ``verified``.  Raises ``FieldError`` for bad
+    input, ``ExtraMissing``, ``EngineMissing``.
     """
     aim, where = targets.read(target, scenario), fields.find(scenario, solve)
     others = [name for name in dict.fromkeys(verify) if name != model]
@@ -138,7 +140,7 @@ def design(
 
 
 class _Search:
-    """What is known of the model's answers over the range so far."""
+    """What the search knows so far of the model's answers over the range."""
 
     def __init__(
         self, scenario: Scenario, where: Field, aim: Target, model: str, span: Range, within: float
@@ -152,7 +154,10 @@ class _Search:
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
-        """Achieved minus wanted at these values; all are kept.  ``whole``: of ``_ask``."""
+        """Achieved minus wanted at these values of the field; all results are kept.
+
+        ``whole``: as in ``_ask``.
+        """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         y = np.full(flat.size, np.nan)
         new, place = np.unique(flat, return_inverse=True)
@@ -168,7 +173,10 @@ class _Search:
         return y.reshape(np.shape(x))
 
     def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
-        """``whole``: with all runs, also where few show on which side of the target it is."""
+        """Ask the model at these values of the field.
+
+        ``whole``: make all runs, even where a few show on which side of the target the answer is.
+        """
         asked = self._points(x)
         found = points.answers(asked, self.model, enough=None if whole else self._sided)
         for reason in found.reasons:
@@ -182,7 +190,7 @@ class _Search:
         return points.Points(self.scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
-        """Whether these runs show on which side of the target their mean is: Student's t."""
+        """Whether these runs show on which side of the target their mean lies, by Student's t."""
         from scipy.special import stdtrit
 
         made, n = runs[0].scenario, len(runs)
@@ -196,7 +204,7 @@ class _Search:
         return sure
 
     def _settle(self) -> bool:
-        """All runs where a solution may be; False: there were all."""
+        """Make all runs where a solution may be; False if all were made already."""
         ends = [i for pair in self._met() for i in pair]
         ends += [self._nearer(*pair) for pair in self._crossings()]
         few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
@@ -206,7 +214,7 @@ class _Search:
         return bool(few.size)
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
-        """All that are found in the range, and jumps of the answer past the target."""
+        """All solutions in the range, and the places where the answer jumps past the target."""
         self.miss(self.range.values(SCAN.get(self.model, MANY), self.whole))
         if self.model not in comparison.ENGINES:
             for _ in range(TURNS if self.model != "rounds" else 1):
@@ -231,13 +239,13 @@ class _Search:
         return np.abs(self.y) <= EXACT * self.aim.value
 
     def _met(self) -> list[tuple[int, int]]:
-        """First and last of each stretch of values that all meet the target."""
+        """The first and last value of each stretch in which all values meet the target."""
         inside = np.concatenate([[False], self._close(), [False]])
         edges = np.flatnonzero(inside[1:] != inside[:-1])
         return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
     def _crossings(self) -> list[tuple[int, int]]:
-        """Neighbours on either side of the target, neither of which meets it."""
+        """Neighbouring values on opposite sides of the target, neither of which meets it."""
         y, close = self.y, self._close()
         with np.errstate(invalid="ignore"):
             across = (y[:-1] * y[1:] < 0) & ~close[:-1] & ~close[1:]
@@ -247,7 +255,7 @@ class _Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """Values around each place where the answer comes nearer to the target and turns away."""
+        """The values around each place where the answer approaches the target and turns away."""
         x, y = self.x, self.y
         new: list[float] = []
         for i in range(1, x.size - 1):
@@ -258,10 +266,11 @@ class _Search:
         return self.range.rounded(np.array(new), self.whole)
 
     def _follow_whole(self) -> None:
-        """From each change of sign to the two whole numbers between which it happens.
+        """Find the two neighbouring whole numbers between which each change of sign lies.
 
-        Two values of a gap at a time, which two cores answer together: first those on either side
-        of where a power law (a line, if the range is no factor) has the root, then thirds.
+        Two values of a gap are asked at a time, so that two cores answer them together.  The first
+        two lie on either side of the root of a power law through the ends (of a line, if the range
+        is not a factor).  The next ones cut the gap into thirds.
         """
         guessed = False
         while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
@@ -278,7 +287,7 @@ class _Search:
             self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
 
     def _follow(self) -> None:
-        """From each change of sign to where it happens."""
+        """Find the place of each change of sign."""
         pairs = self._crossings()
         if not pairs:
             return
@@ -301,7 +310,10 @@ class _Search:
         self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
 
     def _solution(self, low: int, high: int) -> Solution:
-        """Of a stretch that meets the target: the best, or what the scenario has already."""
+        """The solution in a stretch that meets the target.
+
+        It is the scenario's own value, if that is in the stretch, or else the best.
+        """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
         best = min(inside, key=lambda i: (abs(self.y[i]), self.x[i]))
@@ -361,10 +373,10 @@ class _Search:
 
 
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
-    """Whether the model knows whole values of the field only.
+    """Whether the model knows only whole values of the field.
 
-    Counts are whole; so are packets where they are simulated one by one, and the thresholds of a
-    stack that rounds what it compares with them.
+    Numbers of flows are whole.  So are packets where they are simulated one by one, and the
+    thresholds of an implementation that rounds what it compares with them.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True
@@ -379,7 +391,7 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
 
 
 def _verified(search: _Search, solution: Solution, others: Sequence[str]) -> Solution:
-    """The target's figure at the solution, by other models and engines."""
+    """The target's figure at the solution, by other models and simulators."""
     figures: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []
     for name in others:

@@ -1,10 +1,10 @@
-"""One field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ``link.queue.k``.
+"""Finds a field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ...
 
-``link.KEY`` and ``flow.KEY`` are of every link and every group (``flow.alpha``, ``beta`` and
-``gamma`` of those whose law has such thresholds), ``link.NAME.KEY`` and
-``flow.NAME.KEY`` of one, ``run.KEY`` of the run, ``packet_size`` and ``ack_size`` of the scenario.
-
-``alpha`` takes ``beta`` along where the scenario has one threshold (alpha = beta).
+``link.KEY`` and ``flow.KEY`` mean every link and every group; of ``flow.alpha``, ``beta`` and
+``gamma``, every group whose law has such thresholds.  ``link.NAME.KEY`` and ``flow.NAME.KEY`` mean
+one of them, ``link.queue.k`` a key of the queue.  ``run.KEY`` is a field of the run;
+``packet_size`` and ``ack_size`` are the scenario's.  If alpha = beta in the scenario, a change of
+``alpha`` changes ``beta`` too.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class Field:
 
     @property
     def tail(self) -> str:
-        """The key, as it stands in a file."""
+        """The key of the field in a scenario file."""
         return self.name.rpartition(".")[2]
 
     @property
     def plain(self) -> Any:
-        """The rule of a plain value."""
+        """The rule for a value without a form of its own."""
         return self.rule.plain if isinstance(self.rule, OneOf) else self.rule
 
     @property
     def number(self) -> bool:
-        """Whether its values are numbers, and not words."""
+        """Whether its values are numbers, not words."""
         return isinstance(self.plain, (Quantity, Integer))
 
     @property
@@ -58,7 +58,7 @@ class Field:
         return KINDS[self.plain.kind].unit if isinstance(self.plain, Quantity) else ""
 
     def read(self, text: str, scenario: Scenario) -> Any:
-        """A value from text with a unit.  ``FieldError``: not one of those allowed."""
+        """A value from text with a unit.  Raises ``FieldError`` for a value that is not allowed."""
         if isinstance(self.plain, Integer):
             try:
                 value: Any = int(text)
@@ -72,17 +72,20 @@ class Field:
         return value
 
     def size(self, scenario: Scenario) -> float:
-        """Bytes of the packets in which its values are counted."""
+        """The size in bytes of the packets in which its values are counted."""
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
         return scenario.packet_size
 
     def of(self, scenario: Scenario) -> Any:
-        """The field's value in the scenario; of several links or groups, the first one's."""
+        """The field's value in the scenario.
+
+        If several links or groups have it, that of the first.
+        """
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:
-        """The same value, as Python's own number, if the field may hold it."""
+        """The value as a Python number, if the field may hold it."""
         if self.number and not isinstance(value, bool) and hasattr(value, "__float__"):
             whole = isinstance(self.plain, Integer)
             value = int(value) if whole and float(value).is_integer() else float(value)
@@ -100,7 +103,10 @@ class Field:
 
 
 def find(scenario: Scenario, name: str) -> Field:
-    """The field of that name.  ``FieldError``: no such field; it names the nearest known one."""
+    """The field of that name.
+
+    Raises ``FieldError`` for an unknown name, with the nearest known one.
+    """
     for field in _all(scenario):
         if field.name == name:
             return field
@@ -110,12 +116,12 @@ def find(scenario: Scenario, name: str) -> Field:
 
 
 def known(scenario: Scenario) -> list[str]:
-    """Names of all the fields that can be varied."""
+    """The names of all fields that can be varied."""
     return [field.name for field in _all(scenario)]
 
 
 def _brief(names: list[str], most: int = 6) -> list[str]:
-    """A few that people vary, then how many more there are."""
+    """A few common names, then how many more there are."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
@@ -144,7 +150,7 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 
 
 def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The groups whose law has thresholds of delay; all of them where none has."""
+    """The groups whose law has thresholds of delay; all groups if no law has."""
     groups = enumerate(scenario.flows)
     found = tuple(i for i, group in groups if laws.find(group.law).delay_based)
     return found or tuple(range(len(scenario.flows)))
@@ -163,7 +169,7 @@ def _fields(
 def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
     """The scenario with these values, checked as a whole (``Scenario.replace``).
 
-    ``FieldError``: the values cannot stand together, such as alpha above beta.
+    Raises ``FieldError`` for values that contradict one another, such as alpha above beta.
     """
     changes: dict[str, Any] = {}
     for field, value in values.items():

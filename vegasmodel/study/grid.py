@@ -1,6 +1,7 @@
-"""The points of a sweep: every combination of lists of values, or a random design in ranges.
+"""The points of a sweep: all combinations of lists of values, or random points within ranges.
 
-A grid is cut into blocks of limited size, each a box of it: what is computed and written at once.
+A grid is cut into blocks of limited size, each a box of it.  A block is computed and written at
+once.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Block = tuple[slice, ...]  # of each dimension
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A field and its values, or the ends of the range that they are drawn from."""
+    """A field with its values, or with the ends of the range from which they are drawn."""
 
     field: Field
     values: NDArray[Any]
@@ -43,7 +44,10 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A scenario and the axes along which its fields vary; with ``draw``, so many random points."""
+    """A scenario and the axes along which its fields vary.
+
+    ``draw``: the number of random points.
+    """
 
     scenario: Scenario
     axes: tuple[Axis, ...]
@@ -52,22 +56,22 @@ class Grid:
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """Names of the dimensions."""
+        """The names of the dimensions."""
         return ("point",) if self.draw else tuple(axis.field.name for axis in self.axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Points along each dimension."""
+        """The number of points along each dimension."""
         return (self.draw,) if self.draw else tuple(axis.values.size for axis in self.axes)
 
     @property
     def size(self) -> int:
-        """Points in all."""
+        """The number of all points."""
         return math.prod(self.shape)
 
     @functools.cached_property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any]]]:
-        """Of each field: the dimension along which it varies, and its values."""
+        """For each field: the dimension along which it varies, and its values."""
         if not self.draw:
             return {axis.field.name: (axis.field.name, axis.values) for axis in self.axes}
         return {
@@ -82,7 +86,7 @@ class Grid:
         return rng.uniform(low, high, self.draw)
 
     def chunks(self, most: int) -> tuple[int, ...]:
-        """The shape of a block of at most so many points: whole along the last dimensions."""
+        """The shape of a block of at most ``most`` points; it covers the last dimensions whole."""
         shape, room = list(self.shape), most
         for i in reversed(range(len(shape))):
             shape[i] = min(shape[i], max(room, 1))
@@ -90,7 +94,7 @@ class Grid:
         return tuple(shape)
 
     def blocks(self, chunks: tuple[int, ...]) -> Iterator[Block]:
-        """All blocks of that shape; those at the edges may be smaller."""
+        """All blocks of this shape; those at the edges may be smaller."""
         starts = [range(0, n, step) for n, step in zip(self.shape, chunks, strict=True)]
         for corner in itertools.product(*starts):
             yield tuple(
@@ -116,9 +120,9 @@ def make(
     draw: int | None = None,
     seed: int = 1,
 ) -> Grid:
-    """The grid of ``over``: texts ``FIELD=VALUES``, or values by the field's name.
+    """The grid for ``over``: texts ``FIELD=VALUES``, or values by the field's name.
 
-    ``FieldError``: an unknown field, bad values, more points than ``MOST``.
+    Raises ``FieldError`` for an unknown field, bad values, or more points than ``MOST``.
     """
     pairs = list(over.items()) if isinstance(over, Mapping) else [_split(text) for text in over]
     if not pairs:
@@ -187,7 +191,10 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 
 
 def _step(scenario: Scenario, field: Field, text: str) -> float:
-    """A step may be smaller than the least value that the field may hold."""
+    """The step of a range of values.
+
+    It may be smaller than the least value that the field may hold.
+    """
     from vegasmodel.fields.units import parse
 
     if isinstance(field.plain, Integer):

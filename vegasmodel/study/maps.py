@@ -1,4 +1,7 @@
-"""Ready maps: one question each, as a sweep of two fields in two panels, and how to read it."""
+"""Ready maps.
+
+Each answers one question by two panels over two fields, and says how to read them.
+"""
 
 from __future__ import annotations
 
@@ -210,6 +213,6 @@ MAPS = {each.name: each for each in (_starvation(), _buffer_alpha(), _rtt_bias()
 
 
 def find(name: str) -> Map:
-    """The map of that name.  ``FieldError``: no such map."""
+    """The map of that name.  Raises ``FieldError`` for an unknown name."""
     Choice(tuple(MAPS)).check(name, "map")
     return MAPS[name]

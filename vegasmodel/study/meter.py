@@ -1,4 +1,4 @@
-"""How far a sweep is, at what rate, and how long it will take: on standard error."""
+"""Reports the progress of a sweep on standard error: points done, their rate, the time left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACE = 30.0  # s between lines where there is no terminal
 
 @contextmanager
 def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
-    """What to call with the points done and the points in all."""
+    """A function to call with the number of points done and the number of all points."""
     out = file or sys.stderr
     if not out.isatty():
         yield _Lines(out)
@@ -38,7 +38,7 @@ def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines:
-    """Counts points; says so in lines of its own, if it has somewhere to write."""
+    """Counts points and prints lines of progress, if there is a stream for them."""
 
     def __init__(self, out: IO[str] | None) -> None:
         self.out = out
@@ -47,7 +47,7 @@ class _Lines:
         self.done = self.total = 0
 
     def __call__(self, done: int, total: int) -> None:
-        """So many points are done, of so many."""
+        """Note that ``done`` points of ``total`` are done."""
         now = time.monotonic()
         if self.before is None:
             self.before, self.began = done, now
@@ -60,7 +60,7 @@ class _Lines:
             self.out.flush()
 
     def line(self) -> str:
-        """Points done, their rate, the time left; empty while there is nothing to say."""
+        """Points done, their rate and the time left; empty while there is nothing to report."""
         seconds = time.monotonic() - self.began
         if self.before is None or seconds < PATIENCE or self.done == self.before:
             return ""

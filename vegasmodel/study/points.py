@@ -1,7 +1,7 @@
-"""A model's answers at many points: one scenario, and values of some of its fields.
+"""A model's answers at many points, where a point is a scenario with other values of some fields.
 
-Where the model has a form for arrays or for many scenarios (``minicycle``, ``fluid``, ``rounds``),
-it is used; the figures are those of ``predict``, one by one.
+If the model has a form for arrays or for many scenarios (``minicycle``, ``fluid``, ``rounds``),
+that form is used.  The figures are the same as those of ``predict`` for each point.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ DERIVED = ("throughput_bps", "share", "queueing_delay")  # from the others and t
 
 @dataclass(frozen=True)
 class Points:
-    """A scenario, and values of its fields: one column each, all of one length."""
+    """A scenario, and values of some of its fields: one column per field, all of equal length."""
 
     scenario: Scenario
     fields: tuple[Field, ...]
@@ -71,18 +71,24 @@ class Points:
         return len(self.columns[0])
 
     def at(self, i: int) -> Scenario:
-        """The scenario of one point.  ``FieldError``: its values cannot stand together."""
+        """The scenario of one point.
+
+        Raises ``FieldError`` if its values contradict one another.
+        """
         values = [column[i].item() for column in self.columns]
         return put(self.scenario, dict(zip(self.fields, values, strict=True)))
 
     @property
     def by_group(self) -> bool:
-        """Whether the number of flows varies, so that figures are of a group's mean flow."""
+        """Whether the number of flows varies.
+
+        If so, figures are means over the flows of a group.
+        """
         return any(field.key == "count" for field in self.fields)
 
     @property
     def flows(self) -> list[str]:
-        """Names of the flows, or of the groups, that each figure is given for."""
+        """The names of the flows, or of the groups, for which figures are given."""
         owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
         return [owner.name for owner in owners]
 
@@ -108,7 +114,7 @@ class Figures:
     reasons: tuple[str, ...]  # why, where the status is not OK; else empty
 
     def take(self, index: Any) -> Figures:
-        """Those of some points."""
+        """The figures of some points."""
         arrays = {
             each.name: getattr(self, each.name)[index]
             for each in dataclasses.fields(self)
@@ -119,7 +125,7 @@ class Figures:
 
 
 def check_model(model: str) -> None:
-    """``FieldError``: neither a model nor an engine."""
+    """Raise ``FieldError`` unless ``model`` names a model or a simulator."""
     known = (*predictor.MODELS, *comparison.ENGINES)
     if model not in known:
         raise FieldError("--model", model, f"one of {', '.join(known)}{nearest(model, known)}")
@@ -138,10 +144,10 @@ def ready(*models: str) -> None:
 def answers(
     points: Points, model: str, threads: int | None = None, enough: Enough | None = None
 ) -> Figures:
-    """Every point's figures; a bad point is flagged in ``status`` and leaves the others alone.
+    """Every point's figures.  A bad point is flagged in ``status`` and does not affect the others.
 
-    ``threads``: of the simulators, one a core by default.  ``enough``: of ``predictions``.  Raises
-    ``ExtraMissing``, ``EngineMissing``: the model needs what is not installed.
+    ``threads``: for the simulators; default one a core.  ``enough``: as in ``predictions``.  Raises
+    ``ExtraMissing`` or ``EngineMissing`` if the model needs what is not installed.
     """
     if model == "minicycle":
         found = _by_arrays(points)
@@ -168,10 +174,12 @@ def predictions(
     brief: bool = False,
     enough: Enough | None = None,
 ) -> list[Prediction | tuple[int, str]]:
-    """Each scenario's answer, or its status and why there is none; text is why it is no scenario.
+    """Each scenario's answer, or its status and the reason why there is none.
 
-    ``brief``: engines record no round-trip times, which takes half of their time.  ``enough``: of
-    ``rounds``, whether these runs of a scenario do, where chance would have it run more.
+    An entry of ``scenarios`` may be text: then it says why there is no such scenario.  ``brief``:
+    simulators record no round-trip times, which saves half of their time.  ``enough``: for
+    ``rounds``, a test whether the runs made so far are enough, although their spread would ask for
+    more.
     """
     ask: Callable[[Scenario], Prediction]
     if model in comparison.ENGINES:
@@ -213,7 +221,7 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
-    """Figures from answers, one by one."""
+    """The figures of all points, taken from their answers one by one."""
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
         if isinstance(answer, tuple):
@@ -240,12 +248,12 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
 
 
 def _bits(scenario: Scenario) -> Floats:
-    """Of one data packet of each flow."""
+    """The size of one data packet of each flow, in bits."""
     return np.array([8.0 * scenario.size_of(member.flow) for member in scenario.members])
 
 
 def _parts(bits: Floats) -> Floats:
-    """Each flow's part of all that is delivered, over the last axis."""
+    """Each flow's share of everything delivered, over the last axis."""
     with np.errstate(invalid="ignore", divide="ignore"):
         part: Floats = bits / bits.sum(axis=-1, keepdims=True)
     return part
@@ -259,9 +267,9 @@ def _of_arrays(
     capacity: Floats,
     **known: Any,
 ) -> Figures:
-    """Figures from arrays [point, flow] of flows that do not vary in number, over one link.
+    """Figures from arrays [point, flow], for one link and a fixed number of flows.
 
-    ``bits`` of a packet, [point or 1, flow]; ``capacity`` [point].
+    ``bits``: the size of a packet, [point or 1, flow].  ``capacity``: [point].
     """
     n = len(points)
     scenario, table = points.scenario, _blank(points, n)
@@ -284,7 +292,7 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The columns by the mini-cycle's names; None where a field is not one of its numbers."""
+    """The columns by the names that the mini-cycle model uses; None if it does not know a field."""
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
         groups = field.indices if field.part == "flow" else ()
@@ -303,7 +311,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 
 
 def _by_arrays(points: Points) -> Figures | None:
-    """The mini-cycle's closed form over arrays; None where it does not take them."""
+    """The closed form of the mini-cycle over arrays; None if the points do not fit it."""
     scenario, values = points.scenario, columns(points)
     if values is None:
         return None
@@ -352,7 +360,7 @@ def _by_arrays(points: Points) -> Figures | None:
 
 
 def _closed(scenarios: Sequence[Scenario | str]) -> bool:
-    """All follow the papers' law, and nothing but it: thousands fit in one batch."""
+    """Whether all follow the papers' law and nothing else; then thousands fit into one batch."""
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(
         fluid_run.all_continuous(each) and fluid_run.unsupported(each) is None for each in known
@@ -396,9 +404,10 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """A point's scenario holds the columns' values, and else what all the others hold.
+    """Whether a point differs from the others only in the values of the columns.
 
-    Not so where one value follows another, as a buffer of ``"1 BDP"`` follows the RTT.
+    It also differs elsewhere if one value follows another, as a buffer of ``"1 BDP"`` follows the
+    RTT.
     """
     try:
         made, base = points.at(i), points.scenario
@@ -418,7 +427,7 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points ``put`` takes: alpha is at most beta, and the RTT has room for its parts."""
+    """Which points are valid: alpha is at most beta, and the RTT has room for its parts."""
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)
     for group in scenario.flows:

@@ -1,4 +1,4 @@
-"""Where a design looks for the value of a field, unless it is told."""
+"""The range in which ``design`` searches the value of a field, if the user gives none."""
 
 from __future__ import annotations
 
@@ -30,26 +30,29 @@ FRACTIONS = {  # ends, and whether small ones matter as much as large ones
 
 @dataclass(frozen=True)
 class Range:
-    """Both ends, and whether values are spread by their logarithms."""
+    """Both ends, and whether values are spaced by their logarithms."""
 
     low: float
     high: float
     log: bool
 
     def values(self, n: int, whole: bool) -> Floats:
-        """``n`` values from end to end, fewer where they are whole."""
+        """``n`` values from end to end, or fewer if they have to be whole."""
         spread = np.geomspace if self.log else np.linspace
         values = spread(self.low, self.high, n)
         values[0], values[-1] = self.low, self.high
         return self.rounded(values, whole)
 
     def rounded(self, values: Floats, whole: bool) -> Floats:
-        """Each once, within the range; whole ones where asked."""
+        """The values within the range without repeats; rounded to whole ones if asked."""
         return np.unique(np.clip(np.rint(values) if whole else values, self.low, self.high))
 
 
 def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | None = None) -> Range:
-    """The range of a field.  ``FieldError``: ``between`` is none, or there is no usual one."""
+    """The range of a field.
+
+    Raises ``FieldError`` if ``between`` is no range or is missing and needed.
+    """
     if between is not None:
         for end in between:
             field.check(end)

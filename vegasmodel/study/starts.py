@@ -1,4 +1,4 @@
-"""Ways in which one scenario may begin: when each flow starts, and with which window."""
+"""Ways in which a scenario may begin: the time at which each flow starts, and its first window."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ MOST = 5_000  # starts of one question: their distances are compared pair by pai
 
 @dataclass(frozen=True)
 class Start:
-    """One beginning: a start time and a first window for each flow, and the seed of its chances."""
+    """One beginning: a start time and a first window for each flow, and a seed."""
 
     times: tuple[float, ...]  # s
     windows: tuple[int | None, ...]  # packets; None: the model's own
     seed: int
 
     def of(self, scenario: Scenario) -> Scenario:
-        """The scenario that begins so: every flow a group of its own, one run.
+        """The scenario with this beginning: one run, and each flow in its own group.
 
-        ``FieldError``: a flow starts after it stops.
+        Raises ``FieldError`` if a flow would start after it stops.
         """
         groups = []
         given = zip(scenario.members, self.times, self.windows, strict=True)
@@ -49,14 +49,17 @@ class Start:
 
 @dataclass(frozen=True)
 class Starts:
-    """What differs from start to start; each is a draw from this, and the draws are independent."""
+    """The distribution from which starts are drawn, independently of one another."""
 
     phase: float  # s; every flow starts later than the scenario says, uniform up to this
     windows: tuple[int, int] | None  # first windows, whole and uniform; None: the scenario's own
     order: bool  # the flows exchange their start times at random
 
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
-        """``n`` starts, the same for the same ``seed``; the first ones do not depend on ``n``."""
+        """Draw ``n`` starts.
+
+        The same ``seed`` gives the same; a larger ``n`` only adds to them.
+        """
         members = scenario.members
         begin = np.array([member.start for member in members])
         # windows of flows that know baseRTT are ns-2's own: it measures first, and begins with 2
@@ -82,11 +85,12 @@ def starts(
     *,
     order: bool = False,
 ) -> Starts:
-    """Which starts are drawn from.
+    """The distribution of starts of a scenario.
 
-    ``phase``: seconds, by default the longest round trip; ``windows``: least and greatest first
-    window, by default from 1 to the flow's part of the smallest pipe; (0, 0) leaves the scenario's
-    own.  ``FieldError``: out of range.
+    ``phase``: the longest extra wait before a flow starts, s; by default the longest RTT.
+    ``windows``: the least and greatest first window; by default from 1 to the flow's part of the
+    smallest bandwidth-delay product.  (0, 0) keeps the scenario's windows.  Raises ``FieldError``
+    for a value out of range.
     """
     members = scenario.members
     longest = max(member.rtt for member in members)

@@ -1,7 +1,7 @@
-"""A sweep's results as a Zarr group: chunks that are there or not, whenever the process is killed.
+"""Stores a sweep's results as a Zarr group; a killed sweep loses at most the blocks under way.
 
-A block's status is written last: where it stands, the whole block does.  So a sweep that is run
-again goes on where it stopped, and its files end up the same.  Nothing in them tells the time.
+The status of a block is written last.  If it is there, the whole block is.  So a sweep that is run
+again continues where it stopped, and its files are the same in the end.  They hold no time of day.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HALF = "*.partial"  # what Zarr writes to before it renames
 
 
 class Layout:
-    """Names, dimensions and units of all that a sweep has: coordinates and variables."""
+    """The names, dimensions and units of all coordinates and variables of a sweep."""
 
     def __init__(
         self,
@@ -52,17 +52,20 @@ class Layout:
 
 
 class Store:
-    """The group on disk."""
+    """The Zarr group on disk."""
 
     def __init__(self, group: Any) -> None:
         self.group = group
 
     def done(self, block: Block) -> bool:
-        """Whether the block stands there whole."""
+        """Whether the whole block is on disk."""
         return bool(np.all(self.group["status"][block] != NOT_YET))
 
     def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:
-        """Write a block, its status last.  ``OSError``: what stood there stays readable."""
+        """Write a block, its status last.
+
+        After an ``OSError`` the blocks written before can be read.
+        """
         ordered = sorted(values, key=lambda name: name in LATER)
         for name in ordered:
             array = self.group[name]
@@ -71,9 +74,9 @@ class Store:
 
 @contextlib.contextmanager
 def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Store]:
-    """The store at ``path``, made if nothing is there, for this process alone.
+    """The store at ``path``, created if nothing is there, and locked for this process.
 
-    ``FieldError``: something else is there, another sweep, or one that is under way.
+    Raises ``FieldError`` if something else is there, another sweep, or one that is running.
     """
     import zarr
 
@@ -99,7 +102,7 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
 
 
 def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
-    """Make an empty store beside ``path`` and put it there whole."""
+    """Create an empty store beside ``path``, then rename it to ``path``."""
     import zarr
 
     if path.exists():
@@ -147,7 +150,7 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """As they come back from JSON."""
+    """The attributes as they are after a round trip through JSON."""
     import json
 
     plain: dict[str, Any] = json.loads(json.dumps(attributes))
@@ -156,14 +159,17 @@ def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Zarr warns that its strings have no standard yet; ours are names, read back as names."""
+    """Silence Zarr's warning that its strings have no standard yet.
+
+    Ours are read back unchanged.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def dataset(path: Path) -> xarray.Dataset:
-    """The store as a dataset whose values are read when they are used."""
+    """The store as a dataset; values are read from disk when they are used."""
     import xarray
 
     with _quiet():

@@ -1,4 +1,4 @@
-"""Maps: any model over a grid of a scenario's fields, block by block."""
+"""Maps: any model over a grid of a scenario's fields, computed block by block."""
 
 from __future__ import annotations
 
@@ -67,18 +67,20 @@ def sweep(
     processes: int = 1,
     progress: Progress | None = None,
 ) -> xarray.Dataset:
-    """What ``model`` says at every point of a grid: ``throughput[.., flow]``, ``share``, ...
+    """The answers of ``model`` at every point of a grid: ``throughput[.., flow]``, ``share``, ...
 
-    ``over``: values by field, ``{"link.buffer": [5, 10, 20], "flow.rtt": "20ms:200ms:20ms"}``, or
-    texts ``FIELD=START:STOP:STEP``, ``FIELD=a,b,c``; with ``draw`` points, ``FIELD=LOW..HIGH``: a
-    uniform random design, one dimension ``point``.  ``status`` is 0 where a point has an answer; a
-    bad point is flagged there, and NaN.
+    ``over``: the values of each field, ``{"link.buffer": [5, 10, 20], "flow.rtt":
+    "20ms:200ms:20ms"}``, or texts ``FIELD=START:STOP:STEP`` and ``FIELD=a,b,c``.  With ``draw``,
+    the texts are ``FIELD=LOW..HIGH`` and that many points are drawn uniformly at random, along one
+    dimension ``point``.  ``status`` is 0 where a point has an answer; at a bad point it is another
+    number, and the figures are NaN.
 
-    ``out``: a Zarr folder (extra ``sweep``).  It is written block by block: memory stays bounded,
-    and the same call goes on after a kill.  ``processes`` share the work of closed forms without
-    arrays; a script that asks for more than one needs the usual ``if __name__ == "__main__"``.
-    ``engine="dask"`` (extra ``dask``) hands blocks to the cluster at ``scheduler``, or to a local
-    one.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``, ``OSError``.
+    ``out``: a Zarr folder (extra ``sweep``).  It is written block by block.  So memory stays
+    bounded, and the same call after a kill continues.  ``processes`` share the work of closed forms
+    that have no form for arrays; a script that asks for more than one needs the usual ``if __name__
+    == "__main__"``.  ``engine="dask"`` (extra ``dask``) sends blocks to the cluster at
+    ``scheduler``, or to a local one.  Raises ``FieldError`` for bad input, ``ExtraMissing``,
+    ``EngineMissing``, ``OSError``.
     """
     import xarray
 
@@ -116,7 +118,7 @@ def run(
     processes: int,
     progress: Progress | None,
 ) -> int:
-    """Compute and write what is not there yet; how many points that was."""
+    """Compute and write the blocks that are missing; return their number of points."""
     layout, chunks = _layout(space, model), _chunks(space, model)
     written = 0
     with store.opened(out, layout, chunks) as kept:
@@ -137,7 +139,7 @@ def _computed(
     processes: int,
     progress: Progress | None,
 ) -> Iterator[tuple[Block, Figures]]:
-    """Every block's figures, in the order in which they come."""
+    """Every block's figures, in the order in which they are ready."""
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:
         progress(done, space.size)
@@ -157,7 +159,7 @@ def _size(block: Block) -> int:
 
 
 def _kind(space: Grid, model: str) -> str:
-    """How the model answers many points: a key of ``BLOCK``."""
+    """How the model answers many points at once: a key of ``BLOCK``."""
     if model != "minicycle":
         return model if model in BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
@@ -211,7 +213,7 @@ def _layout(space: Grid, model: str) -> Layout:
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:
-    """Enough to tell one list of values from another: all of them, or ends, number and hash."""
+    """A short form that identifies a list of values: the list itself, or ends, number and hash."""
     import hashlib
 
     if values.size <= 1000:
@@ -230,7 +232,7 @@ def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
 
 
 def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[Any]]:
-    """The variables over a block, as arrays of its shape."""
+    """The variables over a block, as arrays of the block's shape."""
     shape = tuple(part.stop - part.start for part in block)
     groups = range(len(space.scenario.flows))
     mean = figures.group_mean

@@ -1,4 +1,4 @@
-"""What a design aims at: one figure of an answer, and the value that it is to have."""
+"""The target of a design: one figure of an answer, and the value that it shall have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Target:
-    """``of(answer)`` is to be ``value``."""
+    """A figure ``of(answer)`` and the ``value`` that it shall have."""
 
     kind: str
     groups: tuple[str, ...]
@@ -37,12 +37,12 @@ class Target:
 
     @property
     def name(self) -> str:
-        """What is measured, as ``share:vegas``."""
+        """The figure's name, as ``share:vegas``."""
         return f"{self.kind}:{'/'.join(self.groups)}" if self.groups else self.kind
 
     @property
     def unit(self) -> str:
-        """Seconds for a delay, else none."""
+        """The figure's unit: seconds for a delay, else none."""
         return "s" if self.kind == "delay" else ""
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:

@@ -1,10 +1,11 @@
-"""What a closed form's answer owes to each number of the scenario, and how sure it is.
+"""How a closed form's answer depends on each number of the scenario, and how uncertain it is.
 
-The slopes d ln(throughput)/d(field) are differences of the model's own answers, of fourth order, so
-every closed form has them: networks, mini-cycle and RED too.  Each is taken with a step and with
-half of it; where the two differ the answer has a corner there, and is flagged.
+The slopes d ln(throughput)/d(field) are finite differences of fourth order of the model's own
+answers.  So every closed form has them, also networks, the mini-cycle and RED.  Each slope is
+computed with a step and with half of it.  If the two differ, the answer has a corner there, and the
+slope is flagged.
 
-Independent errors u_k of the fields make an error of ln(ratio) with
+If the fields have independent errors with standard deviations u_k, the variance of ln(ratio) is
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 
@@ -38,7 +39,7 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """Fields that move together: by a share of each (``share``), or by an amount."""
+    """Fields that vary together: by the same fraction of each (``share``), or by an amount."""
 
     name: str
     fields: tuple[Field, ...]
@@ -53,11 +54,11 @@ class _Input:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """How a model's throughputs answer to fields.
+    """How a model's throughputs depend on fields.
 
     ``slopes`` [flow, field]: d ln(throughput)/d(field), per unit of the field inside the package;
-    NaN where there is no answer beside the scenario's values.  ``smooth`` [field]: the answer has
-    no corner there.
+    NaN if there is no answer near the scenario's values.  ``smooth`` [field]: whether the answer
+    has no corner there.
     """
 
     model: str
@@ -74,10 +75,10 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Standard deviations of a model's ratios, from those of fields.
+    """Standard deviations of a model's ratios, from standard deviations of fields.
 
-    ``ratios``: value and standard deviation of each.  ``parts``: for each, the share of its
-    variance that each field makes.
+    ``ratios``: the value and standard deviation of each.  ``parts``: for each ratio, the fraction
+    of its variance that is due to each field.
     """
 
     model: str
@@ -88,7 +89,7 @@ class Uncertainty:
     smooth: bool
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the commands' documents."""
+        """The uncertainty as it stands in the JSON documents of the commands."""
 
         def known(value: float) -> float | None:
             return float(value) if math.isfinite(value) else None
@@ -109,9 +110,9 @@ class Uncertainty:
 
 
 def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
-    """Slopes of the throughputs that a closed form gives, by fields such as ``flow.reno.rtt``.
+    """The slopes of a closed form's throughputs over fields such as ``flow.reno.rtt``.
 
-    Raises ``FieldError`` for a simulator, an unknown field or one that is no finite number.
+    Raises ``FieldError`` for a simulator, for an unknown field or for one that is no finite number.
     """
     inputs = []
     for name in names:
@@ -123,11 +124,13 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
-    """How sure a closed form's ratios are: ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``.
+    """How uncertain a closed form's ratios are, from the errors of fields.
 
-    Standard deviations, as a share of the value or in the field's unit; plain numbers are shares.
-    The errors of two fields are independent.  ``rtt``, ``over_estimate`` and ``capacity`` are of
-    all groups or links, which err together.  Raises ``FieldError`` as ``sensitivity`` does.
+    ``errors``: such as ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``.  An error is a standard
+    deviation, as a fraction of the value or in the field's unit; a plain number is a fraction.  The
+    errors of two fields are independent.  ``rtt``, ``over_estimate`` and ``capacity`` stand for
+    those of all groups or links, which then err together.  Raises ``FieldError`` as ``sensitivity``
+    does.
     """
     inputs = [_input(scenario, name, error) for name, error in errors.items()]
     slopes, smooth = _slopes(scenario, model, inputs)
@@ -182,7 +185,10 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
 def _slopes(
     scenario: Scenario, model: str, inputs: list[_Input]
 ) -> tuple[Floats, tuple[bool, ...]]:
-    """By input: slopes of ln(throughput), then of ln(ratio), [flow and pair, input]; smooth."""
+    """For each input, the slopes of ln(throughput) and of ln(ratio), [flow and pair, input].
+
+    Smoothness.
+    """
     if model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
     columns, smooth = [], []
@@ -197,7 +203,7 @@ def _slopes(
 
 
 def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
-    """A difference of fourth order, of third to one side where the other is not allowed."""
+    """A difference of fourth order; of third order to one side if the other side is not allowed."""
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     try:
         each.moved(scenario, -2.0 * h)

@@ -1,4 +1,4 @@
-"""Who computes the blocks of a sweep: this process, a pool of processes, or a Dask cluster."""
+"""Distributes the blocks of a sweep: over this process, a pool of processes, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(engine: str, scheduler: str | None) -> None:
 
 
 class _Pool:
-    """Blocks in, futures out; ``width`` of them at a time."""
+    """A pool of workers that takes blocks and returns futures; ``width`` of them run at a time."""
 
     def __init__(self, submit: Submit, width: int) -> None:
         self.submit, self.width = submit, width
@@ -49,9 +49,9 @@ class _Pool:
 
 @contextlib.contextmanager
 def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> Iterator[_Pool]:
-    """A context that gives a pool of workers: Dask's, processes, threads, or this thread alone.
+    """A context with a pool of workers: Dask's, processes, threads, or this thread alone.
 
-    Work that holds Python's lock wants ``processes``; work on arrays wants ``threads``.
+    ``processes`` suit work that holds Python's global lock; ``threads`` suit work on arrays.
     """
     if engine == "dask":
         with _dask(scheduler) as made:
@@ -85,14 +85,14 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
 
 
 def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
-    """``answers`` in a process that has not run the user's files yet."""
+    """Call ``answers`` in a process that has not run the user's files of laws yet."""
     for file in files:
         laws.register_file(file)
     return answers(points, model)
 
 
 def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
-    """``answers`` in a process of another machine, where the user's laws are no files."""
+    """Call ``answers`` on another machine, where the user's files of laws do not exist."""
     for law in own:
         laws.add(law)
     return answers(points, model, 1)
@@ -106,7 +106,7 @@ def _here(points: Points, model: str) -> Future[Figures]:
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """Processes that start here do not hear Ctrl-C and the like: it is their parent's to hear."""
+    """Let processes that start here ignore Ctrl-C and other signals, which their parent handles."""
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     )
@@ -117,7 +117,7 @@ def _unheard() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """A worker ends when its parent does, however that ended."""
+    """End this worker when its parent ends, for whatever reason."""
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
@@ -130,7 +130,7 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def _dask(scheduler: str | None) -> Iterator[_Pool]:
-    """The cluster at ``scheduler``, or a local one of a process a core."""
+    """The cluster at ``scheduler``, or a local one with one process per core."""
     import distributed
 
     with contextlib.ExitStack() as stack:
@@ -166,7 +166,10 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
 def each(
     where: _Pool, points: Callable[[Block], Points], model: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[Block, Figures]]:
-    """Every block with its figures as they come; few are in memory at a time."""
+    """Yield every block with its figures when they are ready.
+
+    Few blocks are in memory at a time.
+    """
     waiting = iter(blocks)
     under_way: dict[Future[Figures], Block] = {}
     while True:

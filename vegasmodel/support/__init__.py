@@ -1,4 +1,4 @@
-"""What the package needs of its machine: files, child processes, signals, compiled code, extras."""
+"""What the package needs of the machine: files, child processes, signals, compiled code, extras."""
 
 __all__: list[str] = []
 

@@ -1,8 +1,8 @@
-"""Child processes and temporary folders that do not outlive their purpose, nor this process.
+"""Child processes and temporary folders that end with their work, or with this process.
 
-Each piece of work has a folder and a process group of its own, led by a watchman: a shell that
-waits for the end of a pipe.  The kernel closes that pipe however this process ends, SIGKILL
-included; the watchman then ends the group and removes the folder.
+Each piece of work has its own folder and its own process group.  The group's leader is a watchman:
+a shell that waits for the end of a pipe.  However this process ends, even by SIGKILL, the kernel
+closes the pipe.  The watchman then ends the group and removes the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _places: set[Workplace] = set()
 
 @dataclass(frozen=True)
 class Budget:
-    """What a child may take.  Beyond it the child is ended, or its own requests fail."""
+    """The time, memory and output that a child may use.
+
+    Beyond this it is ended, or its requests fail.
+    """
 
     seconds: float
     memory: int = 1 << 34  # bytes of address space
@@ -43,7 +46,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Done:
-    """How a child ended (negative: by that signal) and the beginning of what it said."""
+    """A child's exit status (negative: the signal that ended it), and its first output."""
 
     status: int
     out: str
@@ -52,7 +55,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Workplace:
-    """A temporary folder, and the process group of those who work there."""
+    """A temporary folder, and the process group of the children that work in it."""
 
     folder: Path
     group: int
@@ -96,13 +99,13 @@ class Workplace:
         return Done(process.returncode, out, err)
 
     def end(self) -> None:
-        """End whoever is at work here."""
+        """End all children at work in this folder."""
         with contextlib.suppress(OSError):
             os.killpg(self.group, signal.SIGTERM)
 
 
 def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]:
-    """The beginning of both outputs; the rest is read and thrown away."""
+    """The beginning of both outputs; the rest is read and discarded."""
     deadline = time.monotonic() + seconds
     kept: dict[int, bytearray] = {}
     with selectors.DefaultSelector() as selector:
@@ -147,7 +150,10 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Threads of the body wait for children: Ctrl-C ends those, so that the threads end too."""
+    """Lets Ctrl-C end the children for which threads of the body wait.
+
+    Otherwise these threads would not end.
+    """
     try:
         yield
     except Exception:
@@ -158,6 +164,6 @@ def interruptible() -> Iterator[None]:
 
 
 def end_all() -> None:
-    """End every child that is at work; who waits for one hears that it was ended."""
+    """End every child at work; a thread that waits for one is told that it was ended."""
     for place in tuple(_places):
         place.end()

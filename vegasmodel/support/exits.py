@@ -1,12 +1,16 @@
-"""How a command ends: an exit status and at most one line, whatever went wrong.
+"""How a command ends: with an exit status and at most one line, whatever went wrong.
 
-0 done; 1 ran and fell short; 2 bad input, or something that is not installed; 3 the machine failed:
-disk full, out of memory, an unwritable folder, an output that nobody takes; 130 and 143 after
-Ctrl-C and SIGTERM.  With ``VEGASMODEL_TRACEBACK`` set, an error of ours shows where it came from.
+- 0: done.
+- 1: the command ran, but a paper check or ``--max-error`` was not met, a simulation ended early, or
+  a solver has no answer.
+- 2: bad input, or something is not installed.
+- 3: the machine failed: disk full, out of memory, a folder that cannot be written, a closed output.
+- 130 and 143: after Ctrl-C and SIGTERM.
 
-What falls short is a paper check, ``--max-error``, a simulation that ends early, or a solver that
-has no answer: each value was allowed and the machine is well, so it is neither 2 nor 3, and a
-script must not take what was printed for an answer, so it is not 0.
+With ``VEGASMODEL_TRACEBACK`` set, an error of ours prints its traceback.
+
+Status 1 is neither 2 nor 3, since each value was allowed and the machine did not fail.  It is not 0
+either, since a script must not take the output for an answer.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
-    """The command ran; a check that the user asked for was not met."""
+    """The command ran, but a check that the user asked for was not met."""
 
 
 class Stopped(BaseException):
@@ -65,7 +69,7 @@ class Stopped(BaseException):
 
 
 def main(command: Callable[[], int]) -> NoReturn:
-    """Run ``command`` and leave with its status; its errors are shown as ``status_of`` says."""
+    """Run ``command`` and exit with its status; errors are printed as ``status_of`` says."""
     _prepare()
     with _stoppable():
         try:
@@ -87,7 +91,7 @@ def main(command: Callable[[], int]) -> NoReturn:
 
 
 def status_of(error: BaseException) -> int:
-    """The exit status for an error, after a line about it on standard error."""
+    """Print one line about an error on standard error, and return the exit status for it."""
     names = {kind.__name__ for kind in type(error).__mro__}
     known = names & _STATUS.keys()
     usage = getattr(error, "format_message", None)  # click's own usage errors
@@ -131,7 +135,10 @@ def _complain(message: str, status: int) -> int:
 
 
 def _prepare() -> None:
-    """Standard streams that exist and take any text, a width that is one, and no chatter."""
+    """Make the standard streams fit for any text and the terminal's width valid; be silent.
+
+    Warnings and log messages are not shown.
+    """
     for stream, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed: the next file opened would take its number
             os.open(os.devnull, os.O_RDWR)
@@ -154,7 +161,7 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Signals raise ``Stopped``; if that is not heard within ``GRACE``, the process ends."""
+    """Let signals raise ``Stopped``; if nothing reacts within ``GRACE``, the process ends."""
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()
     os.set_blocking(tell, False)
@@ -174,7 +181,10 @@ def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signa
 
 
 def _watch(told: int) -> None:
-    """In a thread of its own, since compiled code keeps the main thread from hearing a signal."""
+    """Wait for a signal, then end the process after ``GRACE`` seconds.
+
+    This runs in a thread, since compiled code keeps the main thread from hearing a signal.
+    """
     while (number := os.read(told, 1)[0]) not in SIGNALS:
         pass
     time.sleep(GRACE)
@@ -185,7 +195,7 @@ def _watch(told: int) -> None:
 
 
 def _seal(stream: Any) -> None:
-    """Whatever is still to be written goes nowhere, so that the interpreter ends in peace."""
+    """Discard what is still to be written to the stream, so that the interpreter exits silently."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

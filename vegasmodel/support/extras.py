@@ -1,4 +1,4 @@
-"""Optional dependencies: an option that needs one that is missing fails at once, in one line."""
+"""Optional dependencies: if one is missing, the option that needs it fails at once, in one line."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MODULES = {  # of each extra, what the package imports of it
 
 
 class ExtraMissing(ImportError):  # noqa: N818 - the name says it
-    """What was asked for needs an extra that is not installed: one line that says how to get it."""
+    """A missing optional dependency ("extra"): one line that says how to install it."""
 
 
 def need_papers(what: str) -> None:
-    """Raise ``ExtraMissing``, in ``what``'s name, unless the paper checks are installed."""
+    """Raise ``ExtraMissing`` unless the paper checks are installed; ``what`` is what needs them."""
     if importlib.util.find_spec("paper_checks") is None:
         raise ExtraMissing(
             f"{what} needs vegasmodel-papers, a distribution of its own: in a checkout of "
@@ -32,7 +32,10 @@ def need_papers(what: str) -> None:
 
 
 def need(extra: str, what: str) -> None:
-    """Raise ``ExtraMissing``, in ``what``'s name, unless the extra is there.  Imports nothing."""
+    """Raise ``ExtraMissing`` unless the extra is installed; ``what`` is what needs it.
+
+    Imports nothing.
+    """
     missing = [name for name in MODULES[extra] if importlib.util.find_spec(name) is None]
     if missing:
         raise ExtraMissing(

@@ -18,9 +18,11 @@ _parts: set[Path] = set()  # those being written
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
-    """A new name beside ``path`` to write to; it becomes ``path`` at the end, if no error came.
+    """Yield a new name beside ``path`` to write to.
 
-    A link is followed, as it is when its file is opened.  Raises what the writing raises.
+    At the end, without error, rename it to ``path``.
+
+    If ``path`` is a link, the file behind it is replaced.  Raises what the writing raises.
     """
     path = Path(os.path.realpath(path))
     part = path.with_name(f"{PART}{os.getpid()}-{next(_numbers)}{path.suffix}")
@@ -34,7 +36,7 @@ def whole(path: str | Path) -> Iterator[Path]:
 
 
 def forget_parts() -> None:
-    """Remove what is half written: this process ends at once."""
+    """Remove half-written files, since this process ends at once."""
     for part in tuple(_parts):
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

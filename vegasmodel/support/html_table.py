@@ -1,4 +1,4 @@
-"""Small tables for notebooks; every cell is escaped, as names come from anywhere."""
+"""Small HTML tables for notebooks; every cell is escaped, since names come from users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST = 30  # rows; a notebook's output is read, not searched
 
 
 def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with a caption: first column to the left, figures to the right."""
+    """A table with a caption: the first column is aligned left, figures are aligned right."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(
         "<tr>"

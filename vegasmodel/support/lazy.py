@@ -1,7 +1,7 @@
-"""Packages whose names load when they are used, and which show those names and nothing else.
+"""Lets a package load its names only when they are used, and show those names and no others.
 
-A package's public names stand once, in its stub ``__init__.pyi``, where editors and mypy look for
-them too.
+A package lists its public names once, in the stub ``__init__.pyi``, which editors and mypy read
+too.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Loader = Callable[[str], Any]
 def attach(
     package: str, file: str, before: Callable[[str], None] | None = None
 ) -> tuple[Loader, Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of the package whose ``__init__`` is ``file``.
+    """``__getattr__``, ``__dir__`` and ``__all__`` for the package whose ``__init__`` is ``file``.
 
-    The stub holds lines ``from PLACE import NAME as NAME``: where PLACE is the package itself, NAME
-    is one of its modules.  ``before`` gets the full name, before the first use of each.
+    The stub has lines ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is
+    one of its modules.  ``before`` is called with the full name before each name's first use.
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     places = {

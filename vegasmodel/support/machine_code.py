@@ -1,9 +1,10 @@
 """A cache of compiled functions on disk, keyed by the content of their sources.
 
-Numba's own cache looks at the file of the function alone: when another file changes that the
-function calls into, the old machine code of its callee would answer on.  Times cannot tell either:
-a source that was rolled back is older than the code made of its successor.  So what is kept
-carries a digest of the sources it may be made from in its name, and other digests are not read.
+Numba's own cache checks only the file of the function itself.  If the function calls into another
+file and that file changes, Numba would still load the old machine code.  Modification times do not
+help: a source restored from an older version is older than the code made from the newer one.  So
+the name of a cached file has a digest of all sources that the code may be made from; files with
+other digests are not read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then 
 
 
 class _Ear(event.Listener):  # type: ignore[misc]  # Numba has no types
-    """Hears when Numba compiles; kept code is loaded without a word."""
+    """Tracks whether Numba is compiling.  Loading code from the cache does not count."""
 
     depth = 0
 
@@ -45,10 +46,11 @@ class _Ear(event.Listener):  # type: ignore[misc]  # Numba has no types
 
 
 def _spare_blas() -> None:
-    """Keep SciPy's linear algebra from being imported with the first code that is loaded.
+    """Keep Numba from importing SciPy's linear algebra with the first compiled code that it loads.
 
-    Numba asks then whether there is a BLAS, and so loads one.  Nothing here needs it, and code of
-    a user's that multiplies matrices loads it when it is compiled.  It is 0.2 s of processor time.
+    Numba tests for a BLAS library and so loads one, which takes 0.2 s of processor time.  Nothing
+    in this package needs it.  If a user's code multiplies matrices, BLAS is loaded when that is
+    compiled.
     """
     from numba.np import linalg
 
@@ -67,7 +69,7 @@ event.register("numba:compile", _ear)
 
 
 def compiling() -> bool:
-    """Whether some thread is compiling now."""
+    """Whether a thread is compiling now."""
     return _ear.depth > 0
 
 
@@ -79,13 +81,15 @@ def compiled(
     whole_program: bool = False,
     **options: Any,
 ) -> Any:
-    """``function`` compiled by Numba when it is first called, or at once for a ``signature``.
+    """Compile ``function`` by Numba at its first call, or now if a ``signature`` is given.
 
-    It may be made of its own file, of the files ``made_of`` and of what all these import.
-    ``whole_program``: compiled functions that it calls become machine code within it only.
+    Its code may come from its own file, the files ``made_of`` and all that these import.
+    ``whole_program``: the compiled functions that it calls are compiled as part of it, not
+    separately.
 
-    Whatever is wrong with the place where compiled code is kept (``NUMBA_CACHE_DIR``, beside the
-    sources or in the user's cache: the first that can be written) costs time, never an answer.
+    Compiled code is kept in ``NUMBA_CACHE_DIR``, beside the sources or in the user's cache folder:
+    the first of these that can be written.  If that folder fails, the answers stay the same and
+    only time is lost.
     """
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = WholeProgram(function, options) if whole_program else None
@@ -106,7 +110,10 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache under names that hold the digest, and forgiving."""
+    """Numba's cache with the digest in its file names.
+
+    An error of the cache is not an error of the call.
+    """
 
     def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
         super().__init__(function)
@@ -141,7 +148,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
 @functools.cache
 def digest(*files: str | Path) -> str:
-    """Of the sources that code in these files may be made from."""
+    """The digest of all sources that code in these files may be made from."""
     found = {path for file in files for path in sources(Path(file))}
     total = hashlib.sha256()
     for path in sorted(found):
@@ -152,9 +159,9 @@ def digest(*files: str | Path) -> str:
 
 @functools.cache
 def sources(file: Path) -> frozenset[Path]:
-    """The file and all of this package that it imports, directly or not.
+    """The file and every file of this package that it imports, directly or not.
 
-    The whole package for what could load anything.
+    If its imports cannot be told, that is the whole package.
     """
     found, left = set[Path](), {file} if file.is_file() else set()
     while left:
@@ -169,7 +176,7 @@ def sources(file: Path) -> frozenset[Path]:
 
 @functools.cache
 def _imports(path: Path) -> frozenset[Path] | None:
-    """The files of this package that a file imports; ``None``: that cannot be told."""
+    """The files of this package that a file imports; ``None`` if that cannot be told."""
     text = path.read_text(encoding="utf-8")
     if _ANYTHING.search(text) and path != Path(__file__):
         return None
@@ -187,7 +194,10 @@ def _imports(path: Path) -> frozenset[Path] | None:
 
 
 def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """These and all inside them; an import is one, so expressions need not be looked through."""
+    """All statements here and inside them.
+
+    Expressions are skipped, since an import is a statement.
+    """
     for node in nodes:
         yield node
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
@@ -196,7 +206,7 @@ def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _file(name: str) -> Path | None:
-    """Where a module of this package stands."""
+    """The path of a module of this package."""
     place = ROOT.parent.joinpath(*name.split("."))
     choices = (place.with_name(f"{place.name}.py"), place / "__init__.py")
     return next((p for p in choices if p.is_relative_to(ROOT) and p.is_file()), None)

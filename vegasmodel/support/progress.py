@@ -1,8 +1,8 @@
-"""Progress of a long simulation, shown on a terminal.
+"""Shows the progress of a long simulation on a terminal.
 
-The engine's compiled loop keeps its clock in an array and lets other threads run, so a thread can
-read the clock without disturbing the loop.  Progress is counted in simulated seconds over all runs
-of an answer.  That number never falls, even if an answer turns out to need more runs.
+The simulator's compiled loop keeps its clock in an array and lets other threads run, so a thread
+can read the clock without disturbing the loop.  Progress is counted in simulated seconds over all
+runs of an answer.  It never falls, even if an answer turns out to need more runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PATIENCE = 1.0  # s before anything is shown
 
 
 class Series:
-    """Runs of one length, one after another; ``wanted`` of them in all, as far as is known."""
+    """Runs of equal length, one after another; ``wanted`` is their number as far as it is known."""
 
     def __init__(self) -> None:
         self.wanted = 1
@@ -37,7 +37,7 @@ _series: list[Series] = []
 
 @contextmanager
 def series() -> Iterator[Series]:
-    """The runs within belong together."""
+    """The runs started inside this block count as one series."""
     made = Series()
     _series.append(made)
     try:
@@ -50,9 +50,9 @@ def series() -> Iterator[Series]:
 def running(
     clock: Callable[[], float], length: float, compiling: Callable[[], bool]
 ) -> Iterator[None]:
-    """An engine's run: ``clock()`` is what it has simulated, of ``length`` seconds.
+    """Register a run of a simulator: ``clock()`` of its ``length`` seconds are simulated.
 
-    ``compiling()``: its machine code is being made, not loaded from where it is kept.
+    ``compiling()``: whether its machine code is being compiled now, not loaded from the cache.
     """
     if not _series:
         with series(), running(clock, length, compiling):
@@ -67,7 +67,7 @@ def running(
 
 
 def line(seconds: float) -> str:
-    """The line to show after so many seconds; empty while there is nothing to say."""
+    """The line to show after so many seconds; empty while there is nothing to report."""
     if seconds < PATIENCE or not _series:
         return ""
     now = _series[-1]
@@ -78,7 +78,10 @@ def line(seconds: float) -> str:
 
 @contextmanager
 def shown(file: IO[str] | None = None) -> Iterator[None]:
-    """While the body runs, a line about it on standard error (``file``), if that is a terminal."""
+    """While the body runs, show a line of progress on ``file``, if that is a terminal.
+
+    The default is standard error.
+    """
     out = file or sys.stderr
     if not out.isatty():
         yield

@@ -1,14 +1,14 @@
-"""Compiled functions that become machine code once: within the function that Python calls.
+"""Compiles a function and all the compiled functions that it calls as one program.
 
-Numba makes machine code of every compiled function by itself, with all that it calls inside, and
-wrappers for Python.  Where calls are eight levels deep, code was optimised and written out eight
-times, and for nobody.  Here a function that compiled code calls is typed and turned into LLVM's
-language only.  The function that Python calls takes in all of them, once each, before LLVM
-optimises them together: small ones are inlined, LLVM judges of the rest.  The arithmetic is the
-same, since nothing here lets LLVM reorder it.
+By itself Numba makes machine code of every compiled function, including copies of all that it
+calls, and a wrapper for Python.  With calls eight levels deep, a function is optimised and written
+out eight times, and most copies are never used.  Here, a function that only compiled code calls is
+translated no further than LLVM's intermediate language.  The function that Python calls takes in
+each of these once.  LLVM then optimises them together: it inlines small ones and decides about the
+rest.  The arithmetic stays the same, since nothing here lets LLVM reorder it.
 
-The functions are plain ones: no closures, generators or objects of Python.  So passes of Numba
-that look for these are left out, and what an operator does with numbers is looked up once.
+The functions are plain: no closures, generators or Python objects.  So Numba's passes for these are
+left out, and the meaning of an operator on numbers is looked up once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SMALL = 250  # instructions of LLVM's: a function of no more is inlined wherever
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A function compiled when Python calls it; compiled code takes in its ``Part`` instead."""
+    """A function that Python calls, compiled; other compiled code uses its ``Part`` instead."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
@@ -55,19 +55,19 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         return types.Dispatcher(self._part)
 
     def compile(self, sig: Any) -> Any:
-        """Machine code for the arguments of these types, with all that it calls inside."""
+        """Machine code for arguments of these types, including all that the function calls."""
         with _without_garbage_collection():
             return super().compile(sig)
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
-    """A function as compiled code sees it; Python never calls it."""
+    """A function as compiled code calls it; Python never calls it."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options, pipeline_class=_PartPasses)
 
     def compile(self, sig: Any) -> Any:
-        """LLVM's language for these types; what stands for it in Numba's tables."""
+        """The function in LLVM's language for these types, and its entry in Numba's tables."""
         arguments, result = sigutils.normalize_signature(sig)
         with global_compiler_lock, self._compiling_counter:
             if tuple(arguments) not in self.overloads:
@@ -78,7 +78,7 @@ class Part(CPUDispatcher):  # type: ignore[misc]
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """The collector walks through all of Numba's objects again and again, and finds nothing."""
+    """Stop Python's garbage collector: it searches Numba's objects again and again in vain."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -89,7 +89,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
-    """A part's code in LLVM's language: not optimised as a whole, and no machine code."""
+    """The code of a ``Part`` in LLVM's language, before optimisation and machine code."""
 
     def finalize(self) -> None:
         self._finalized = True
@@ -106,7 +106,7 @@ class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _Whole(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a function that Python calls, with all of its parts."""
+    """The code of a function that Python calls, with the code of all its parts."""
 
     _parts: frozenset[str] = frozenset()
     _linking_libraries: list[Any]
@@ -136,7 +136,10 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
 
 @functools.cache
 def _inlining_can_be_asked() -> bool:
-    """Before 0.48 llvmlite puts a function's attribute on its result: there LLVM judges of all."""
+    """Whether llvmlite can ask for a function to be inlined.
+
+    Before 0.48 it puts a function's attribute on its result; then LLVM decides on all functions.
+    """
     module = llvm.parse_assembly("define void @f() {\n ret void\n}\n")
     module.get_function("f").add_function_attribute("alwaysinline")
     try:
@@ -148,7 +151,10 @@ def _inlining_can_be_asked() -> bool:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's, but for a memory: it tries dozens of candidates for each ``+`` and ``max``."""
+    """Numba's type inference with a memory.
+
+    It tries dozens of candidates for each ``+`` and ``max``.
+    """
 
     _name = "whole_program_typing"
     _known: dict[tuple[Any, ...], Any] = {}  # noqa: RUF012 - one for all functions
@@ -175,7 +181,7 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerWhole(NativeLowering):  # type: ignore[misc]
-    """To machine code."""
+    """Numba's last step for a ``WholeProgram``: to machine code."""
 
     _name = "whole_program_lowering"
 
@@ -187,7 +193,7 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
-    """To LLVM's language."""
+    """Numba's last step for a ``Part``: to LLVM's language only."""
 
     _name = "whole_program_part"
 
