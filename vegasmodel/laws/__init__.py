@@ -1,7 +1,8 @@
-"""Laws of congestion control, one a file: data, drift in the fluid limit, what a loss does.
+"""Laws of congestion control, one law a file.
 
-``BUILT_IN`` is the registry; ``register_law`` adds a law from outside.  A law that an installed
-package offers is registered when a scenario first names it.
+A law states how the window grows, in the fluid limit and packet by packet, and what a loss does to
+it. ``BUILT_IN`` holds the laws of this package, and ``register_law`` adds a law of the user. A law
+that an installed package offers is registered when a scenario first names it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def known(name: object) -> bool:
 
 
 def find(name: str) -> Law:
-    """The law of that name.  Raises ``FieldError``: which there are."""
+    """The law of that name.  Raises ``FieldError``, which lists the known laws, if none has it."""
     for law in (*BUILT_IN, *_outside.values()):
         if law.name == name:
             return law
@@ -56,28 +57,28 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """Those of the laws that came from outside the package, each once."""
+    """Of the laws named, those that came from outside the package, each once."""
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why only simulators can answer: laws that the papers do not have; None if there are none."""
+    """Why the closed forms do not apply to these laws: the papers lack some of them.  Else None."""
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None
 
 
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
-    """Add a law of congestion control, for both simulators; as a decorator, or with its drift.
+    """Add a law of congestion control for both simulators: a decorator, or a call with its drift.
 
         @vm.register_law("my-law", delay_based=True)
         def drift(f):
             return f.alpha - f.backlog      # packets a round trip
 
-    The argument of ``drift``, ``cut`` and ``remember`` is a ``Source``; they give a float, and
-    Numba compiles them: arithmetic and ``math``.  ``data`` holds the other fields of ``Law``.
-    Where ``delay_based``, slow start ends at a backlog of gamma unless ``slow_start`` says other.
-    A name that was registered before gets the new law.  Raises ``FieldError``; so does a model
-    whose run finds a rule that fails, or that gives no number.
+    ``drift``, ``cut`` and ``remember`` take a ``Source`` and return a float. Numba compiles them,
+    so they use arithmetic and ``math`` only. ``data`` holds the other fields of ``Law``. With
+    ``delay_based``, slow start ends at a backlog of gamma unless ``slow_start`` states otherwise. A
+    second law of the same name replaces the first. Raises ``FieldError``; a model raises it too if
+    a rule fails during its run or returns no number.
     """
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")
@@ -100,7 +101,7 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
 
 def add(law: Law) -> None:
-    """Add a law from outside.  Raises ``FieldError``: a rule fails, or gives no number."""
+    """Add a law from outside.  Raises ``FieldError`` if a rule fails or returns no number."""
     for each in ("drift", "cut", "remember"):
         if getattr(law, each) is not None:
             ask(law, each, _USUAL)
@@ -108,10 +109,10 @@ def add(law: Law) -> None:
 
 
 def register_file(path: str | Path) -> None:
-    """Run a Python file that registers laws, once a process.
+    """Run a Python file that registers laws; a process runs each file once.
 
-    Raises ``FieldError`` with file, line and fault; also where it registers none, or one of a file
-    that was run before.
+    Raises ``FieldError`` with file, line and fault. It also raises it if the file registers no law,
+    or a law that an earlier file has registered.
     """
     path = Path(path)
     if path.absolute() in _files:
@@ -129,7 +130,7 @@ def register_file(path: str | Path) -> None:
 
 
 def files() -> tuple[Path, ...]:
-    """The files that were run, for other processes to run them too."""
+    """The files that were run.  Other processes need them to run them too."""
     return tuple(_files)
 
 

@@ -7,19 +7,20 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# RFC 9438 4.7, fast convergence: a loss below the last W_max sets W_max = W (1 + beta)/2.
-# The window itself still begins at beta W.  A memory below 0 says that this happened.
+# RFC 9438 4.7, fast convergence: a loss at a window W below the last W_max sets W_max = W (1 +
+# beta)/2. The window itself still restarts at beta W. A negative value marks such a W_max.
 def remember(f: Source) -> float:
-    """W_max."""
+    """W_max after a loss, with a minus sign if fast convergence has reduced it."""
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - W_epoch)/C), one round trip
-# ahead (4.2); 4.3: W_est = W_epoch + alpha per round trip, 1 from the window at the loss on
+# RFC 9438 (1), (2): the cubic is W(t) = C (t - K)^3 + W_max with K = cbrt((W_max - W_epoch)/C). It
+# is evaluated one round trip ahead (4.2). Reno's window is W_est (4.3): it grows from W_epoch by
+# alpha a round trip, and by 1 once it has reached the window at the loss.
 def drift(f: Source) -> float:
-    """As far as one round trip brings the window to the cubic, or to Reno's where that is above.
+    """Packets to the cubic's value one round trip ahead, or to Reno's window where that is larger.
 
-    Recovery takes the first round trip after a loss, and time counts from its end.
+    Recovery takes the first round trip after a loss. The time t of the cubic counts from its end.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -37,7 +38,7 @@ def drift(f: Source) -> float:
 
 
 def left_out(stack: str, decrease: float) -> str:
-    """What is not here of the CUBIC that runs in a stack."""
+    """What the CUBIC of a stack does and this law does not; empty if nothing."""
     if decrease != BETA:
         return f"CUBIC's K and its Reno-friendly region are those of a factor of {BETA:g}"
     return "CUBIC's slow start in Linux ends by HyStart, too" if stack == "linux" else ""

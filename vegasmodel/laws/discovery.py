@@ -1,7 +1,7 @@
-"""Where laws from outside stand: in a file that a user names, or in a package that is installed.
+"""Laws from outside the package: in a Python file of the user or in an installed package.
 
-A scenario file names a law and never a file: to read a scenario runs no code of its author's.
-Python runs where the user says so, by naming a file or by installing a package.
+A scenario file names a law, never a Python file, so reading a scenario runs none of its author's
+code. Only the user starts foreign code: by naming a file or by installing a package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALLOWED = "a Python file that runs and calls vegasmodel.register_law"
 
 @functools.cache
 def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """What installed packages offer, by the name of the law."""
+    """The entry points by which installed packages offer laws, by the law's name."""
     from importlib.metadata import entry_points
 
     found: dict[str, tuple[EntryPoint, ...]] = {}
@@ -36,7 +36,7 @@ def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 def load(name: str) -> None:
-    """Import the module that registers the law.  Raises ``FieldError``: what is wrong with it."""
+    """Import the module that registers the law.  Raises ``FieldError`` with the fault."""
     entry, *others = installed()[name]
     if others:
         packages = ", ".join(each.value for each in (entry, *others))
@@ -51,7 +51,7 @@ def load(name: str) -> None:
 
 
 def run(path: Path) -> None:
-    """Run a user's file.  Raises ``FieldError``: its file, line and fault."""
+    """Run a user's file.  Raises ``FieldError`` with file, line and fault."""
     import runpy
 
     try:
@@ -73,7 +73,7 @@ def run(path: Path) -> None:
 
 
 def _place(path: Path, error: BaseException) -> str:
-    """The file, and the line at which it failed."""
+    """The file of an error and the line at which it occurred."""
     lines = [
         line
         for frame, line in traceback.walk_tb(error.__traceback__)

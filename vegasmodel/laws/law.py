@@ -1,7 +1,7 @@
-"""What a law of congestion control is: data, a drift in the fluid limit, and what a loss does.
+"""The form of a law of congestion control: its data, its drift in the fluid limit, its losses.
 
-A law's functions are plain Python of one argument, a ``Source``, and give a float.  An engine
-compiles them (Numba), so they keep to arithmetic and ``math``.
+A law's functions are plain Python functions. Each takes one argument, a ``Source``, and returns a
+float. The simulators compile them with Numba, so they use arithmetic and ``math`` only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vegasmodel.laws.packets import PacketRules
 
 
 class Source(NamedTuple):
-    """What a law may look at: the window in packets, times in seconds."""
+    """The state of a sender that a law may read: the window in packets, times in seconds."""
 
     window: float  # congestion window; at a loss, the one before it
     rtt: float  # round-trip time as the source measures it
@@ -41,10 +41,12 @@ PerAck = Literal["drift", "one a window", "thresholds"]
 class Law:
     """One law of congestion control, in the fluid limit.
 
-    ``recovery`` says what a sender does that has lost packets: it knows which (``scoreboard``: one
-    round trip for all of them), it learns of one a round trip (``hole by hole``), it repairs one
-    and waits for its timer if there are more (``one hole``), or it starts again from a window of
-    one packet (``slow start``).
+    ``recovery`` states what a sender does after it has lost packets:
+
+    * ``scoreboard``: it knows all the missing packets and sends them again in one round trip.
+    * ``hole by hole``: it learns of one missing packet a round trip.
+    * ``one hole``: it sends one packet again, and if more are missing it waits for its timer.
+    * ``slow start``: it starts again from a window of one packet.
     """
 
     name: str
@@ -52,8 +54,8 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
-    # How a window of whole packets follows the drift: by the drift itself, by 1/W at each ACK as
-    # implementations do, or by comparing a backlog with alpha and beta as the stack does.
+    # How a window of whole packets grows: by the drift itself, by 1/W at each ACK as
+    # implementations do, or by the stack's own comparison of the backlog with alpha and beta.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the rules of that, of a law of the package
     once_a_round: bool = False  # decides once a round trip, on what it measured in it
@@ -89,7 +91,7 @@ class Law:
 
 
 def place(rule: Any, error: Exception | None = None) -> str:
-    """File and line of a rule, or of its fault: "my_law.py, line 7"; empty where it has none."""
+    """File and line of a rule, or of the error in it: "my_law.py, line 7"; empty if unknown."""
     code = getattr(rule, "__code__", None)
     if code is None:
         return ""
@@ -103,7 +105,7 @@ def place(rule: Any, error: Exception | None = None) -> str:
 
 
 def ask(law: Law, name: str, source: Source) -> None:
-    """Ask a rule in plain Python; raise ``FieldError`` unless it gives a number that counts."""
+    """Call a rule in plain Python; raise ``FieldError`` unless it returns a number in range."""
     where, rule = f"law {law.name}: {name}", getattr(law, name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     allowed = f"a number up to {LARGEST_ANSWER:g} either way, also at {saw}"

@@ -1,7 +1,8 @@
-"""How a law moves a window of whole packets: the form of its rules, and what they share.
+"""The form of the rules by which a law moves a window of whole packets, and their helpers.
 
-A rule is a plain function of a sender's record.  ``engines/rounds`` compiles it together with the
-plain functions that it calls; what a stack adds stands in the record as ``stacks.Mechanisms``.
+A rule is a plain function of a sender's record. ``engines/rounds``, the packet simulator, compiles
+it together with the functions that it calls. Mechanisms that only some TCP implementations have
+(``stacks.Mechanisms``) are fields of the record.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SLACK = 1e-9  # rounding of a window that stands on a whole packet
 
 
 class Window(Protocol):
-    """What a rule sees of a sender, and may change: counts in packets, times in seconds."""
+    """The state of a sender that a rule may read and change: packets and seconds."""
 
     cwnd: float
     ssthresh: float
@@ -42,7 +43,7 @@ class Window(Protocol):
 
 
 class Round(NamedTuple):
-    """A round trip that is over."""
+    """A round trip that has ended, as a rule sees it."""
 
     rtt: float  # its mean
     outstanding: float  # packets in flight as it ends
@@ -52,7 +53,7 @@ class Round(NamedTuple):
 
 
 class PacketRules(NamedTuple):
-    """What a law does outside slow start; a loss, a mark or a timeout cuts by its ``decrease``."""
+    """How a law moves the window outside slow start.  Its ``decrease`` sets the cut at a loss."""
 
     acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed
     upon_acks: Callable[[Any, float], None]  # so many of new data, as ``acks_to_change`` allows
@@ -61,11 +62,11 @@ class PacketRules(NamedTuple):
 
 
 def cwnd_packets(f: Window) -> float:
-    """The window in whole packets; ns-2 cuts off what its own rounding leaves."""
+    """The window in whole packets, rounded down; in ns-2 the rounding error of its sum counts."""
     whole: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole
 
 
 def keeps_up(f: Window, acks: float) -> bool:
-    """ns-2's Vegas grows only while the flow keeps up with its window."""
+    """Whether the flow uses its window: ns-2's Vegas grows only then."""
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks

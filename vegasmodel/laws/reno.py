@@ -1,4 +1,4 @@
-"""TCP Reno: fast retransmit and fast recovery, which repairs the first loss of a window."""
+"""TCP Reno: fast retransmit and fast recovery, which repairs only the first loss of a window."""
 
 import math
 
@@ -12,12 +12,12 @@ DIVISIONS = 8.0  # ACKs that are added one by one, at most; each waits for the o
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
 def drift(_: Source) -> float:
-    """One packet a round trip."""
+    """The window grows by one packet a round trip."""
     return 1.0
 
 
 def acks_to_change(f: Window) -> float:
-    """W ACKs for one packet more, counted or as W_{n+1} = W_n + 1/W_n."""
+    """ACKs until the window has grown by one packet, at 1/W an ACK or by a count of W ACKs."""
     target = cwnd_packets(f) + 1.0
     square = f.cwnd * f.cwnd
     if f.whole_window:
@@ -29,7 +29,7 @@ def acks_to_change(f: Window) -> float:
 
 
 def upon_acks(f: Window, acks: float) -> None:
-    """Congestion avoidance; rounding of few ACKs is lost in the window."""
+    """Congestion avoidance: the growth of the window upon some ACKs of new data."""
     if f.whole_window:  # counts W ACKs for one packet more
         f.cwnd += acks / cwnd_packets(f)
     elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
@@ -40,11 +40,11 @@ def upon_acks(f: Window, acks: float) -> None:
 
 
 def upon_round(f: Window, over: Round) -> None:
-    """Nothing: it decides upon ACKs."""
+    """Nothing happens at the end of a round trip: Reno's window moves upon ACKs."""
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """Nothing more."""
+    """Nothing to add at each ACK: ``upon_acks`` has moved the window."""
 
 
 ONE_A_WINDOW = PacketRules(acks_to_change, upon_acks, upon_round, upon_each)

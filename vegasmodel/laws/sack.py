@@ -1,4 +1,4 @@
-"""TCP SACK: selective acknowledgements tell of every hole at once (RFC 2018)."""
+"""TCP SACK: selective acknowledgements reveal every hole at once (RFC 2018)."""
 
 from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.reno import ONE_A_WINDOW
@@ -6,7 +6,7 @@ from vegasmodel.laws.reno import ONE_A_WINDOW
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
 def drift(_: Source) -> float:
-    """One packet a round trip."""
+    """The window grows by one packet a round trip."""
     return 1.0
 
 

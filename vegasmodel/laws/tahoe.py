@@ -1,4 +1,4 @@
-"""TCP Tahoe: fast retransmit without fast recovery; it goes back to a window of one packet."""
+"""TCP Tahoe: fast retransmit, then slow start from a window of one packet; no fast recovery."""
 
 from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.reno import ONE_A_WINDOW
@@ -6,7 +6,7 @@ from vegasmodel.laws.reno import ONE_A_WINDOW
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
 def drift(_: Source) -> float:
-    """One packet a round trip."""
+    """The window grows by one packet a round trip."""
     return 1.0
 
 

@@ -1,4 +1,4 @@
-"""TCP Vegas: a window that keeps between alpha and beta packets of its own in the queue."""
+"""TCP Vegas: the source keeps between alpha and beta packets of its own in the queue."""
 
 import math
 
@@ -21,14 +21,14 @@ SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one,
 # boutremans (1): dW/dt = 1/RTT where Diff < alpha, -1/RTT where Diff > beta, else 0.
 # Diff = W (RTT - baseRTT)/RTT; Linux divides by baseRTT instead.
 def drift(f: Source) -> float:
-    """One packet a round trip, up or down."""
+    """The window moves by one packet a round trip, up or down, or it rests."""
     if f.backlog < f.alpha:
         return 1.0
     return -1.0 if f.backlog > f.beta else 0.0
 
 
 def acks_to_change(f: Window) -> float:
-    """What it decided for this round trip goes on, upwards to the next whole packet."""
+    """ACKs until the window reaches the next whole packet, at this round trip's growth per ACK."""
     if f.growth <= 0.0:
         return NEVER
     acks: float = max(1.0, np.ceil((cwnd_packets(f) + 1.0 - f.cwnd) / f.growth - SLACK))
@@ -36,7 +36,7 @@ def acks_to_change(f: Window) -> float:
 
 
 def upon_acks(f: Window, acks: float) -> None:
-    """As it decided for this round trip."""
+    """Move the window upon some ACKs, by the growth per ACK that the last round trip decided."""
     if f.growth == 1.0 and f.ssthresh < 1e9:
         f.growth = 0.0  # slow start is over before the round is
     if f.growth != 0.0 and keeps_up(f, acks):
@@ -46,9 +46,9 @@ def upon_acks(f: Window, acks: float) -> None:
 
 
 def add(f: Window, acks: float) -> None:
-    """Its increments, one by one as ns-2 adds them.
+    """Add the growth of each ACK to the window, one ACK at a time where ns-2 does.
 
-    W times 1/W may stay a rounding below 1, and then the window opens an ACK later.
+    A sum of W increments 1/W may stay below 1 by rounding. The window then opens one ACK later.
     """
     if not f.plain_sums or acks > SUMMED_SINGLY:
         f.cwnd += acks * f.growth
@@ -58,7 +58,7 @@ def add(f: Window, acks: float) -> None:
 
 
 def upon_round(f: Window, over: Round) -> None:
-    """Its decision, once a round trip: on that round's mean RTT (ns-2), or least (Linux)."""
+    """Vegas's decision once a round trip: on the round's mean RTT (ns-2) or least RTT (Linux)."""
     if f.whole_window:
         if over.opens:
             decide_whole(f)
@@ -77,7 +77,7 @@ def upon_round(f: Window, over: Round) -> None:
 
 
 def decide(f: Window, diff: float, delta: float) -> None:
-    """ns-2, and the papers on real numbers: by how much each ACK of the next round counts."""
+    """The decision of ns-2, or of the papers on real numbers: how far each ACK moves the window."""
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
         if f.grow_next == 0:
@@ -98,7 +98,7 @@ def decide(f: Window, diff: float, delta: float) -> None:
 
 
 def count_ack(f: Window, packets: float) -> None:
-    """An ACK that counts towards the next packet; Vegas's own decisions leave the count alone."""
+    """Linux: count an ACK towards the next packet of the window, as Reno's growth does."""
     if f.credit >= packets:  # from a larger window
         f.credit = 0.0
         f.cwnd += 1.0
@@ -109,7 +109,7 @@ def count_ack(f: Window, packets: float) -> None:
 
 
 def decide_whole(f: Window) -> None:
-    """Linux: whole windows, and the least RTT of the round."""
+    """The decision of Linux: a whole packet up or down, on the least RTT of the round."""
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
@@ -131,7 +131,7 @@ def decide_whole(f: Window) -> None:
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """The rule of ns-2 asked at every ACK, on the last RTT."""
+    """The rule of ns-2 applied at every ACK, on the last RTT, instead of once a round trip."""
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return
     diff = f.cwnd * (1.0 - f.base / f.rtt_last)
