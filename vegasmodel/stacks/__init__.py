@@ -1,7 +1,7 @@
 """What an implementation of TCP adds to a law, one stack a file: ``paper``, ``ns2``, ``linux``.
 
-A scenario's ``variant`` names the stack.  Closed forms, simulators and packet drivers all take
-the dead zone of Vegas and the limit of a buffer from here.
+A stack is one implementation of TCP. A scenario's ``variant`` names it. Closed forms, simulators
+and packet drivers all read the dead zone of Vegas and the limit of a buffer here.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 
 
 def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
-    """Backlogs below which a Vegas window grows and above which it shrinks, packets.
+    """The dead zone of Vegas: the backlogs (low, high), packets, between which its window rests.
 
-    Between them it rests.  The lower edge belongs to the dead zone, the upper one in ``paper``
-    only.  Raises ``ValueError`` for an unknown variant, and where beta is below alpha.
+    The window grows at a backlog below ``low`` and shrinks above ``high``. At ``low`` it rests. At
+    ``high`` it rests only in ``paper``. Raises ``ValueError`` for an unknown variant and for beta
+    below alpha.
     """
     stack = find(variant)
     a, b = np.broadcast_arrays(
@@ -42,9 +43,9 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
 
 
 def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
-    """Packets that can wait at a drop-tail queue of ``buffer``, that in transmission not counted.
+    """How many packets can wait at a drop-tail queue with the limit ``buffer``.
 
-    Raises ``ValueError`` for an unknown variant.
+    The packet in transmission does not wait. Raises ``ValueError`` for an unknown variant.
     """
     room: Floats = np.maximum(
         np.asarray(buffer, dtype=np.float64) - find(variant).limit_counts, 0.0
@@ -53,17 +54,18 @@ def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
 
 
 def find(variant: str, ns2_defaults: str = "papers") -> Stack:
-    """The stack of that name.  Raises ``ValueError``: which there are."""
+    """The stack of that name.  Raises ``ValueError``, which lists the stacks, if there is none."""
     if variant not in STACKS:
         raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")
     return _EDITIONS.get((variant, ns2_defaults), STACKS[variant])
 
 
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
-    """Whose code a source of ``law`` runs that states ``variant``, ``beside`` others' variants.
+    """The stack whose code a source of ``law`` runs; ``variant`` is the one that it states.
 
-    ``paper`` is a law of Vegas.  Loss-based sources that say no more run beside the scenario's
-    others: in Linux where all of these do, else in ns-2, as in the papers.
+    The stack ``paper`` has Vegas alone. A loss-based source that states ``paper`` therefore runs
+    the stack of the other sources, whose variants are ``beside``: Linux if all of these run Linux,
+    else ns-2, as in the papers.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -72,9 +74,11 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
 
 
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
-    """Whose links a scenario has: ns-2's, unless every Vegas source is of the papers' law or Linux.
+    """The stack whose links a scenario has.
 
-    Each argument has one entry a group of flows; ``running`` is that of the function.
+    These are ns-2's links, unless every Vegas source follows the papers' law or Linux. Each
+    argument has one entry a group of flows; ``running`` holds the results of the function
+    ``running``.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     found = {STACKS[name] for name in (variants if own else running)}

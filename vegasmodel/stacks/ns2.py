@@ -1,6 +1,7 @@
-"""ns-2: its agents count whole packets, and its clock ticks (``docs/ns2.md``).
+"""ns-2: its agents count whole packets, and its retransmission timer ticks (``docs/ns2.md``).
 
-``NS2`` has the defaults of the papers' years, 1999 to 2001, ``NS2_2_35`` those of release 2.35.
+``NS2`` has the defaults of 1999 to 2001, when the papers were written. ``NS2_2_35`` has the
+defaults of release 2.35.
 """
 
 from dataclasses import replace

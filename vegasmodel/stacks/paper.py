@@ -1,4 +1,4 @@
-"""The law of Vegas as the papers print it; its sender is that of ns-2, on real numbers."""
+"""Vegas as the papers print it: the sender of ns-2, with a window that is a real number."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
-"""The form of a stack: which mechanisms an implementation of TCP adds to a law.
+"""The form of a stack: the mechanisms that an implementation of TCP adds to a law.
 
-An engine asks for a mechanism, never for a stack: each is a field here, off unless a stack's file
-turns it on, with the line of the source or the RFC beside it.
+Each mechanism is a field. It is off unless a stack's file turns it on and cites the line of the
+source or the RFC. A simulator reads these fields and never asks for a stack by its name.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanisms:
-    """What a sender does, at an ACK or when its timer rings; counts in packets, times in seconds.
+    """What a sender does when an ACK arrives or its timer expires; packets and seconds.
 
-    ``engines/rounds`` has each in the record of a flow.
+    ``engines/rounds``, the packet simulator, copies each field into its record of a flow.
     """
 
     # Vegas: how it decides
@@ -109,5 +109,5 @@ class Stack(Mechanisms):
     scheduled_ties: bool = False  # events of one instant in the order in which they were scheduled
 
     def implements(self, law: str) -> bool:
-        """Whether the stack says how a source of that law behaves."""
+        """Whether the stack has code for sources of that law."""
         return self.laws is None or law in self.laws
