@@ -20,7 +20,7 @@ _QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDel
 
 
 class QueueRule:
-    """A queue table: ``discipline`` decides which keys it has."""
+    """Rule of a scenario's queue table: its ``discipline`` decides which keys it may have."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Read the table by the rules of its discipline."""
@@ -30,12 +30,12 @@ class QueueRule:
         return rules.read(_QUEUES[value["discipline"]], value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Accept one of the disciplines."""
+        """Accept an object of one of the disciplines, and nothing else."""
         if not isinstance(value, Queue):
             raise FieldError(where, value, "a DropTail, Red or RateDelay")
 
     def write(self, value: Any) -> dict[str, Any]:
-        """The table, its discipline first."""
+        """The table as text, with the key ``discipline`` first."""
         return {"discipline": value.discipline} | rules.write_table(value)
 
 

@@ -1,4 +1,4 @@
-"""Rate-Delay services (``podlesny``): two queues behind one link, and how its buffer is split."""
+"""Rate-Delay services (``podlesny``): two queues behind one link, and how they share its buffer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RateDelay(Checked):
-    """Rate-Delay services (``podlesny``): two queues, served so that rates stand as k : 1 a flow.
+    """Rate-Delay services (``podlesny``): a flow of queue R gets k times the rate of a flow of D.
 
-    ``delay_buffer`` is the D queue's part of the buffer.
+    ``delay_buffer`` is the part of the buffer that queue D gets.
     """
 
     k: float = field(Quantity("fraction", low=1e-9, high=1e9), 1.0)
@@ -27,11 +27,11 @@ class RateDelay(Checked):
 
 
 def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
-    """Buffers ``(B_R, B_D)`` of classes R and D, packets: all of the buffer, in whole packets.
+    """Buffers ``(B_R, B_D)`` of queues R and D in whole packets; they add up to the buffer.
 
-    ``podlesny`` III gives D a tenth; a router counts packets, so D gets the nearest whole number
-    (ties to even) and R the rest.  An infinite buffer is infinite for both, but for a class that
-    gets no part of it.  Arguments broadcast.
+    ``podlesny`` III gives D a tenth of the buffer. Here D gets the nearest whole number of packets
+    (ties to even) and R the rest. An infinite buffer makes both infinite; a queue whose part is 0
+    still gets 0. Arguments broadcast.
     """
     B, part = np.broadcast_arrays(
         np.asarray(buffer, dtype=np.float64), np.asarray(delay_buffer, dtype=np.float64)

@@ -12,7 +12,7 @@ from vegasmodel.fields.units import FieldError
 
 @dataclass(frozen=True)
 class Red(Checked):
-    """Random early detection: drops or marks with a probability that grows with the mean queue."""
+    """Random early detection: it drops or marks packets more often the longer the mean queue is."""
 
     min_threshold: OrText[float] = field(Quantity("packets"))
     max_threshold: OrText[float] = field(Quantity("packets", low_open=True))
