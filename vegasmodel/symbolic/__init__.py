@@ -1,4 +1,4 @@
-"""SymPy derivations of the closed forms, each from its premises; imports no model of ours."""
+"""SymPy derivations of the closed forms from their premises; they use none of our numeric code."""
 
 from vegasmodel.support import lazy
 from vegasmodel.support.extras import need

@@ -1,6 +1,7 @@
-"""`boutremans` in SymPy: (3) to (11), the sensitivities (7) to (9), and the arrival forms.
+"""The equations of `boutremans` in SymPy: (3) to (11), and flows that arrive one by one.
 
-Symbols are the paper's; ``derivations()`` lists all.  Windows in packets, times in seconds.
+Symbols are those of the paper. ``derivations()`` lists all derivations. Windows in packets, times
+in seconds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def window() -> Derivation:
 
 
 def rate() -> Derivation:
-    """(5): window over round-trip time."""
+    """(5): the rate is the window over the round-trip time."""
     derived = sp.simplify(window().derived / (d + Delta))
     return Derivation(
         "5", "rate_i", (window().derived, d + Delta), (), derived, alpha / (Delta - x)
@@ -36,7 +37,7 @@ def rate() -> Derivation:
 
 
 def rate_linux() -> Derivation:
-    """The same with Linux's W (RTT - baseRTT)/baseRTT = alpha; the step is in partial fractions."""
+    """(5) with Linux's rule W (RTT - baseRTT)/baseRTT = alpha; the step is in partial fractions."""
     base, rtt = d + x, d + Delta
     rest = sp.Eq(W * (rtt - base) / base, alpha)
     [window_] = sp.solve(rest, W)
@@ -45,7 +46,7 @@ def rate_linux() -> Derivation:
 
 
 def band() -> tuple[Derivation, Derivation]:
-    """(10) and (11): windows and rates at the upper edge; at the lower one they are (4), (5)."""
+    """(10) and (11): window and rate at the upper edge beta; at the lower one they are (4), (5)."""
     size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
         Derivation("10", "cwnd_i", (window().derived,), (), size, beta * (d + Delta) / (Delta - x)),
@@ -54,7 +55,7 @@ def band() -> tuple[Derivation, Derivation]:
 
 
 def no_over_estimate() -> Derivation:
-    """3.1.2: (6) with every x_i = 0."""
+    """Section 3.1.2: (6) with every x_i = 0."""
     balance = sp.Eq(n * rate().derived.subs(x, 0), c)
     [derived] = sp.solve(balance, Delta)
     note = "printed upside down: it has the unit of 1/time; the rate c/n that follows is right"
@@ -63,10 +64,11 @@ def no_over_estimate() -> Derivation:
 
 
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
-    """(7), (8), (9) for i = 1, k = 2: one alpha, any number of flows.
+    """(7), (8) and (9), how rates answer to over-estimates: i = 1, k = 2, one alpha for all flows.
 
-    (7) and (8) are logarithmic derivatives along the equilibrium, where (6) and the implicit
-    function theorem give dDelta/dx_k; (9) is the partial derivative with x held.
+    (7) and (8) are logarithmic derivatives of r_i along the equilibrium. There (6) and the implicit
+    function theorem give dDelta/dx_k. (9) is the partial derivative of r_i by Delta, with x_i
+    fixed.
     """
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, v) for v in over]
@@ -92,15 +94,15 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
 
 
 def cross_corrected(flows: int = 3) -> Any:
-    """(8) with its numerator corrected, for i = 1, k = 2; equals the derived form."""
+    """(8) with its numerator corrected, for i = 1, k = 2; it equals the derived form."""
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]
     return -1 / (y[0] + sum(y[1] ** 2 * y[0] / v**2 for v in (y[0], *y[2:])))
 
 
 def two_arrivals() -> Derivation:
-    """The exact recursion x_i = Delta_{i-1} with (6), two flows: last rate over first.
+    """Two flows arrive one by one: (6) with x_i = Delta_{i-1}; last flow's rate over the first's.
 
-    In units of alpha/c.  The print is Bonald's form.
+    Delays are in units of alpha/c. The printed formula is Bonald's.
     """
     first = sp.Eq(1 / Delta, 1)
     [wait] = sp.solve(first, Delta)
@@ -121,13 +123,16 @@ def two_arrivals() -> Derivation:
 
 
 def arrivals_bonald(flows: int) -> tuple[Any, ...]:
-    """Bonald's rates as printed in 3.1.2, in units of c: 1/(n S_n - (i-1) S_{i-1})."""
+    """Bonald's rates as printed in 3.1.2, in units of c: 1/(n S_n - (i-1) S_{i-1}).
+
+    Here n flows have arrived one by one, and S_i is the harmonic sum 1 + 1/2 + ... + 1/i.
+    """
     total = flows * sp.harmonic(flows)
     return tuple(1 / (total - i * sp.harmonic(i)) for i in range(flows))
 
 
 def bonald_total() -> Derivation:
-    """(6) for Bonald's x_i and Delta with two flows: the rates should add up to c."""
+    """The sum (6) at Bonald's x_i and Delta, for two flows: it should be c and is not."""
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
     return Derivation("6", r"\sum rate_i/c", rates, (), sp.Integer(1), sum(rates), note)
@@ -139,13 +144,14 @@ def bend_integrand() -> Any:
 
 
 def asymptotic() -> tuple[Derivation, Derivation]:
-    """Large n, in units of alpha/c: C in Delta_n = n (ln n + C), and the sum of Bonald's rates.
+    """Many flows arrive one by one: C in Delta_n = n (ln n + C), and the sum of Bonald's rates.
 
-    With k = n s and Lambda = ln n + C, Delta_n - Delta_{n-k} = n (s Lambda - (1-s) ln(1-s)).  The
-    sum over k of its reciprocal, in powers of 1/Lambda, has (1-s) ln(1-s)/(s^2 Lambda^2) as second
-    term, which is -1/s + ``bend_integrand``.  The parts in 1/s add up to harmonic numbers,
-    ln n + gamma, times 1/Lambda - 1/Lambda^2 + ... = 1/(Lambda + 1); the integrand, by
-    (1-s) ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)), integrates to sum 1/(k^2 (k+1)).
+    Delays are in units of alpha/c, and n is large. With k = n s and Lambda = ln n + C, Delta_n -
+    Delta_{n-k} = n (s Lambda - (1-s) ln(1-s)). Expand the sum over k of its reciprocal in powers of
+    1/Lambda. The second term is (1-s) ln(1-s)/(s^2 Lambda^2), and (1-s) ln(1-s)/s^2 is -1/s +
+    ``bend_integrand``. The parts in 1/s add up to harmonic numbers, ln n + gamma, times 1/Lambda -
+    1/Lambda^2 + ... = 1/(Lambda + 1). By (1-s) ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)) the
+    integrand integrates to sum 1/(k^2 (k+1)).
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))
@@ -168,7 +174,7 @@ def asymptotic() -> tuple[Derivation, Derivation]:
 
 
 def derivations() -> tuple[Derivation, ...]:
-    """All of this module."""
+    """All derivations of this module."""
     return (
         window(),
         rate(),

@@ -1,10 +1,10 @@
 """`devendictis` in SymPy: equations (7)-(17) and appendix A derived from their premises.
 
-Each function takes one step of the paper's argument and returns a ``Formula``: the premises, the
-expression derived from them, and the expression as printed.  ``formulas()`` lists them all.
-``completion()`` derives what the numeric model adds to the paper.
+Each function takes one step of the paper's argument. It returns a ``Formula``: the premises, the
+expression derived from them, and the expression as printed. ``formulas()`` lists them all.
+``completion()`` derives what our numeric model adds to the paper.
 
-Windows and buffer in packets, T in seconds, mu in pkt/s.  W_V1, W_Va, W_VN stand for W_V(1),
+Windows and buffer are in packets, T in seconds, mu in pkt/s. W_V1, W_Va, W_VN stand for W_V(1),
 W_V(a), W_V(N), and the same for W_R.
 """
 
@@ -51,7 +51,7 @@ class Formula:
 
 
 def equilibrium_window() -> Formula:
-    """(7) from (4), (5) and (6): Vegas at rest with alpha packets in the queue."""
+    """(7) from (4), (5) and (6): Vegas's window at rest, alpha packets of which are queued."""
     four = sp.Eq(mu_vegas, W_V / (W_R + W_V) * mu)
     five = sp.Eq(W_V + W_R, M + q)
     six = sp.Eq((W_V / T - mu_vegas) * T, alpha)
@@ -60,7 +60,7 @@ def equilibrium_window() -> Formula:
 
 
 def reno_at_loss() -> Formula:
-    """W_R(N): what (7) at q = B leaves of mu T + B + 1 packets."""
+    """W_R(N), Reno's window at the loss: mu T + B + 1 packets less Vegas's window, (7) at q = B."""
     seven = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
     full = sp.Eq(W_VN + W_RN, M + B + 1)
     [solution] = sp.solve([seven, full], [W_VN, W_RN], dict=True)
@@ -69,14 +69,14 @@ def reno_at_loss() -> Formula:
 
 
 def reno_packets() -> Formula:
-    """P_Reno: the sum of (10) over the cycle."""
+    """P_Reno, the packets that Reno sends in a cycle: the sum of its windows (10)."""
     ten = W_R1 + i - 1
     printed = N * W_R1 + N * (N - 1) / 2
     return Formula("10", "P_Reno", (ten,), sp.summation(ten, (i, 1, N)), printed)
 
 
 def _saturation() -> dict[Expr, Expr]:
-    """(11) for both sources, each one packet a mini-cycle, until (12)."""
+    """The premises of phase 1: (11) for both sources, one packet a mini-cycle each, and (12)."""
     vegas = sp.Eq(W_Va, W_V1 + a - 1)
     reno = sp.Eq(W_Ra, W_R1 + a - 1)
     full = sp.Eq(W_Va + W_Ra, M)
@@ -85,7 +85,7 @@ def _saturation() -> dict[Expr, Expr]:
 
 
 def phase_1() -> tuple[Formula, ...]:
-    """W_V(a), W_R(a), a, A_V and Delta_a from (11) and (12)."""
+    """Phase 1, until both windows fill the link (12): W_V(a), W_R(a), a, A_V and Delta_a."""
     at = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
     packets = sp.summation(W_V1 + i - 1, (i, 1, a))
@@ -100,7 +100,7 @@ def phase_1() -> tuple[Formula, ...]:
 
 
 def duration() -> Formula:
-    """(15) from (13) and (14): a mini-cycle lasts as long as the link needs for both windows."""
+    """(15) from (13) and (14): a mini-cycle lasts until the link has sent both windows."""
     delta = sp.Symbol("delta", positive=True)
     thirteen = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
     fourteen = sp.Eq(delta, W_V / mu_vegas)
@@ -109,7 +109,7 @@ def duration() -> Formula:
 
 
 def phase_2() -> tuple[Formula, ...]:
-    """The windows, Delta_b and B_V: both sources add a packet a mini-cycle from saturation on."""
+    """Phase 2, both windows grow and the queue fills: the windows, Delta_b and B_V."""
     vegas, reno = W_Va + (i - a), W_Ra + (i - a)
     full = sp.Eq(W_Va + W_Ra, M)
     both = sp.expand(vegas + reno).subs(W_Ra, M - W_Va)
@@ -137,7 +137,7 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """(16) and its solution b: the window that grows meets (7) at q = 2 (b - a)."""
+    """(16), the end of phase 2, and its solution b: Vegas's window meets (7) at q = 2 (b - a)."""
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
     sixteen = sp.Eq(W_Va + n, target)
@@ -151,13 +151,13 @@ def crossing() -> tuple[Formula, ...]:
 
 
 def _positive(root: Expr) -> bool:
-    """Whether a root is positive at a sample point (the product of the two roots is negative)."""
+    """Whether a root is positive at a sample point; the product of the two roots is negative."""
     point = {W_Va: 50, alpha: 3, mu: 1000, T: sp.Rational(1, 10), W_R: 60, q: 10, W_Rb: 60}
     return bool(root.subs(point) > 0)
 
 
 def phase_3() -> tuple[Formula, ...]:
-    """(17): the window that keeps (7) while Reno adds a packet a mini-cycle."""
+    """(17): Vegas's window stays at its rest (7) while Reno adds a packet a mini-cycle."""
     reno = W_Rb + i - b
     queue = W_V + W_R - M
     keeps = sp.Eq(W_V, equilibrium_window().derived.subs(q, queue))
@@ -181,20 +181,20 @@ def phase_3() -> tuple[Formula, ...]:
 
 
 def slope_in_queue() -> Expr:
-    """dW_V/dW_R along (7) with the queue as parameter: W_R = mu T + q - W_V."""
+    """The slope dW_V/dW_R along (7), with the queue q as parameter: W_R = mu T + q - W_V."""
     vegas = equilibrium_window().derived
     return sp.simplify(sp.diff(vegas, q) / sp.diff(M + q - vegas, q))
 
 
 def cycle_count() -> Formula:
-    """N from (8) and (10) at i = N; the paper uses it without printing it."""
+    """N, the mini-cycles of a cycle, from (8) and (10) at i = N; the paper does not print it."""
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
     return Formula("8, 10", "N", (eight, ten), solution[N], W_RN - W_RN / 2 + 1)
 
 
 def _small_buffer() -> dict[Expr, Expr]:
-    """Windows and N of appendix A: both grow by N - 1 packets from loss to loss."""
+    """Windows and N of appendix A, where both windows grow by N - 1 packets from loss to loss."""
     system = [
         sp.Eq(W_VN, W_V1 + N - 1),
         sp.Eq(W_RN, W_R1 + N - 1),
@@ -207,7 +207,7 @@ def _small_buffer() -> dict[Expr, Expr]:
 
 
 def appendix_a() -> tuple[Formula, ...]:
-    """N, packets, a and Delta below B_th; packets, a and Delta in terms of N, as printed."""
+    """Appendix A, below the buffer B_th: N, packets, a and Delta, the latter also in terms of N."""
     at = _small_buffer()
     # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
     [start] = sp.solve(
@@ -244,7 +244,7 @@ def appendix_a() -> tuple[Formula, ...]:
 
 
 def buffer_threshold() -> Formula:
-    """B_th: W_V(N) of appendix A equals (7) at q = B; printed is its limit for large mu T."""
+    """B_th, where W_V(N) of appendix A equals (7) at q = B; printed is its limit for large mu T."""
     equal = sp.Eq(_small_buffer()[W_VN], equilibrium_window().derived.subs(q, B))
     D, k = sp.symbols("D k", positive=True)  # mu T, alpha (3 - 2 lambda)
     scaled = {mu: D / T, alpha: k / (3 - 2 * lam)}
@@ -284,7 +284,7 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """What the numeric model adds: an expression and the premises that it was derived from."""
+    """What the numeric model adds to the paper: an expression and the premises that give it."""
 
     symbol: str
     premises: tuple[Expr, ...]
@@ -292,7 +292,7 @@ class Completion:
 
 
 def loss_limited() -> Completion:
-    """Appendix A for n_vegas and n_reno sources: V at the loss."""
+    """Appendix A for n_vegas and n_reno sources: the window V of all Vegas sources at the loss."""
     system = (
         sp.Eq(V * (1 - lam), n_vegas * (N - 1)),
         sp.Eq(R / 2, n_reno * (N - 1)),
@@ -303,7 +303,10 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """V - h at the loss where Vegas stops at its lower edge: a quadratic, equal to zero."""
+    """V - h at the loss if Vegas stops at its lower edge: a quadratic that equals zero.
+
+    V is the window of all Vegas sources. At rest it is V = h + X/q, where q is the queue.
+    """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
     grown = (v + h) * (1 - lam) / n_vegas  # mini-cycles from the loss to the edge, by Vegas
@@ -314,21 +317,21 @@ def held() -> Completion:
 
 
 def meeting() -> Completion:
-    """(16) for n_vegas and n_reno sources and either rule: a quadratic in n, equal to zero."""
+    """(16) for n_vegas and n_reno sources and either stack's rule: a quadratic in n, equal to 0."""
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
     return Completion("0", (grows,), sp.expand(quadratic))
 
 
 def catching_up() -> Completion:
-    """How many mini-cycles Vegas needs to come down to (17), at one packet a mini-cycle."""
+    """Mini-cycles until Vegas has come down to (17), its window at rest, at one packet each."""
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
     return Completion("t", (line,), sp.simplify(lag))
 
 
 def following() -> tuple[Completion, ...]:
-    """Integrals over the mini-cycles while Vegas follows (17), with the queue as the variable."""
+    """Integrals over the mini-cycles of phase 3, in which Vegas keeps (17), by the queue."""
     vegas = h + X / q
     reno = M + q - vegas
     rate = sp.diff(reno, q) / n_reno  # di/dq
@@ -339,7 +342,7 @@ def following() -> tuple[Completion, ...]:
 
 
 def trapezoids() -> Expr:
-    """Zero: a sum over whole mini-cycles of a linear f is its integral and half of both ends."""
+    """A sum of a linear f over whole mini-cycles, less its integral and half of both ends: zero."""
     c, d = sp.symbols("c d")
     f = c + d * i
     total = sp.integrate(f, (i, a, b)) + (f.subs(i, a) + f.subs(i, b)) / 2

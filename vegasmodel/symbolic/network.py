@@ -1,4 +1,4 @@
-"""Vegas as utility maximisation: the optimality condition, concavity, and the parking lot."""
+"""Vegas on several links as utility maximisation: optimality, concavity, and the parking lot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ links, long, cross = sp.symbols("l n_long n_cross", positive=True)
 
 
 def stationarity() -> Derivation:
-    """Of alpha ln r + x r - q r in r: the backlog alpha = r (q - x), and a curvature below 0."""
+    """The maximum of alpha ln r + x r - q r over r: alpha = r (q - x), the curvature negative."""
     lagrangian = alpha * sp.log(r) + x * r - q * r
     condition = sp.Eq(sp.diff(lagrangian, r), 0)
     curvature = sp.diff(lagrangian, r, 2)
@@ -21,7 +21,7 @@ def stationarity() -> Derivation:
 
 
 def parking_lot() -> Derivation:
-    """Rate of a long flow over l links alike, n_long of them, n_cross flows on each link."""
+    """Rate of a long flow over l equal links: n_long such flows, n_cross flows on each link."""
     rate_long = stationarity().derived.subs({x: 0, q: links * price})
     rate_cross = stationarity().derived.subs({x: 0, q: price})
     full = sp.Eq(long * rate_long + cross * rate_cross, c)

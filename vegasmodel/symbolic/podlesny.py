@@ -1,7 +1,7 @@
-"""`podlesny` in SymPy: (5)-(7), the fairness index and the buffers; and what goes beyond the paper.
+"""`podlesny` in SymPy: (5)-(7), the fairness index, the buffers, and our additions.
 
-Rates in pkt/s, buffers in packets.  ``derivations()`` lists all; those without ``printed`` are
-not in the paper.
+Rates in pkt/s, buffers in packets. ``derivations()`` lists all; one without ``printed`` is not in
+the paper.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 
 def volume_ratio() -> Derivation:
-    """(5): data volumes are as the service rates, and an R flow gets k times a D flow's rate."""
+    """(5): data volume of class D over that of R, if an R flow gets k times a D flow's rate."""
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
     [solution] = sp.solve([per_flow, volumes], [S_D, lam], dict=True)
@@ -30,7 +30,7 @@ def volume_ratio() -> Derivation:
 
 
 def service_rates() -> tuple[Derivation, Derivation]:
-    """(6) and (7): the link is shared out whole, in the ratio (5)."""
+    """(6) and (7): the two service rates add up to the capacity and have the ratio (5)."""
     whole = sp.Eq(S_R + S_D, C)
     ratio = sp.Eq(S_D, volume_ratio().derived * S_R)
     [solution] = sp.solve([whole, ratio], [S_R, S_D], dict=True)
@@ -42,9 +42,9 @@ def service_rates() -> tuple[Derivation, Derivation]:
 
 
 def scheduler() -> Derivation:
-    """Figure 2: its test ``k n_R L_D > n_D L_R`` says that D is ahead of lambda L_R, as in III.
+    """The test of figure 2, ``k n_R L_D > n_D L_R``: D has sent more than its due lambda L_R.
 
-    The quantity whose sign decides: ``L_D - lambda L_R``, times k n_R.
+    The difference ``L_D - lambda L_R``, times k n_R, has the sign that decides.
     """
     ahead = L_D - volume_ratio().derived * L_R
     derived = sp.expand(ahead * k * n_rate)
@@ -59,9 +59,9 @@ def scheduler() -> Derivation:
 
 
 def relative_fairness() -> Derivation:
-    """Section IV-A: mean per-flow utilisation of Vegas over that of NewReno.
+    """Section IV-A: mean utilisation of a Vegas flow over that of a NewReno flow.
 
-    The paper writes the product 0.24 (0.74 / 3) and gives the quotient's value, 0.97.
+    The paper writes the product 0.24 (0.74 / 3) but gives the value of the quotient, 0.97.
     """
     vegas, newreno = U_V / n_delay, U_R / n_rate
     derived = sp.simplify(vegas / newreno)
@@ -78,14 +78,14 @@ def relative_fairness() -> Derivation:
 
 
 def delay_buffer() -> Derivation:
-    """II-C: the last packet that fits waits until all before it are served at the rate S_D."""
+    """II-C: the last packet that fits waits until those before it are served at the rate S_D."""
     served = sp.integrate(S_D, (t, 0, d))
     empty = sp.Eq(B_D, served)
     return Derivation("section II-C", "B_D", (empty,), (served,), sp.solve(empty, B_D)[0])
 
 
 def vegas_difference() -> Derivation:
-    """(2)-(4): ``diff`` is what the flow itself has queued, if BaseRTT is the propagation time."""
+    """(2)-(4): ``diff`` is the flow's own backlog if BaseRTT is the propagation time."""
     expected, actual = cwnd / base, cwnd / RTT
     two = (expected - actual) * base
     queued = sp.expand(actual * (RTT - base))  # rate times queueing delay: Little
@@ -93,10 +93,11 @@ def vegas_difference() -> Derivation:
 
 
 def rate_utilization() -> Derivation:
-    """Part of its rate that class R uses: n AIMD flows of one RTT that lose together.
+    """Part of its service rate S that class R uses: n AIMD flows of one RTT that lose together.
 
-    Their windows add up to W, which falls from W_max to b W_max and grows by n a round.  Below
-    M = S T the link idles and a round lasts T; above it W/S.  y = W_max / M = 1 + B_R / M.
+    Their windows add up to W, which falls from W_max to b W_max and grows by n a round trip. Below
+    M = S T the link idles and a round trip lasts T; above M it lasts W/S. y = W_max / M = 1 + B_R /
+    M.
     """
     n = sp.Symbol("n", positive=True)
     idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW
@@ -108,9 +109,10 @@ def rate_utilization() -> Derivation:
 
 
 def delay_loss() -> Derivation:
-    """Loss of Vegas flows that never see alpha packets queued: a sawtooth from b W_max to W_max.
+    """Loss probability p of Vegas flows that never reach alpha packets queued; the result is p W^2.
 
-    One loss a tooth, so p = 1/packets; W is the mean window.  Result: p W^2.
+    The window is a sawtooth from b W_max to W_max with the mean W and one loss a tooth, so p =
+    1/packets of a tooth.
     """
     packets = sp.integrate(W, (W, b * W_max, W_max))
     mean = (1 + b) / 2 * W_max
@@ -119,7 +121,7 @@ def delay_loss() -> Derivation:
 
 
 def derivations() -> tuple[Derivation, ...]:
-    """All of this module."""
+    """All derivations of this module."""
     return (
         volume_ratio(),
         *service_rates(),

@@ -1,7 +1,8 @@
 """Laws of random loss in SymPy: square-root laws, PFTK term by term, Vegas's window.
 
-p is the loss probability of a packet, d the window factor at a loss, b packets an ACK.  Printed
-forms are those of Padhye, Firoiu, Towsley and Kurose (1998), for d = 1/2.
+PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). p is the loss probability of a
+packet, d the factor on the window at a loss, b packets an ACK. Printed forms are PFTK's, for d =
+1/2.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ HALF = sp.Rational(1, 2)
 
 
 def square_root_periodic() -> Derivation:
-    """Rate times RTT times sqrt(b p), losses 1/p packets apart: one tooth from d W to W."""
+    """Rate times RTT times sqrt(b p), with a loss every 1/p packets: a tooth from d W to W."""
     rounds = b * (1 - d) * W
     packets = sp.integrate(b * w, (w, d * W, W))
     per_round = packets / rounds
@@ -29,10 +30,11 @@ def square_root_periodic() -> Derivation:
 
 
 def moment_step() -> Derivation:
-    """E U^s over E U^(s-1) for U that grows at rate 1 and is multiplied by d^2 at rate 1.
+    """The ratio E U^s / E U^(s-1) of the moments of U, which random losses at rate 1 cut.
 
-    U = b p w^2 / 2 in packets sent, times p.  At rest the mean of u^s does not change: what
-    growth adds, E (u^s)', the losses take, E u^s - E (d^2 u)^s.
+    U = b p w^2 / 2 for the window w. In time units of 1/p packets U grows at rate 1, and each loss
+    multiplies it by d^2. At rest the mean of u^s does not change: growth adds E (u^s)', and losses
+    take E u^s - E (d^2 u)^s.
     """
     u = sp.Symbol("u", positive=True)
     growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
@@ -41,10 +43,10 @@ def moment_step() -> Derivation:
 
 
 def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
-    """The product with ``terms`` factors that solves the moment step, and the step it makes.
+    """A product of ``terms`` factors whose ratio M(s)/M(s - 1) approaches ``moment_step``.
 
-    M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)).  M(s)/M(s - 1) telescopes to
-    s (1 - d^(2 (s + terms))) / (1 - d^(2 s)): the step itself, as d^(2 terms) vanishes.
+    M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)). M(s)/M(s - 1) telescopes to s (1
+    - d^(2 (s + terms))) / (1 - d^(2 s)). That is the step itself as d^(2 terms) vanishes.
     """
 
     def moment(at: Expr) -> Expr:
@@ -56,9 +58,10 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
 
 
 def square_root_random() -> Derivation:
-    """The same constant under independent losses, with m = E sqrt(U) at a loss.
+    """The constant of the square-root law under independent losses; m = E sqrt(U) at a loss.
 
-    A cycle carries 1/p packets and b (1 - d) E W rounds, where b p W^2 / 2 = U.
+    U = b p W^2 / 2 for the window W at a loss. A cycle from loss to loss carries 1/p packets in b
+    (1 - d) E W round trips.
     """
     m = sp.Symbol("m", positive=True)
     mean_top = sp.sqrt(2 / (b * p)) * m
@@ -68,10 +71,11 @@ def square_root_random() -> Derivation:
 
 
 def pftk_window() -> Derivation:
-    """Mean window at a loss, PFTK (13): the packets of a cycle, counted twice.
+    """PFTK (13): the mean window W at a loss, from two counts of the packets of a cycle.
 
-    Until the first loss (1 - p)/p arrive, and W more are sent; or: X = b (1 - d) W rounds from
-    d W to W, the window standing b rounds at each size, and half a window in the last round.
+    First count: (1 - p)/p packets arrive until the first loss, and W more are sent after it. Second
+    count: the window grows from d W to W in X = b (1 - d) W round trips, b at each size, and the
+    last round trip carries half a window.
     """
     rounds = b * (1 - d) * W
     counted = rounds / 2 * (d * W + W - 1) + W / 2
@@ -82,7 +86,7 @@ def pftk_window() -> Derivation:
 
 
 def pftk_limited_rounds() -> Derivation:
-    """Rounds of a cycle whose window is held at W_m, PFTK II-C: growth, then a plateau of V."""
+    """PFTK II-C: round trips of a cycle with the window limit W_m: growth to W_m, then V there."""
     V = sp.Symbol("V")
     growth = b * (1 - d) * W_m
     packets = growth / 2 * (d * W_m + W_m) + V * W_m
@@ -94,9 +98,10 @@ def pftk_limited_rounds() -> Derivation:
 
 
 def pftk_timeout_probability() -> Derivation:
-    """PFTK (24): of w packets k arrive before the first loss; then fewer than 3 of the next k.
+    """PFTK (24): probability that a loss at window w means a timeout, with q = 1 - p.
 
-    In q = 1 - p.
+    Of the w packets, k arrive before the first loss. There is a timeout if fewer than 3 of the next
+    k packets arrive.
     """
     k, m = sp.symbols("k m", integer=True, nonnegative=True)
     q = sp.Symbol("q", positive=True)  # 1 - p
@@ -110,7 +115,7 @@ def pftk_timeout_probability() -> Derivation:
 
 
 def pftk_silence() -> Derivation:
-    """Mean length of a sequence of timeouts, over T_0: the timer doubles up to 64 T_0."""
+    """Mean length of a sequence of timeouts over the first, T_0: the timer doubles up to 64 T_0."""
     k = sp.Symbol("k", integer=True, positive=True)
     q = sp.Symbol("q", positive=True)
     early = sum((2**j - 1) * p ** (j - 1) * (1 - p) for j in range(1, 7))
@@ -123,7 +128,7 @@ def pftk_silence() -> Derivation:
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
-    """Window at which Vegas rests: at an RTT of others' making, and alone on a link of rate c."""
+    """Window at which Vegas rests: at an RTT that others set, and alone on a link of rate c."""
     rest = sp.Eq(W * (RTT - base) / RTT, alpha)
     shared = sp.solve(rest, W)[0]
     alone = sp.solve(rest.subs(RTT, W / c), W)[0]
@@ -134,9 +139,10 @@ def hold_windows() -> tuple[Derivation, Derivation]:
 
 
 def repaired() -> Derivation:
-    """No timeout among n packets after a loss: each arrives, or is lost and its second copy not.
+    """Probability that n packets after a loss cause no timeout, summed over the further losses L.
 
-    The sum over the number L of further losses, for n = 5; and its closed form.
+    Each packet arrives, or it is lost and its second copy arrives. The sum for n = 5 stands beside
+    its closed form.
     """
     n = 5
     chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))
@@ -144,7 +150,7 @@ def repaired() -> Derivation:
 
 
 def derivations() -> tuple[Derivation, ...]:
-    """All of this module but the product."""
+    """All derivations of this module, without ``moment_product``."""
     return (
         square_root_periodic(),
         moment_step(),

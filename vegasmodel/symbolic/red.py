@@ -1,4 +1,4 @@
-"""RED's spacing of drops, and the signs on which the uniqueness of its fixed point rests."""
+"""How RED spaces its drops, and the signs that make its fixed point unique."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ n, j = sp.symbols("n j", integer=True, positive=True)
 
 
 def spacing_wait() -> Derivation:
-    """Drops per packet with ``wait_``: none before packet m, then p_b / (2 - n p_b) at packet n.
+    """RED's drop probability with ns-2's ``wait_``: gaps between drops are uniform on m .. 2m - 1.
 
-    P(packets m .. m + j - 1 pass) telescopes to 1 - j/m: the gap is uniform on m .. 2m - 1.
+    No packet before packet m = 1/p_b is dropped; packet n is dropped with p_b / (2 - n p_b). The
+    probability that packets m .. m + j - 1 pass telescopes to 1 - j/m.
     """
     pass_one = sp.simplify(1 - (1 / m) / (2 - (m + j - 1) / m))  # the j-th packet that is at risk
     pass_all = 1 - j / m
@@ -26,7 +27,10 @@ def spacing_wait() -> Derivation:
 
 
 def spacing_uniform() -> Derivation:
-    """The same without ``wait_``: p_b / (1 - n p_b) at packet n, the gap is uniform on 1 .. m-1."""
+    """RED's drop probability without ``wait_``: gaps between drops are uniform on 1 .. m - 1.
+
+    With m = 1/p_b, packet n after a drop is dropped with p_b / (1 - n p_b).
+    """
     pass_one = sp.simplify(1 - (1 / m) / (1 - n / m))
     pass_all = (m - 1 - n) / (m - 1)
     recursion = sp.simplify(pass_all / pass_all.subs(n, n - 1) - pass_one)
@@ -36,16 +40,18 @@ def spacing_uniform() -> Derivation:
 
 
 def spacing_from_zero() -> Derivation:
-    """Floyd and Jacobson's count, 0 at the first packet after a drop: uniform on 1 .. m."""
+    """RED's drop probability if the count starts at 0 (Floyd and Jacobson): gaps on 1 .. m."""
     gap = sp.simplify(sp.summation(1 - n / m, (n, 0, m - 1)))
     return Derivation("-", "p", (), (gap,), sp.simplify((1 / gap).subs(m, 1 / p_b)))
 
 
 def falling() -> tuple[Expr, ...]:
-    """Derivatives whose signs prove that the demand falls; the first three > 0, the last < 0.
+    """Signs that prove that the flows' demand falls in the queue q and in the loss probability p.
 
-    1/rate of the short PFTK form is R sqrt(b p)/K + T_0 stalls(p), R = R_0 + q/c, T_0 likewise:
-    in q, and in p below and above the point where the minimum changes; and Vegas's rate in q.
+    The functions are derivatives; the first three are > 0, the last is < 0. For loss-based flows,
+    by the short PFTK form, 1/rate is R sqrt(b p)/K + T_0 stalls(p), with R = R_0 + q/c, and T_0
+    alike. Its derivative by q is taken, and that by p below and above the point where the minimum
+    in ``stalls`` changes. The last is the derivative of Vegas's rate by q.
     """
     smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
     stalls = p * (1 + 32 * p**2)

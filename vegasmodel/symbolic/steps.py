@@ -1,4 +1,4 @@
-"""A derivation: premises, steps, result, and what the paper prints."""
+"""The record of a derivation: premises, steps, result, and what the paper prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Expr = Any  # SymPy carries no types
 
 @dataclass(frozen=True)
 class Derivation:
-    """``derived`` follows from ``premises`` through ``steps``; ``printed`` is None if nowhere."""
+    """``derived`` follows from ``premises`` by ``steps``; ``printed`` is the paper's or None."""
 
     number: str  # of the equation, or of the section it stands in
     symbol: str  # LaTeX of what it gives
@@ -24,7 +24,7 @@ class Derivation:
 
     @property
     def difference(self) -> Expr:
-        """Printed minus derived, simplified: zero where the print is right; None without print."""
+        """Printed less derived, simplified: zero where the print is right, None without print."""
         return None if self.printed is None else sp.simplify(self.printed - self.derived)
 
     @property
