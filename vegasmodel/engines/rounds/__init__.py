@@ -1,4 +1,4 @@
-"""The event-driven simulator: trains of packets through a network of queues."""
+"""The event-driven simulator: groups of packets travel through a network of queues."""
 
 from vegasmodel.support import lazy
 

@@ -1,4 +1,4 @@
-"""ACKs arrive: which packets are no longer in flight, and how many new ones the window allows."""
+"""What an ACK changes: which packets are still in flight, and how many new ones may leave."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def room(f: Sender, now: float) -> float:
-    """Packets that the window lets out at once."""
+    """How many packets the window allows to leave now."""
     if now >= f.stop:
         return 0.0
     out = f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
@@ -24,17 +24,18 @@ def room(f: Sender, now: float) -> float:
 
 @jit
 def fresh(f: Sender, packets: float) -> float:
-    """Of ``packets`` that may leave, those that the flow still has to send."""
+    """How many of ``packets`` the flow still has to send."""
     return max(min(packets, f.size - f.next), 0.0)
 
 
 @jit
 def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> None:
-    """The receiver misses these packets; it already misses one whose retransmission is lost.
+    """Record that ``count`` packets are missing at the receiver; no-op if they already are.
 
-    ns-2's Vegas remembers when each packet was sent, so there each is a hole of its own.  A hole's
-    row: its first packet, behind its last, when it was sent, when the packet before it was sent,
-    whether Linux knows that it is lost, and the first of it that is not yet sent again.
+    A hole is a range of missing packets. Its row holds: its first packet, the one behind its last,
+    when it was sent, when the packet before it was sent, whether Linux knows that it is lost, and
+    its first packet that has not been sent again. ns-2's Vegas remembers when each packet was sent,
+    so there each packet is a hole of its own.
     """
     if first < f.received:
         return
@@ -55,7 +56,7 @@ def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: floa
 
 @jit
 def fill(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> float:
-    """Packets arrive out of order: fill later holes.  Returns how many were new."""
+    """Packets arrive out of order and fill holes.  Returns how many of them were new."""
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
         f.received_at = sent_at
@@ -80,9 +81,9 @@ def fill(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -
 
 @jit
 def send(f: Sender, packets: float, spread: float) -> None:
-    """Send ``packets`` new ones, at most ``spread`` of them evenly and the rest at the end.
+    """Send ``packets`` new packets: ``spread`` of them evenly, the rest at the end of the interval.
 
-    What one ACK releases leaves at once, when that ACK arrives: at the end.
+    The packets that one ACK releases leave together when that ACK arrives, which is the end.
     """
     packets = fresh(f, packets)
     f.first = f.next
@@ -93,22 +94,26 @@ def send(f: Sender, packets: float, spread: float) -> None:
 
 @jit
 def waits(f: Sender, acks: float) -> bool:
-    """What so many ACKs release is not sent at once: the sender waits first (``wait``)."""
+    """Whether the sender waits before it sends what an ACK releases (``wait.py``).
+
+    It does so upon single ACKs only. Several ACKs that are treated together release packets evenly.
+    """
     return f.jitter > 0.0 and acks <= 1.0
 
 
 @jit
 def send_or_wait(f: Sender, packets: float, spread: float) -> None:
-    """``send``, unless the sender waits first."""
+    """Send packets, unless the sender waits first (``wait.py``)."""
     if not waits(f, spread):
         send(f, packets, spread)
 
 
 @jit
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
-    """Take the ACKs of ``packets`` off the parcel; returns when the last of them arrives.
+    """Take the ACKs of ``packets`` packets off the parcel; returns when the last ACK arrives.
 
-    ``samples``: so many of them acknowledge something new, so the sender times them.
+    A parcel is a group of packets that travel together. ``samples`` of the ACKs acknowledge packets
+    that were sent once, so these give RTT samples.
     """
     part = packets / p.count
     end = now + max(p.back - now, 0.0) * part
@@ -139,7 +144,7 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 
 @jit
 def portion(p: Parcel, now: float, step: float) -> float:
-    """A parcel that lasts longer than ``step`` is cut into shorter ones of whole packets."""
+    """How many packets of a parcel to take now: their arrivals last about ``step`` seconds."""
     span = p.back - now
     if span <= 1.5 * step:
         return p.count

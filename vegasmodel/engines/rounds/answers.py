@@ -1,7 +1,4 @@
-"""The rounds engine's answer to a scenario: a ``Prediction``.
-
-Whole packets, one decision a round trip, a fluid queue in between.
-"""
+"""The packet simulator's answer to a scenario: a ``Prediction``."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ Enough = Callable[[Sequence[Prediction]], bool]
 
 
 def obstacle(scenario: Scenario) -> str | None:
-    """Why the engine cannot answer, or None."""
+    """Why the simulator cannot answer the scenario; None if it can."""
     for member in scenario.members:
         group = member.flow
         if len({link.name for link in scenario.path(group)}) < len(scenario.path(group)):
@@ -43,7 +40,7 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Features that the engine has not: each should be absent."""
+    """The features of the scenario that the simulator lacks, one line each; empty if none."""
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
     slow = [
@@ -61,7 +58,7 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[Assumption, ...]:
-    """``rates`` [runs, flows]."""
+    """What the user should know about an answer; ``rates`` [runs, flows] in pkt/s."""
     n, spread, unsure = len(rates), 0.0, 0.0
     if n > 1:
         mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
@@ -88,7 +85,7 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
 
 
 def starts_of(scenario: Scenario, k: int) -> Floats:
-    """Start times of the k-th run: the draws that the ns-2 engine makes from the same seed."""
+    """Start times of the k-th run.  The ns-2 driver draws the same times from the same seed."""
     starts = np.array([member.start for member in scenario.members])
     rng = np.random.default_rng([scenario.run.seed, k])
     rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
@@ -96,9 +93,9 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 
 
 def dice(scenario: Scenario) -> bool:
-    """Runs of the scenario differ by chance: jittered starts or packets, early drops, random loss.
+    """Whether chance decides the runs: jittered starts or packets, early drops, random loss.
 
-    Not so where short flows arrive at random: there one run has many of them.
+    False where short flows arrive at random, since one run contains many of them.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     tossed = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
@@ -108,13 +105,13 @@ def dice(scenario: Scenario) -> bool:
 
 
 def _rang(scenario: Scenario, totals: Totals) -> bool:
-    """A coarse timer has run out: when its clock ticks is drawn for each of ns-2's agents."""
+    """Whether a coarse timer has expired; chance sets the phase of each ns-2 agent's clock."""
     few = all(group.arrivals == "once" for group in scenario.flows)
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
 
 def _throughput(scenario: Scenario, totals: Totals) -> Floats:
-    """Deliveries over the part of ``warmup .. duration`` in which each flow is active."""
+    """Packets a second that each flow delivers while active within ``warmup .. duration``."""
     members = scenario.members
     begin = np.array([max(m.start, scenario.run.warmup) for m in members])
     end = np.minimum([m.stop for m in members], _finished(scenario, totals))
@@ -125,7 +122,7 @@ def _throughput(scenario: Scenario, totals: Totals) -> Floats:
 
 
 def _finished(scenario: Scenario, totals: Totals) -> Floats:
-    """When each flow had delivered all it has, to the sampling interval; inf if it did not."""
+    """When each flow had delivered all its data, to a sampling interval; inf if it did not."""
     finished = np.full(len(scenario.members), np.inf)
     if totals.times.size:
         delivered = totals.per_flow[:, :, 3]
@@ -149,14 +146,15 @@ def answer(
 ) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
-    If the outcome is random (jittered starts or packets, RED, random loss, the ticks of a timer
-    that has run out), the mean over as many runs as the scenario says, with its standard error.
-    If it does not say, there are 3 or more, until the 95 % interval (Student's t) of every
-    throughput is at most 5 % to either side, and at most 20.  ``runs`` overrides that, and where
-    chance decides, 2 or more runs do of which ``enough`` says so, each a prediction of its own.
-    ``parts``, ``synchronised`` and ``without`` are those of ``rounds.run``.
-    ``Prediction.not_applicable`` says why where the engine lacks a feature; a run that failed
-    gives NaN and says so in ``extra["status"]``.
+    Where the outcome is random (jittered starts or packets, RED, random loss, the phase of a timer
+    that has expired) the answer is the mean over several runs, with its standard error. The
+    scenario states their number. If it does not, there are 3 to 20 runs: until the 95 % interval
+    (Student's t) of every throughput is at most 5 % to either side. ``runs`` overrides both.
+
+    ``enough`` takes a list with one prediction for each run so far. Two random runs or more suffice
+    once it returns True. ``parts``, ``synchronised`` and ``without`` are those of ``rounds.run``.
+    If the simulator lacks a feature, ``Prediction.not_applicable`` names it. A run that fails gives
+    NaN, with the reason in ``extra["status"]``.
     """
     began = time.perf_counter()
     reason = obstacle(scenario)
@@ -184,7 +182,7 @@ def answer(
 
 
 def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
-    """The mean of these runs."""
+    """The prediction from these runs: their mean."""
     rates = _rates(scenario, outcomes)
     failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
@@ -207,9 +205,10 @@ def _standard_error(rates: Floats) -> Floats:
 
 
 def _unsure(rates: Floats) -> float:
-    """Half the 95 % interval (Student's t) of a mean throughput over that mean: the largest.
+    """Largest relative uncertainty of a flow's mean throughput: half the 95 % interval.
 
-    ``rates`` [runs, flows].  What gets less than a tenth of the mean is held against that.
+    ``rates`` [runs, flows]; the interval is Student's t. It is divided by the flow's mean, or by a
+    tenth of the mean over all flows if that is more.
     """
     from scipy.special import stdtrit
 
@@ -227,7 +226,7 @@ def _wanted(
     runs: int | None,
     enough: Enough | None,
 ) -> int:
-    """How many runs there should be, after these."""
+    """How many runs there should be, given the outcomes of those so far."""
     n = len(outcomes)
     if runs is not None:
         return runs
@@ -242,14 +241,15 @@ def _wanted(
 
 
 def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:
-    """[run, flow] pkt/s."""
+    """Throughput [run, flow] of the outcomes, pkt/s."""
     return np.array([_throughput(scenario, one) for one in outcomes])
 
 
 def waiting(links: NDArray[Any]) -> Floats:
-    """Waiting packets after warm-up, integrated over time; that in transmission does not wait.
+    """Number of waiting packets after warm-up, integrated over time, [queue].
 
-    The queue is work: half a packet of it, on average, is left of the one in transmission.
+    The queue's state is work, which includes the packet in transmission. That packet does not wait.
+    On average half of it is left, so half a packet is subtracted while the link is busy.
     """
     busy = (links["served"] - links["mark_served"]) / links["capacity"]
     waiting: Floats = np.maximum(links["area"] - links["mark_area"] - 0.5 * busy, 0.0)

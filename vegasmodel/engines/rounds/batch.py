@@ -1,4 +1,4 @@
-"""Many scenarios at once: whole ``Prediction``s, on threads."""
+"""Answers of the packet simulator to many scenarios at once, on threads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ def run(
     runs: int | None = None,
     threads: int | None = None,
 ) -> tuple[Prediction, ...]:
-    """The answer to each scenario, in order: ``answers.answer``, side by side.
+    """The answer to each scenario, in order: ``answers.answer`` on several threads.
 
-    The same figures as one by one, whatever the number of ``threads`` (default: one a core): a run
-    has its own random numbers and shares nothing.  ``parts`` and ``runs`` are those of ``answer``.
-    A scenario that the engine lacks, or that fails, is an entry that is not applicable, with the
-    reason; the others stand.  Raises ``ValueError`` for ``parts``, ``runs`` or ``threads`` below 1.
+    The figures do not depend on the number of ``threads`` (default: one a core), since each run has
+    its own random numbers and shares nothing. ``parts`` and ``runs`` are those of ``answer``. A
+    scenario that the simulator cannot answer, or whose run fails, gets an entry that is not
+    applicable, with the reason; the others are unaffected. Raises ``ValueError`` for ``parts``,
+    ``runs`` or ``threads`` below 1.
     """
     for name, value in (("parts", parts), ("runs", runs), ("threads", threads)):
         if value is not None and value < 1:

@@ -1,9 +1,10 @@
-"""CUBIC as Linux counts it (``tcp_cubic.c`` of 6.1): so many ACKs a packet, and HyStart.
+"""Linux's CUBIC (``tcp_cubic.c`` of 6.1): it counts ACKs in whole numbers and has HyStart.
 
-RFC 9438 gives a window to reach one RTT ahead.  The kernel computes from it, at most once a tick,
-after how many ACKs (``cnt``) the window grows by a packet, all in whole numbers; looks ahead by the
-least RTT it has seen; and counts the window of a Reno from the end of a recovery on.  Its slow
-start ends when the RTT has grown, or when a train of ACKs is long.
+RFC 9438 gives the window to reach one RTT ahead. The kernel turns it into ``cnt``, the number of
+ACKs after which the window grows by a packet. It does so at most once a clock tick and in whole
+numbers. It looks ahead by the least RTT that it has seen. From the end of a recovery it also
+computes the window that Reno would have. HyStart ends slow start when the RTT has grown or when a
+train of closely spaced ACKs is long.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -30,7 +31,7 @@ NEVER = 1e300
 
 @jit
 def reset(f: Sender, now: float) -> None:
-    """bictcp_reset, bictcp_hystart_reset: at the start, and at a timeout."""
+    """At the start and at a timeout: bictcp_reset and bictcp_hystart_reset of the kernel."""
     f.cnt, f.last_max, f.last_cwnd = 0.0, 0.0, 0.0
     f.delay_min, f.epoch, f.hystart_found = NEVER, NEVER, False
     _new_train(f, now)
@@ -44,7 +45,7 @@ def _new_train(f: Sender, now: float) -> None:
 
 @jit
 def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> None:
-    """cubictcp_acked: ``samples`` RTTs of an ACK up to ``acked``; slow start may end here."""
+    """cubictcp_acked: read ``samples`` RTTs of ACKs up to ``acked``; HyStart may end slow start."""
     if now - f.epoch < SETTLES and f.epoch < NEVER:
         return
     f.delay_min = min(f.delay_min, rtt)
@@ -68,7 +69,7 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
 
 @jit
 def _target(f: Sender, now: float) -> float:
-    """RFC 9438 (1): C (t - K)^3 + W_max, whole packets, where t looks ahead by the least RTT."""
+    """RFC 9438 (1), C (t - K)^3 + W_max, in whole packets; t is ahead by the least RTT seen."""
     ahead = np.ceil(f.delay_min / JIFFY) * JIFFY if f.delay_min < NEVER else 0.0
     offset = now - f.epoch + ahead - f.plateau
     delta = np.floor(C * abs(offset) ** 3)
@@ -77,7 +78,7 @@ def _target(f: Sender, now: float) -> float:
 
 @jit
 def _update(f: Sender, acks: float, now: float) -> None:
-    """bictcp_update."""
+    """bictcp_update: compute anew after how many ACKs the window grows by a packet."""
     window = np.floor(f.cwnd)
     ticks = np.floor(now / JIFFY) - np.floor(f.counted / JIFFY)
     f.reno_acks += acks
@@ -105,7 +106,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def climb(f: Sender, acks: float, now: float) -> None:
-    """cubictcp_cong_avoid outside slow start, then tcp_cong_avoid_ai."""
+    """Grow the window upon ACKs, outside slow start (cubictcp_cong_avoid, tcp_cong_avoid_ai)."""
     _update(f, acks, now)
     if f.credit >= f.cnt:
         f.credit = 0.0
@@ -118,12 +119,12 @@ def climb(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def remember(f: Sender, window: float) -> None:
-    """cubictcp_recalc_ssthresh: the end of an epoch, and fast convergence."""
+    """cubictcp_recalc_ssthresh: a loss ends the epoch and sets W_max, with fast convergence."""
     f.epoch = NEVER
     f.last_max = window if window >= f.last_max else np.floor(CONVERGES * window)
 
 
 @jit
 def acks_to_packet(f: Sender) -> float:
-    """ACKs until the window grows, if their number stays."""
+    """ACKs until the window grows by a packet, if ``cnt`` does not change before."""
     return max(f.cnt - f.credit, 1.0)

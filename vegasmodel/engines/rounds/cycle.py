@@ -1,9 +1,10 @@
-"""The steady state of the rounds engine: whole packets, so the whole state can come back.
+"""The steady state of the packet simulator: rest, a periodic motion, or a long average.
 
-A section is a moment at which a window falls by a packet.  Where the whole state of senders,
-packets on their way and queues (``snapshot.py``) returns to what it was at an earlier section, and
-once more after as many sections, the motion is periodic; where no window moves, it is at rest.
-Else it is neither, and the long average is given with its standard error.
+All counts are whole packets, so the exact state of senders, packets in flight and queues
+(``snapshot.py``) can return. States are compared at the moments at which some window falls by a
+packet. If the state returns, and returns once more after as many such moments, the motion is
+periodic. If no window moves, the motion is at rest. Otherwise the answer is the long average with
+its standard error.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SURE = 0.005  # standard error over mean, at which a long average is long enough
 
 @dataclass(frozen=True, eq=False)
 class Steady:
-    """What was found; arrays [flow].  ``period`` is 0 at rest, NaN where nothing repeats."""
+    """The steady state found, arrays [flow].  ``period`` is 0 at rest, NaN if nothing repeats."""
 
     kind: str
     period: float
@@ -54,10 +55,10 @@ class Steady:
 
 
 def steady(scenario: Scenario, longest: float | None = None) -> Steady:
-    """Run on, once all flows are there that stay, until the motion repeats or has been averaged.
+    """Run until the motion repeats or its average is known, once all long-lived flows have started.
 
-    ``longest`` bounds the run, in round trips.  By default the first try is all, or ``TIMERS``
-    seconds where nothing repeats and a source has waited for its timer.
+    ``longest`` bounds the run, in round trips. By default there is one attempt; if nothing repeats
+    and a source has waited for its timer, the run goes on to ``TIMERS`` seconds.
     """
     from vegasmodel.engines.rounds.run import Course
 
@@ -100,9 +101,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 
 
 def _repeats(course: Course, started: float) -> tuple[int, Steady | None]:
-    """March until the whole state has come back, and once more after as many sections.
+    """March until the whole state has returned, and once more after as many falls of a window.
 
-    A state is kept where whole numbers that it has in common with others come back.
+    To save time, a full state is stored only if its rough whole numbers have occurred before.
     """
     from vegasmodel.engines.rounds.snapshot import apart, rough, snapshot
 
@@ -129,7 +130,7 @@ def _repeats(course: Course, started: float) -> tuple[int, Steady | None]:
 
 
 def _settled(totals: Totals) -> int:
-    """The sample from which on the motion counts."""
+    """Index of the first sample that counts for the averages."""
     begin = float(totals.link["mark_now"])
     return int(np.searchsorted(totals.times, begin))
 
@@ -142,7 +143,7 @@ def _rests(totals: Totals) -> bool:
 def _periodic(
     course: Course, before: Snapshot, after: Snapshot, sections: int, residual: float
 ) -> Steady:
-    """Means over the two periods from one state to its like."""
+    """Means over the two periods between equal states."""
     from vegasmodel.engines.rounds.flows import fold
 
     n, span = course.per_flow.shape[1], after.time - before.time
@@ -166,7 +167,7 @@ def _periodic(
 
 
 def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
-    """Packets that wait at the first link, in ``span`` seconds since the links' marks."""
+    """Mean number of packets waiting at the first link in the last ``span`` seconds."""
     from vegasmodel.engines.rounds.answers import waiting
 
     name = totals.routes.keys[0][0]
@@ -174,7 +175,7 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
 
 
 def _means(totals: Totals, kind: str, period: float, residual: float) -> Steady:
-    """Averages over what is settled; ``spread`` over blocks where nothing repeats."""
+    """Averages over the settled part; if nothing repeats, ``spread`` is their standard error."""
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])

@@ -1,4 +1,4 @@
-"""A scenario's flows as the engine's records; also the short flows that arrive at random."""
+"""The flows of a scenario as the simulator's records, including randomly arriving short flows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SUMS = (*_COUNTS, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
-    """What the sender does: mechanisms of its stack that its law has a use for."""
+    """The mechanisms of the flow's stack that apply to its law, written into its record."""
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
     thresholds = law.per_ack == "thresholds"
@@ -107,7 +107,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 
 
 def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
-    """Packets of ``n`` transfers."""
+    """Sizes of ``n`` short transfers, packets."""
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1.0) / shape
@@ -140,10 +140,10 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
 
 
 def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
-    """One record a flow; a group that arrives at random has one for each of its short flows.
+    """One record a flow.  A group that arrives at random has one record for each short flow.
 
-    ``starts`` [n_flows] overrides the start times; ``seed`` decides arrivals and random sizes,
-    together with the scenario's own.
+    ``starts`` [n_flows] overrides the start times. ``seed`` and the scenario's own seed decide
+    arrivals and random sizes.
     """
     found, places = [], []
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
@@ -159,8 +159,9 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.concatenate(found)
-    # Which of two packets comes first if both arrive at one instant?  In ns-2 the event that was
-    # scheduled earlier: the packet on the longer last wire.  The scenario's order does not matter.
+    # Two packets may arrive at the same instant. ns-2 takes the event that was scheduled first,
+    # which is the packet on the longer last wire. The order of flows in the scenario must not
+    # matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)
@@ -170,12 +171,12 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
 
 
 def _place(law: Law) -> int:
-    """Where a flow of the law stands in line among those that are else alike."""
+    """Rank of a flow of this law among flows that are otherwise alike."""
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 
 def fold(flows: NDArray[Any], n: int) -> NDArray[Any]:
-    """One record for each of ``n`` members: short flows of a group are counted together."""
+    """Sum the records by member of the scenario: the short flows of a group count as one."""
     if len(flows) == n:
         return flows[np.argsort(flows["member"])]
     out = np.zeros(n, FLOW)

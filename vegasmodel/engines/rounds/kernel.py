@@ -1,9 +1,9 @@
-"""The rounds engine: flows whose parcels meet in queues, event by event.
+"""The main loop of the packet simulator: flows meet in queues, event by event.
 
-A queue's delay makes it exact between events: the k-th packet of a flow that finds the queue q
-leaves ``q/c`` later, and what its ACK releases sets out a round trip after it.  Between two
-events of a flow its packets arrive at a constant rate; at most a few tens of events make a round
-trip, whatever the number of packets in it.
+Between events a flow's packets arrive at a constant rate, and the queue is a fluid. Delays are then
+exact: a packet that finds the queue q at capacity c leaves q/c later, and the packet that its ACK
+releases follows a round trip after it. A round trip takes at most a few tens of events, whatever
+the number of packets in it.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -53,7 +53,7 @@ NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """A burst takes the queue's clock to ``time`` before other events, and its partner's too."""
+    """Note that a burst has advanced the clock of queue ``k`` and its partner class to ``time``."""
     link = links[k]
     link.foreseen = max(link.foreseen, time)
     if link.partner >= 0:
@@ -62,9 +62,9 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
 
 @jit
 def finish(net: Net, f: Sender) -> bool:
-    """The flow's stretch is over: its packets but for the burst are in its first queue, or lost.
+    """End the flow's interval of even sending: its packets join its first queue or are lost.
 
-    False: failed.
+    A burst at the end of the interval is sent by ``release``. Returns False if the run fails.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -92,11 +92,11 @@ def finish(net: Net, f: Sender) -> bool:
 
 @jit
 def release(net: Net, f: Sender, at: float) -> bool:
-    """The burst reaches the queue one by one over the access link, from ``at`` on.  False: failed.
+    """Send the flow's burst into its first queue, packet by packet, from ``at`` on.
 
-    Where another event comes first, what is left of the burst waits for it: a packet of another
-    flow may arrive in its midst.  The kernel hands a burst over in one go, and the stored runs of
-    Linux have no access links.
+    The packets follow one another over the access link. If another flow's event comes first, the
+    rest of the burst waits for it, so a foreign packet may arrive in between. Linux's kernel hands
+    a burst to the link at once. Returns False if the run fails.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -110,8 +110,8 @@ def release(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # Linux notes the time of each packet as it leaves (tcp_transmit_skb); ns-2's clock
-        # does not see the sender's own queue
+        # Linux stamps each packet as it leaves (tcp_transmit_skb), so the wait in the sender's own
+        # queue is no part of its RTT. ns-2 stamps all packets of the burst when it begins.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
@@ -123,7 +123,7 @@ def release(net: Net, f: Sender, at: float) -> bool:
 
 @jit
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
-    """Synchronised losses (``devendictis``, hypothesis 5): all lose when one does."""
+    """Synchronised losses (``devendictis``, hypothesis 5): when one flow loses, all lose."""
     if flows[who].lost == before:
         return
     owed = flows[who].owes > 0.0
@@ -135,7 +135,7 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 @jit
 def _mark(net: Net, k: int) -> None:
-    """Warm-up is over at queue ``k``: totals from here on count."""
+    """Warm-up has ended at queue ``k``: store the totals so far, to be subtracted later."""
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link == k:
@@ -149,7 +149,7 @@ def _mark(net: Net, k: int) -> None:
 
 @jit
 def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
-    """Queue ``k`` and the flows that enter there, as they are now."""
+    """Store a sample of queue ``k`` and of the flows whose first queue it is."""
     link = net.links[k]
     row = link.sampled
     for i in range(net.flows.shape[0]):
@@ -182,7 +182,7 @@ def _observe(
     warmup: float,
     end: float,
 ) -> float:
-    """Samples and the end of warm-up, up to ``now``.  Returns when the next of them is due."""
+    """Take the samples due up to ``now`` and end warm-up.  Returns when the next one is due."""
     due = NEVER
     for k in range(net.links.shape[0]):
         link = net.links[k]
@@ -202,9 +202,9 @@ def _observe(
 
 @jit
 def _handshake(net: Net, f: Sender) -> float:
-    """The SYN crosses the queues as a small packet; seconds until the flow may send.
+    """Seconds that the handshake takes; its SYN crosses the queues as a small packet.
 
-    Modern ns-2's is its packet 0, without data.
+    In ns-2 2.35 the SYN is packet 0, without data.
     """
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
@@ -221,7 +221,7 @@ def _handshake(net: Net, f: Sender) -> float:
 
 @jit
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """The first window, or what the timer sends: all at once, from ``next`` on."""
+    """Send the first window, or the packets after a timeout, at once and from ``next`` on."""
     if f.event == TIMER:
         if waited(f, holes, now):
             f.event = DATA
@@ -243,7 +243,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def _count(net: Net, f: Sender, change: int) -> None:
-    """The flow comes or goes: Rate-Delay services share by the numbers of flows."""
+    """Count a flow that starts or ends: Rate-Delay services share the link by numbers of flows."""
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
         k = net.hops[e].link
@@ -255,10 +255,10 @@ def _count(net: Net, f: Sender, change: int) -> None:
 
 @jit
 def _calm(f: Sender, link: Queue) -> bool:
-    """No loss is near, and the window does not double: long stretches will do.
+    """Whether long intervals suffice: no loss is near and the window does not double.
 
-    While a queue neither overflows nor runs empty only the sum of what comes counts, and windows
-    that grow by a packet a round change little in a stretch.
+    If a queue neither overflows nor runs empty, only the total of the arrivals matters. A window
+    that grows by a packet a round trip changes little in one interval.
     """
     room = link.buffer - link.queue * link.packets_per_work
     steady = f.phase == OPEN and f.holes == 0 and not doubling(f)
@@ -267,7 +267,7 @@ def _calm(f: Sender, link: Queue) -> bool:
 
 @jit
 def _flow(net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool) -> bool:
-    """The event of a flow at its first queue.  False: failed."""
+    """Handle an event of a flow at its first queue.  Returns False if the run fails."""
     h = net.hops[f.hop]
     link = net.links[h.link]
     advance(net.links, h.link, now)
@@ -321,7 +321,7 @@ def _flow(net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised
 
 @jit
 def set_out(net: Net, seed: int) -> None:
-    """Before the first ``march``: the dice, and every flow's start."""
+    """Prepare the first ``march``: seed the random numbers and schedule the start of each flow."""
     np.random.seed(seed)
     for k in range(net.links.shape[0]):
         net.links[k].next_hazard = np.random.exponential()
@@ -345,11 +345,11 @@ def march(
     grid: Floats,
     falls: float,
 ) -> tuple[int, int, float]:
-    """Run to ``end``; sample at ``times``.  Returns a status, the number of events, and the time.
+    """Run to ``end`` and sample at ``times``.  Returns status, number of events, and the time.
 
-    ``grid`` are the ``route.roundings``.  Stops (``FALL``) after each event from ``falls``
-    on that lowers a window by a packet, with all queues brought to that moment, and goes on when it
-    is called again.  The time is that of the simulation's clock.
+    From ``falls`` on it stops, with the status ``FALL``, after each event that lowers a window by a
+    packet. All queues are then brought to that moment, and the next call continues. ``grid`` holds
+    the rounding of ns-2's clock (``route.roundings``). The time is that of the simulation's clock.
     """
     events, due, fits = 0, 0.0, True
     binade, limit = -1, 0.0

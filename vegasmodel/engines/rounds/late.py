@@ -1,9 +1,9 @@
-"""A receiver that delays its ACKs: it answers every second packet, or the first after a while.
+"""Delayed ACKs (RFC 1122 4.2.3.2): one ACK for two packets, or for one after a pause.
 
-RFC 1122 4.2.3.2.  It answers at once what comes out of order, and while anything is missing.  A
-window grows upon ACKs, so by half as much a round trip, and what an ACK lets out leaves in pairs.
-``Sender.held`` packets have come whose ACK waits; instants are those at which the sender hears of
-them.
+A packet out of order is acknowledged at once, and so are all packets while any is missing. Delayed
+ACKs halve the growth per round trip of a window that grows upon ACKs, and packets leave in pairs.
+``Sender.held`` is the number of packets that have arrived and whose ACK still waits. Times are
+those at which the ACK reaches the sender.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -16,19 +16,22 @@ from vegasmodel.laws.packets import NEVER
 
 @jit
 def spoken_for(f: Sender) -> float:
-    """Packets that the next ACK speaks for."""
+    """Packets that the next ACK acknowledges."""
     return 2.0 if f.late and f.quick <= 0.0 else 1.0
 
 
 @jit
 def pending(f: Sender) -> float:
-    """When an ACK comes whose second packet has not."""
+    """When the pause of a delayed ACK ends, if no second packet arrives."""
     return f.held_until if f.held > 0.0 else NEVER
 
 
 @jit
 def hold(f: Sender, p: Parcel, now: float) -> float:
-    """The packet comes whose ACK waits; returns when.  The second one's RTT is the sample."""
+    """Hold back the ACK of a packet that has arrived; returns when it arrived.
+
+    If a second packet follows, the RTT sample is that of the second packet.
+    """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.held, f.held_until = 1.0, end + f.ack_pause
     f.received, f.received_at = f.acked + 1.0, p.sent_at
@@ -37,7 +40,7 @@ def hold(f: Sender, p: Parcel, now: float) -> float:
 
 @jit
 def sample_single(f: Sender, late: float) -> None:
-    """The sample of a packet that stays without a second one, ``late`` seconds after it came."""
+    """RTT sample of a packet without a second one, whose ACK is ``late`` seconds delayed."""
     f.rtt_area += late
     f.rtt_sum += f.rtt_last + late
     f.rtt_count += 1.0

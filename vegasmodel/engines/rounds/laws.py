@@ -1,9 +1,10 @@
 """When a source moves its window, in whole packets: at ACKs, rounds, losses, marks, timeouts.
 
-``grow`` is what ACKs of new data do, ``end_round`` the end of a round trip, ``cut`` the third
-duplicate ACK, ``expire`` the retransmission timer.  How far a law then moves its window stands in
-``laws/``; what is here is every sender's.  The rules of ``ns2`` are those of its Agent/TCP family
-with the defaults of 1999-2001, those of ``linux`` the kernel's.
+``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
+third duplicate ACK, ``expire`` when the retransmission timer expires. The files in ``laws/`` say
+how far each law then moves its window; the rules here hold for every sender. The rules of ``ns2``
+are those of its Agent/TCP family with the defaults of 1999-2001. The rules of ``linux`` are the
+kernel's.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -48,7 +49,7 @@ def window(f: Sender) -> float:
 
 @jit
 def doubling(f: Sender) -> bool:
-    """Slow start: each ACK sends one packet more."""
+    """Whether the flow is in slow start, where each ACK releases one packet more."""
     if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
     return f.cwnd < f.ssthresh
@@ -56,7 +57,7 @@ def doubling(f: Sender) -> bool:
 
 @jit
 def _source(f: Sender, rtt: float) -> Source:
-    """What a law called by address may look at, where a round trip takes ``rtt``."""
+    """The state that a user's law may read, if a round trip takes ``rtt``."""
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
     backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
     elapsed = max(f.time - f.since, 0.0)
@@ -65,13 +66,13 @@ def _source(f: Sender, rtt: float) -> Source:
 
 @jit
 def _per_ack(f: Sender) -> float:
-    """By how much an ACK moves the window of a law called by address."""
+    """How far one ACK moves the window of a user's law."""
     return f.growth if f.once else call(f.drift_at, _source(f, f.rtt_last)) / f.cwnd
 
 
 @jit
 def _acks_to_change(f: Sender) -> float:
-    """For a law called by address, which is asked now and then."""
+    """ACKs until a user's law is asked again: at a whole packet or a fixed part of a window."""
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
     acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
@@ -86,7 +87,7 @@ def _upon_acks(f: Sender, acks: float) -> None:
 
 @jit
 def _upon_round(f: Sender, over: Round) -> None:
-    """A round trip is over for a law called by address."""
+    """End of a round trip for a user's law: slow start may end, and the drift is asked."""
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
@@ -95,7 +96,7 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """It is asked at every ACK as it is."""
+    """Nothing to do: a user's law is asked at ACKs in any case."""
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -116,7 +117,7 @@ def acks_to_change(f: Sender) -> float:
 
 @jit
 def grow(f: Sender, acks: float) -> None:
-    """The window after ``acks`` ACKs of new data; the engine stops where the rule changes."""
+    """Grow the window upon ``acks`` ACKs of new data, within which the rule does not change."""
     if echoing(f):
         return
     if doubling(f):
@@ -129,13 +130,13 @@ def grow(f: Sender, acks: float) -> None:
 
 @jit
 def decide_each(f: Sender) -> None:
-    """In place of a decision once a round (``without`` rounds): at every ACK."""
+    """Decide at every ACK instead of once a round trip: an experiment (``without`` rounds)."""
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
 @jit
 def end_round(f: Sender, now: float, outstanding: float) -> None:
-    """A round trip is over, with so many packets in flight: the law decides."""
+    """A round trip ends with ``outstanding`` packets in flight, and the law makes its decision."""
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
     exact = (f.without & WITHOUT_ROUNDING) != 0
@@ -146,7 +147,7 @@ def end_round(f: Sender, now: float, outstanding: float) -> None:
 
 @jit
 def _less(f: Sender, factor: float) -> float:
-    """The window times ``factor``, in whole packets unless the stack cuts to a part of one."""
+    """The window times ``factor``, rounded down to whole packets unless the stack keeps more."""
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
     return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
@@ -154,7 +155,7 @@ def _less(f: Sender, factor: float) -> float:
 
 @jit
 def _reduced(f: Sender) -> float:
-    """The window after a loss, or a mark that counts as one, before any floor."""
+    """The window after a loss or a mark that counts as a loss, before the least window applies."""
     if f.bictcp:
         remember(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
@@ -167,18 +168,18 @@ def _reduced(f: Sender) -> float:
 
 @jit
 def threshold(f: Sender, later: float) -> float:
-    """Duplicate ACKs that mean a loss: 3, or the one that has come.
+    """How many duplicate ACKs signal a loss: 3, or in Linux possibly fewer.
 
-    That one will do for Linux (RACK, RFC 8985) if its packet was sent ``later`` than the missing
-    one by as much as packets are thought to overtake.
+    Linux (RACK, RFC 8985) accepts the duplicate that has come if its packet was sent at least as
+    long after the missing one (``later``, seconds) as it allows for reordering.
     """
     return f.dupacks if f.rack and f.dupacks < 3.0 and later >= settling(f) else 3.0
 
 
 @jit
 def cut(f: Sender) -> bool:
-    """Third duplicate ACK: cut the window, once a window of data.  True: retransmit."""
-    # with SACK, Linux asks no packet beyond the last recovery (tcp_try_undo_recovery)
+    """At the third duplicate ACK, cut the window, once a window of data.  True: retransmit."""
+    # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
     if again and not f.echoed:
         if f.swells_uncut:
@@ -204,10 +205,11 @@ def cut(f: Sender) -> bool:
 
 @jit
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
-    """ns-2's Vegas takes the first missing packet, sent at ``sent_at``, for lost.
+    """ns-2's Vegas takes its first missing packet, sent at ``sent_at``, for lost and cuts.
 
-    It cuts where the window has not changed since then, by a quarter, or by half where the packet
-    was sent for the second time; the duplicates swell the window itself.  True: retransmit.
+    It cuts only if the window has not changed since then: by a quarter, or by half if the packet
+    was sent for the second time. Duplicate ACKs swell the window itself. Returns True if it
+    retransmits.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
@@ -235,7 +237,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """ns-2's Vegas at a new ACK: undo what more than three duplicates have added."""
+    """ns-2's Vegas at a new ACK: undo the growth of the window by more than three duplicates."""
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
     f.dupacks = 0.0
@@ -243,7 +245,7 @@ def deflate(f: Sender) -> None:
 
 @jit
 def restart_when_idle(f: Sender) -> None:
-    """The round begins again where it sends with nothing in flight (CA_EVENT_TX_START)."""
+    """Start a new round if nothing was in flight when the flow sends (CA_EVENT_TX_START)."""
     if f.restarts_rounds:
         f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
         if math.isnan(f.known_base):
@@ -252,7 +254,7 @@ def restart_when_idle(f: Sender) -> None:
 
 @jit
 def reduction(f: Sender, acks: float, advanced: float) -> float:
-    """Linux in recovery (RFC 6937): what ``acks`` let out, W/flight of what was delivered."""
+    """Linux in recovery (RFC 6937): packets that ``acks`` release, W/flight of those delivered."""
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
         allowed = np.ceil(f.prr_delivered * f.cwnd / f.recover_in_flight - SLACK) - f.prr_out
@@ -263,7 +265,7 @@ def reduction(f: Sender, acks: float, advanced: float) -> float:
 
 @jit
 def echo(f: Sender) -> None:
-    """An ECN echo: cut without a loss, once a window of data."""
+    """ECN echo: cut the window without a loss, once a window of data."""
     if f.acked >= f.recover or f.timed_out:
         f.cwnd = max(_less(f, 0.5) if f.rules != BY_ADDRESS else _reduced(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
@@ -272,14 +274,14 @@ def echo(f: Sender) -> None:
 
 @jit
 def echoing(f: Sender) -> bool:
-    """The receiver echoes a mark until it hears of the cut, by the first packet sent after it."""
+    """Whether the receiver still echoes a mark; the first packet sent after the cut ends that."""
     return f.echoed == 1 and f.acked <= f.recover
 
 
 @jit
 def expire(f: Sender, now: float) -> None:
-    """The retransmission timer: start again from the first hole, in slow start."""
-    # Linux has cut already where it gives up within a recovery, or for the second time in a row
+    """The retransmission timer expires: start again from the first hole, in slow start."""
+    # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)
         f.ssthresh = max(half if f.rules != BY_ADDRESS else np.floor(_reduced(f)), 2.0)

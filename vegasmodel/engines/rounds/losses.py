@@ -1,7 +1,7 @@
-"""The sender while packets are missing: duplicate ACKs, and those that fill a hole.
+"""The sender while packets are missing: duplicate ACKs, and ACKs that fill a hole.
 
-``duplicate`` and ``filled`` take the next stretch of such ACKs; the rules of the window are those
-of ``laws``.
+A hole is a range of packets that the receiver misses. ``duplicate`` and ``filled`` handle the next
+group of such ACKs. The rules of the window are in ``laws``.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -65,9 +65,9 @@ from vegasmodel.metrics import Floats
 
 @jit
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """SACK in recovery: holes below what was received first, then new data.
+    """With SACK in recovery, send the packets of known holes again, then new data.
 
-    At once at most two stretches of packets.
+    One call sends two ranges of packets at most.
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
@@ -95,14 +95,14 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def _answer(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """``send_in_recovery``, unless the sender waits first; Linux paces its recovery itself."""
+    """``send_in_recovery``, after the sender's wait if there is one; Linux does not wait here."""
     if f.paced_recovery or not waits(f, acks):
         send_in_recovery(f, holes, free, acks)
 
 
 @jit
 def _reported(f: Sender, holes: Floats) -> float:
-    """Seconds by which SACK blocks lengthen an ACK on its way: at most three."""
+    """Seconds by which SACK blocks, at most three, lengthen the transmission of an ACK."""
     blocks = min(f.holes, 3)
     if f.holes > 0 and f.holes < 4 and holes[f.holes - 1, 1] >= f.received:
         blocks -= 1  # nothing was received beyond the last hole
@@ -111,7 +111,7 @@ def _reported(f: Sender, holes: Floats) -> float:
 
 @jit
 def fast_retransmit(f: Sender, end: float) -> None:
-    """Fast retransmit of the first hole at ``end``."""
+    """Send the first missing packet again at the time ``end`` and restart the timer."""
     f.retransmit = f.acked
     arm(f, end)
     forget(f)
@@ -119,7 +119,7 @@ def fast_retransmit(f: Sender, end: float) -> None:
 
 @jit
 def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
-    """Part hole ``k`` before packet ``at``; the number of the part that begins there."""
+    """Split hole ``k`` before packet ``at``; returns the index of the second part."""
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k
     for row in range(f.holes, k, -1):
@@ -133,7 +133,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 
 @jit
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
-    """Linux in recovery: a retransmission that is lost is in flight no more, and goes once more."""
+    """Linux in recovery: lost retransmissions leave the count in flight and are sent once more."""
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
             f.pipe -= lost
@@ -145,10 +145,11 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 
 @jit
 def _lost(f: Sender, holes: Floats) -> float:
-    """Linux in recovery: packets that are now known to be lost, and so in flight no more.
+    """Linux in recovery: mark the packets that are now known to be lost; returns their number.
 
-    Those sent before one that has arrived, also if that was sent again (tcp_rack_detect_loss), so
-    a loss at the end of the window is known as soon as a retransmission gets through.
+    These were sent before a packet that has arrived, even if that one was a retransmission
+    (tcp_rack_detect_loss). So a loss at the end of the window is known once a retransmission
+    arrives.
     """
     found = 0.0
     for k in range(f.holes):
@@ -161,7 +162,7 @@ def _lost(f: Sender, holes: Floats) -> float:
 
 @jit
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
-    """What a sender that knows its holes may send in recovery upon ``acks``."""
+    """How many packets a sender with SACK may send in recovery upon ``acks``."""
     if not f.paced_recovery or now >= f.stop:
         return room(f, now)
     return reduction(f, acks, 0.0 if _lost(f, holes) > 0.0 else advanced)
@@ -169,7 +170,7 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
 
 @jit
 def retransmit_first(f: Sender, holes: Floats) -> None:
-    """One packet goes again at once; for Linux what is known to be lost is in flight no more."""
+    """Note that the first hole's first packet is sent again; Linux also finds which are lost."""
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
@@ -182,7 +183,10 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 
 @jit
 def _alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
-    """How many of the ``acks`` have one effect: up to the threshold, or to the end of a silence."""
+    """How many of the ``acks`` have the same effect, so that one call can treat them together.
+
+    The effect changes at the threshold of duplicates, and where the window lets packets out again.
+    """
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
     if f.phase == OPEN and f.dupacks < enough:
@@ -197,7 +201,7 @@ def _alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 @jit
 def duplicate(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """ACKs of data beyond a hole, or of data that the receiver had already."""
+    """Handle duplicate ACKs, for data beyond a hole or data that the receiver had already."""
     acks = _alike(f, p, portion(p, now, step), 3.0)
     end = now + max(p.back - now, 0.0) * acks / p.count
     if f.deadline < end:
@@ -246,9 +250,9 @@ def duplicate(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> f
 
 @jit
 def waited(f: Sender, holes: Floats, now: float) -> bool:
-    """Linux's timer, before it gives up: a hole counts as a loss, or one packet more is sent.
+    """Linux's earlier alarms: a hole counts as lost, or a tail probe is sent.
 
-    False: it gives up.
+    Returns False if it is the retransmission timer itself that expires.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.alarm == EXPIRY:
@@ -271,7 +275,7 @@ def waited(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """ns-2's Vegas at duplicate ACKs: retransmits at the first where a packet is overdue."""
+    """ns-2's Vegas at duplicate ACKs: retransmit at the first one if a packet is overdue."""
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
         if cut_overdue(f, sent_at, end):
@@ -283,7 +287,7 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
 
 @jit
 def filled(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """The first hole fills: the ACK jumps to the next one, or to everything received."""
+    """The first hole fills: the ACK number jumps to the next hole or to all that was received."""
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
     alone = in_flight(f) <= 1.0
     if f.phase == OPEN:
@@ -327,7 +331,7 @@ def filled(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> floa
 
 @jit
 def _relapses(f: Sender, holes: Floats) -> bool:
-    """Linux at the end of a recovery: more is known to be lost (tcp_time_to_recover)."""
+    """Linux at the end of a recovery: more packets are known to be lost (tcp_time_to_recover)."""
     known = 0.0
     for k in range(f.holes):
         known += holes[k, 4]
@@ -336,7 +340,7 @@ def _relapses(f: Sender, holes: Floats) -> bool:
 
 @jit
 def _relapse(f: Sender, holes: Floats, acks: float) -> None:
-    """The next recovery begins with the ACK that ends this one, and the window is cut again."""
+    """One ACK ends a recovery and begins the next one, which cuts the window again."""
     pipe = f.pipe - acks
     cut(f)
     f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
@@ -377,10 +381,11 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
 def _partial(
     f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:
-    """A partial ACK in recovery: more is missing.
+    """A partial ACK in recovery: more packets are missing.
 
-    Modern ns-2's NewReno follows RFC 2582: only the first restarts the timer (newreno_changes1_),
-    and the window shrinks by what is acknowledged (partial_window_deflation_).
+    NewReno of ns-2 2.35 follows RFC 2582: only the first partial ACK restarts the timer
+    (newreno_changes1_), and each reduces the window by what it acknowledges
+    (partial_window_deflation_).
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

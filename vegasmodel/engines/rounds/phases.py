@@ -1,7 +1,8 @@
 """Phase effects: does the outcome depend on senders that are unrealistically exact?
 
-Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992).  So the
-scenario is asked twice: as it stands, and with the waits of its senders turned off, or on.
+Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992). So the
+scenario is simulated twice: as it is, and with the random waits of its senders switched over (off
+if they wait, on if they do not).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
-    """Several sources make a drop-tail queue overflow, or one beside others of another RTT.
+    """Whether flows can lock: a drop-tail queue overflows, and its sources lose or differ in RTT.
 
-    One loss-based source and one of Vegas with its RTT do not lock: only one of them loses.
+    There must be several sources that react to loss, or one of them and another RTT. One loss-based
+    source beside Vegas sources of the same RTT does not lock, since only it loses.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and math.isfinite(k.buffer) for k in crossed)
@@ -37,7 +39,7 @@ def possible(scenario: Scenario) -> bool:
 
 
 def otherwise(scenario: Scenario) -> Scenario:
-    """The same whose senders do not wait, or, where none does, wait as those of real hosts."""
+    """The scenario without its senders' random waits, or with those of hosts if it has none."""
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     flows = tuple(
         dataclasses.replace(group, send_jitter=0.0 if waits else scenario.usual_jitter(group))
@@ -47,7 +49,7 @@ def otherwise(scenario: Scenario) -> Scenario:
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """Compare the answer ``found`` with that of ``otherwise``."""
+    """Compare the answer ``found`` with the answer if the senders' waits are switched over."""
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
     asked = otherwise(scenario)
@@ -69,7 +71,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
 
 def _written(scenario: Scenario, rates: Floats) -> str:
-    """Mean throughput of each group."""
+    """Mean throughput of each group, as text."""
     groups = np.array([member.group for member in scenario.members])
     parts = [
         f"{group.name} {rates[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)

@@ -1,13 +1,13 @@
 """How a queue delays and drops: a fluid between events, whole packets at events.
 
-``queue`` is the work in the system, in packets of the scenario's size, with the one in
-transmission.  A packet that arrives waits for the work that it finds.  Drop-tail accepts it if
-that work is at most ``buffer`` packets.  Where packets of several sizes meet, the buffer still
-counts packets: ``packets_per_work`` of them make a packet's worth of the work there
+``queue`` is the work in the system, in packets of the scenario's size. It includes the packet in
+transmission. An arriving packet waits for the work that it finds, and drop-tail accepts it if that
+work is at most ``buffer`` packets. A buffer counts packets even if their sizes differ. So the work
+is multiplied by ``packets_per_work``, the number of packets in one packet's worth of work
 (``stock.py``).
 
-Two queues may share a link as the classes of Rate-Delay services (``podlesny``): each is sure of
-its share of the capacity, and what it leaves goes to the other.
+Rate-Delay services (``podlesny``) put two queues, the classes R and D, behind one link. Each is
+sure of its share of the capacity, and what one leaves unused goes to the other.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -27,7 +27,7 @@ INSTANT = 1e-8  # packets; ``route.roundings`` are larger
 
 @jit
 def advance(links: Table[Queue], k: int, now: float) -> None:
-    """Serve queue ``k`` until ``now``, and its partner."""
+    """Serve queue ``k`` and its partner class until ``now``."""
     link = links[k]
     if link.partner < 0:
         _serve(link, now, link.capacity)
@@ -37,7 +37,7 @@ def advance(links: Table[Queue], k: int, now: float) -> None:
 
 @jit
 def _serve(link: Queue, now: float, capacity: float) -> None:
-    """dq/dt = sum of rates - c, and not below 0."""
+    """Serve one queue: dq/dt = sum of the arrival rates - c, with q not below 0."""
     span = now - link.now
     if span <= 0.0:
         return
@@ -83,13 +83,13 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
 
 @jit
 def _demand(link: Queue) -> float:
-    """The most that a class can be served at: what comes, unless something waits."""
+    """The largest rate at which a class can use the link: unbounded if packets wait in it."""
     return np.inf if link.queue > EMPTY else link.rate
 
 
 @jit
 def _serve_both(one: Queue, two: Queue, now: float) -> None:
-    """Rate-Delay services: in steps, from one queue's end to the next."""
+    """Rate-Delay services: serve both classes, in steps that end when one of the queues empties."""
     capacity = one.capacity
     while one.now < now:
         # podlesny figure 2: the scheduler rests only if both queues are empty
@@ -109,7 +109,7 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
 def share(links: Table[Queue], k: int) -> None:
     """Service shares of the two classes: ``podlesny`` (5), S_R : S_D = k n_R : n_D.
 
-    A class without flows keeps its share: it borrows, and lends, all that is not used.
+    A class without flows keeps its share; the other class uses what it leaves.
     """
     one, two = links[k], links[links[k].partner]
     if one.active > 0.0 and two.active > 0.0:
@@ -119,14 +119,14 @@ def share(links: Table[Queue], k: int) -> None:
 
 @jit
 def _in_step(link: Queue, found: float, tolerance: float) -> bool:
-    """A transmission ends at this very instant: of the packets found all are whole."""
+    """Whether a transmission ends at this instant, so that only whole packets are left."""
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 
 
 @jit
 def _early(link: Queue) -> float:
-    """RED's drop probability p_b of the average queue."""
+    """RED's drop probability p_b at the average queue."""
     low, high, top = link.min_threshold, link.max_threshold, link.max_probability
     if link.average < low:
         return 0.0
@@ -139,7 +139,7 @@ def _early(link: Queue) -> float:
 
 @jit
 def _observe(link: Queue, packets: float, seen: float) -> None:
-    """RED's moving average: one step per arrival, and one of 0 per packet an idle link misses."""
+    """RED's moving average: a step for each arrival, and one to 0 per packet time of idling."""
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
     link.average *= (1.0 - link.weight) ** missed
@@ -148,10 +148,10 @@ def _observe(link: Queue, packets: float, seen: float) -> None:
 
 @jit
 def _pick(link: Queue, packets: float, p: float) -> float:
-    """How many of ``packets`` arrivals RED drops or marks at the drop probability ``p``.
+    """How many of ``packets`` arrivals RED drops or marks, at the drop probability ``p``.
 
-    The n-th since the last one falls with p/(2 - n p) from n_0 = 1/p on (ns-2: ``wait_``).  Up
-    to the m-th all pass with (2 - (m+1) p)/(2 - n_0 p).
+    ns-2 (``wait_``) picks the n-th packet since the last pick with p/(2 - n p), from n_0 = 1/p on.
+    So all packets up to the m-th pass with the probability (2 - (m+1) p)/(2 - n_0 p).
     """
     picked, left = 0.0, packets
     while left > 0.0:
@@ -193,10 +193,11 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
 def chance(
     link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
-    """How many of ``packets`` arrivals are lost by chance or to RED, and how many it marks.
+    """How many of ``packets`` arrivals are lost to random loss or to RED, and how many RED marks.
 
-    ``before``: work that the first of them found; ``data``: no ACKs, which are not lost by random
-    loss; ``precedes``: they come before a departure of the same instant; ``capable``: of ECN.
+    ``before``: work that the first arrival found. ``data``: whether they are data; random loss
+    spares ACKs. ``precedes``: whether they come before a departure at the same instant.
+    ``capable``: whether they carry ECN.
     """
     lost, picked = 0.0, 0.0
     if link.loss > 0.0 and data:
@@ -217,7 +218,7 @@ def chance(
 
 @jit
 def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
-    """Seconds that the last packet of ``queue`` waits, which is ``work`` itself."""
+    """Seconds that the last packet in ``queue`` waits for the others; ``work`` is its own size."""
     link = links[k]
     before = max(queue - work, 0.0)
     if link.partner < 0:
@@ -234,7 +235,7 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
 
 @jit
 def drop(link: Queue, work: float) -> None:
-    """Work counted as arrived did not stay."""
+    """Remove ``work`` that was counted as arrived but is dropped."""
     if link.mixed:
         give_back(link, work)
         count(link, link.queue - work)
@@ -246,9 +247,9 @@ def drop(link: Queue, work: float) -> None:
 
 @jit
 def overflow(link: Queue, packets: float, work: float) -> float:
-    """Of ``packets`` that arrived evenly until now, those that found the buffer full: they go.
+    """How many of ``packets`` that arrived evenly until now found the buffer full and are dropped.
 
-    Each is ``work`` packets of the scenario.
+    ``work`` is the size of each, in packets of the scenario.
     """
     full = (link.buffer + 1.0) / link.packets_per_work
     total = link.queue + link.excess - full
@@ -276,9 +277,9 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
 @jit
 def burst(link: Queue, packets: float, precedes: int) -> float:
-    """Of ``packets`` that arrive at once, those that find room: the j-th finds q + j - 1.
+    """How many of ``packets`` that arrive at once find room; the j-th finds q + j - 1 packets.
 
-    ``precedes``: a packet that arrives at the instant of a departure still finds that place taken.
+    ``precedes``: at the instant of a departure, the departing packet still takes its place.
     """
     found = link.queue * link.packets_per_work
     if link.now < link.slim_until:
@@ -293,7 +294,7 @@ def burst(link: Queue, packets: float, precedes: int) -> float:
 
 @jit
 def slip_in(link: Queue, work: float) -> None:
-    """A packet of a handshake: little work, but a place in the buffer, which counts packets."""
+    """Add a handshake's packet: little work, but one place in a buffer that counts packets."""
     link.arrived += work
     if link.mixed:
         join(link, 1.0, work)
@@ -304,7 +305,7 @@ def slip_in(link: Queue, work: float) -> None:
 
 @jit
 def join(link: Queue, packets: float, work: float) -> None:
-    """``packets`` arrive and stay; each is ``work`` packets of the scenario."""
+    """Add ``packets`` that arrive and stay; ``work`` is the size of each."""
     more = packets * work
     link.queue += more
     if link.mixed:

@@ -1,7 +1,8 @@
-"""Which queues a scenario has, which of them each flow crosses, and how far they are apart.
+"""Which queues a scenario has, which of them each flow crosses, and the delays between them.
 
-A link has a queue in each direction that data cross, two where it offers Rate-Delay services.
-A flow's ACKs cross those on its way back that carry data of others; elsewhere they find none.
+A link has a queue in each direction that data cross, and two queues there if it offers Rate-Delay
+services. A flow's ACKs cross the queues on their way back that carry data of other flows. Other
+links delay ACKs but do not queue them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Key = tuple[str, str, str]  # link, direction, class
 
 
 class Hop(NamedTuple):
-    """A stop on a flow's way."""
+    """A queue on a flow's path."""
 
     queue: int
     data: bool  # data cross it, not ACKs
@@ -39,7 +40,7 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True)
 class Routes:
-    """Queues and hops of a scenario."""
+    """The queues of a scenario and the path of each flow through them."""
 
     keys: tuple[Key, ...]  # what each queue is
     links: NDArray[np.void]  # [queue] ``state.LINK``
@@ -49,12 +50,12 @@ class Routes:
 
     @property
     def data_queues(self) -> int:
-        """Of the queues those that data cross."""
+        """The queues that data packets cross."""
         return len(set(self.hops["link"][self.hops["data"] == 1]))
 
 
 def other(direction: str) -> str:
-    """The way back."""
+    """The opposite direction."""
     return "reverse" if direction == "forward" else "forward"
 
 
@@ -76,11 +77,12 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 
 
 def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
-    """Whether ACKs of two flows meet on ns-2's way back, again and again.
+    """Whether ACKs of two flows repeatedly meet on ns-2's way back.
 
-    Packets leave a busy link a service time apart, and their ACKs are back at it after half a round
-    trip.  Where two flows' halves differ by whole service times, or by less than an ACK takes, one
-    ACK waits for the other.  That is little, but it decides which of their next packets is first.
+    Packets leave a busy link a service time apart, and their ACKs return to it after half a round
+    trip. If the halves of two flows differ by whole service times, or by less than the transmission
+    of an ACK, one ACK waits for the other. The wait is short, but it decides whose next packet
+    comes first.
     """
     if list(queues) != [(scenario.links[0].name, "forward", "")]:
         return False
@@ -123,7 +125,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
-    """Indices of the queues that the flow crosses, and whether its data do (or its ACKs)."""
+    """Indices of the queues that the flow crosses, and for each whether data cross it, not ACKs."""
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_key(link, group.direction, group)], True) for link in path]
     for link in reversed(path):
@@ -134,9 +136,10 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
 
 
 def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
-    """Seconds from each stop to the next, and from the last to the first; queues empty.
+    """Seconds from each queue of a flow's path to the next, and from the last to the first.
 
-    ``live``: which of the links of the way back are stops.
+    All queues are empty. ``live`` says which links of the way back have a queue for the flow's
+    ACKs.
     """
     group = member.flow
     path = scenario.path(group)
@@ -156,7 +159,7 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
 
 
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
-    """All queues and hops; ``step``: seconds that a stretch of arrivals lasts if it may."""
+    """All queues and paths; ``step`` is the desired length of an interval of arrivals, seconds."""
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
@@ -208,13 +211,13 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
 
 
 def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
-    """On each link of the way: whether an arrival comes before a departure of the same instant.
+    """For each link of the path: whether an arrival precedes a departure of the same instant.
 
-    Where flows keep a queue busy their packets come back in step with its departures, so such
-    instants are common: a sixth of all packets of a Vegas source among two of Reno.  ns-2's
-    scheduler takes events of one instant in the order in which they were scheduled: the arrival
-    when the packet set out over the last wire, the departure when its transmission began.  Whoever
-    comes first still finds a full buffer full.
+    If flows keep a queue busy, their packets come back in step with its departures. Equal instants
+    are then common: a sixth of all packets of a Vegas source among two of Reno. ns-2's scheduler
+    takes events of one instant in the order in which they were scheduled. An arrival is scheduled
+    when the packet enters the last wire, a departure when its transmission begins. If the arrival
+    comes first, it still finds a full buffer full.
     """
     path = scenario.path(member.flow)
     set_out = [to_first_link(scenario, member), *gaps[: len(path) - 1]]
@@ -234,11 +237,12 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
 def _clocks(
     links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
 ) -> tuple[float, Floats]:
-    """How long a stretch may last, and by how much each queue's clock is behind.
+    """How long an interval of arrivals may last, and how far each queue's clock runs behind.
 
-    What a queue learns when a stretch of S seconds ends it must know when the stretch's first
-    packet reaches the next queue, d seconds away: ``shift' - shift >= S - d``.  The longest S
-    that any shifts allow is the least mean of d around a cycle of queues.
+    A queue learns the fate of the packets of an interval of S seconds when it ends. The next queue,
+    d seconds away, needs this when the first packet arrives there. So its clock runs behind:
+    ``shift' - shift >= S - d``. The longest S for which shifts exist is the least mean of d around
+    a cycle of queues.
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -268,7 +272,7 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """The least shifts >= 0 that let stretches last ``span``, or None (Bellman and Ford)."""
+    """The least shifts >= 0 that allow intervals of ``span``, or None (Bellman and Ford)."""
     shift = np.zeros(n)
     for _ in range(n + 1):
         before = shift.copy()
@@ -279,14 +283,15 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """[binade, 1 + hop]: capacity and ``to_next`` while times lie between 2^(k-1) and 2^k seconds.
+    """How ns-2's clock rounds service times and delays, [binade, 1 + hop].
 
-    ns-2's times are doubles, so each service time and each wire's delay is rounded to units that
-    double at 1, 2, 4 ... seconds.  Where a round trip is a whole number of service times, packets
-    come back at the very instants of departures, and the sum of these roundings decides for
-    minutes on end which of the two is first, hence who meets the full buffer.  Here they are
-    magnified: above our own rounding, and below what RTTs of four digits differ by.  Empty where
-    links are several.
+    ns-2's times are doubles. So each service time and each wire's delay is rounded to a unit that
+    doubles at 1, 2, 4 ... seconds. If a round trip is a whole number of service times, packets come
+    back at the very instants of departures. Then the sum of these roundings decides for minutes
+    which of the two comes first, and so who meets the full buffer. The table holds the capacity and
+    ``to_next`` while times lie between 2^(k-1) and 2^k seconds. The roundings are magnified: above
+    our own rounding error, and below the differences of RTTs given to four digits. The table is
+    empty if there are several links.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 1))

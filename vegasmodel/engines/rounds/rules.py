@@ -1,7 +1,8 @@
-"""The packets' side of the package's laws, compiled and composed from their registry.
+"""The laws of the package as compiled functions, and the choice among them by number.
 
-``Sender.rules`` is the place of a law's rules: 0 for a law that is called by address, then those of
-the registry.  A choice among them is a chain of comparisons, which LLVM inlines with its ends.
+``Sender.rules`` is the number of a law's rules: 0 for a law of the user, which is called by its
+address, then those of the package. A choice is a chain of comparisons, which LLVM inlines together
+with the rules.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _Function = Callable[..., Any]
 
 
 def place(law: Law) -> int:
-    """Of the law's rules in a chain."""
+    """The number of a law's rules."""
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
 
@@ -40,14 +41,14 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """``own`` at place k, else ``rest``."""
+    """A function that calls ``own`` for rules number k, and ``rest`` for others."""
     if arguments == 1:
         return jit(lambda f: own(f) if f.rules == k else rest(f))
     return jit(lambda f, a: own(f, a) if f.rules == k else rest(f, a))
 
 
 def choice(name: str, by_address: _Function) -> Any:
-    """The rule ``name`` of a sender's law; ``by_address`` for one that the registry has not."""
+    """The rule ``name`` of a sender's law; ``by_address`` serves the laws of the user."""
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address
     for k, function in enumerate(asked, 1):

@@ -1,8 +1,8 @@
-"""The rounds engine's door: a scenario in, trajectories and totals out.
+"""Entry to the packet simulator: a scenario in, trajectories and totals out.
 
-A round trip costs a bounded number of events, so the cost does not grow with the capacity.  Where
-a round holds no more packets than that number, every packet is its own event: small windows, where
-whole packets decide the outcome, are treated packet by packet.
+A round trip costs a bounded number of events, so the cost does not grow with the capacity. If a
+round trip holds fewer packets than that, each packet is its own event. So small windows, where
+whole packets decide the outcome, are simulated packet by packet.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NEVER = 1e300  # laws.NEVER; compiled code is not loaded for the door
 
 @dataclass(frozen=True)
 class Totals:
-    """What one run counted between warm-up and end; arrays [n_flows], in packets."""
+    """The counts of one run between warm-up and end; arrays [n_flows], in packets."""
 
     status: int
     events: int
@@ -62,13 +62,13 @@ class Totals:
 
     @property
     def link(self) -> Any:
-        """The final record of the first queue, ``state.LINK``."""
+        """The final record of the first queue, of the type ``state.LINK``."""
         return self.routes.links[0]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
-        """Sums over the classes of each link, in the direction called forward: [..., n_links].
+        """Sums over the classes of each link, in its forward direction: [..., n_links].
 
-        ``values`` [..., queue]; 0 where no data cross a link.
+        ``values`` [..., queue]; the sum is 0 where no data cross a link.
         """
         out = np.zeros((*values.shape[:-1], len(names)))
         for k, (name, direction, _) in enumerate(self.routes.keys):
@@ -78,7 +78,7 @@ class Totals:
 
     @functools.cached_property
     def base(self) -> Floats:
-        """BaseRTT that each flow has measured, NaN where its law keeps none."""
+        """BaseRTT that each flow has measured; NaN where its law keeps none."""
         known = np.where(np.isnan(self.flows["known_base"]), self.flows["base"], self.flows["rtt"])
         fixed = ~np.isnan(self.flows["known_base"])
         known = np.where(fixed, self.flows["known_base"], known)
@@ -86,15 +86,16 @@ class Totals:
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """Events per flow, queue and round trip that the scenario needs: near losses, and else.
+    """Events per flow, queue and round trip that the scenario needs: (near losses, elsewhere).
 
-    With several losers, RTTs or packet sizes at a finite buffer, whose packet arrives first after
-    each departure decides who loses (the phase effects of drop-tail): that takes packets, up to a
-    number that bounds the cost.  Else, and for one flow against one other like it, stretches will
-    do; where these would hold several packets they are long while no loss is near, and the shorter
-    near one, where packets decide how many are lost and whether a timeout follows.  Where ACKs are
-    delayed packets leave in pairs, and stretches know none; where a long one would fill the buffer
-    by itself, packets decide too.
+    Packets travel in intervals of even arrivals; more events mean shorter intervals. With several
+    losers, RTTs or packet sizes at a finite buffer, the packet that arrives first after each
+    departure decides who loses (the phase effects of drop-tail). That takes single packets, up to a
+    number that bounds the cost. Otherwise, and for one flow against another like it, intervals
+    suffice. Those that would hold several packets are long while no loss is near. They are shorter
+    near a loss, where packets decide how many are lost and whether a timeout follows. Delayed ACKs
+    also take single packets, since packets then leave in pairs. So does an interval that would by
+    itself fill the buffer.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -116,7 +117,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 
 
 class Course:
-    """A run of the engine: ``go`` to its end, or from one fall of a window to the next.
+    """A run of the simulator; ``go`` continues it to its end or to the next fall of a window.
 
     Parameters as of ``run``.
     """
@@ -151,9 +152,10 @@ class Course:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-        # How many parcels can be on their way at once?  A parcel holds at least one packet, except
-        # those that stand for silences.  Short stretches need many parcels, and so does the first
-        # overflow of a large window, because lost and delivered packets alternate there.
+        # How many parcels, groups of packets that travel together, can be on their way at once? A
+        # parcel holds at least one packet, except those that stand for silences. Short intervals
+        # need many parcels. So does the first overflow of a large window, because lost and
+        # delivered packets alternate there.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         room = min(max(16 * near + 8192, spare, int(pipe)), _RING)
@@ -178,7 +180,10 @@ class Course:
         set_out(self.net, (seed + (scenario.run.seed - 1) * APART) % 2**32)
 
     def go(self, falls: float = math.inf) -> tuple[int, float]:
-        """March on: status and time; from ``falls`` on it stops where a window falls."""
+        """Continue the run and return status and time.
+
+        From time ``falls`` on it stops where a window falls by a packet.
+        """
         from vegasmodel.engines.rounds.kernel import march
 
         status, events, time = march(
@@ -201,7 +206,7 @@ class Course:
         return int(status), float(time)
 
     def shown(self) -> AbstractContextManager[None]:
-        """While it goes on, a terminal may ask how far it is."""
+        """Report the progress of the run to the terminal, if it asks."""
         from vegasmodel.support.machine_code import compiling  # the kernel has loaded it
 
         return running(self.now, self.duration, compiling)
@@ -211,7 +216,7 @@ class Course:
         return min(float(self.routes.links["now"].max()), self.duration)
 
     def totals(self, status: int) -> Totals:
-        """What was counted so far."""
+        """The counts so far."""
         flows = fold(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
             status, self.events, flows, self.routes, self.times, self.per_flow, self.queues
@@ -228,15 +233,15 @@ def run(
     synchronised: bool = False,
     without: Collection[str] = (),
 ) -> Totals:
-    """Run a scenario once; ``samples`` instants evenly over the duration are kept.
+    """Run a scenario once; ``samples`` instants, evenly spaced over the duration, are kept.
 
-    ``parts``: at most about so many events per flow and round trip (default: ``resolution``);
-    ``starts`` [n_flows] overrides the flows' start times, seconds; ``synchronised``: when a flow
-    loses, all do, as ``devendictis`` assumes, not only the one whose packet met the full buffer;
-    ``without``: which of ``MECHANISMS`` are switched off, to see what they are worth.  Raises
-    ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses where
-    there is more than one queue.  What is random is drawn from the scenario's seed and ``seed``.
-    Short flows that arrive at random are one flow of the totals a group.
+    ``parts`` bounds the events per flow and round trip (default: ``resolution``). ``starts``
+    [n_flows] overrides the flows' start times, seconds. With ``synchronised``, when a flow loses,
+    all do, as ``devendictis`` assumes; otherwise only the flow whose packet met the full buffer
+    loses. ``without`` names the ``MECHANISMS`` to switch off, to measure their effect. All random
+    numbers follow from the scenario's seed and ``seed``. In the totals, a group of short flows that
+    arrive at random is one flow. Raises ``ValueError`` for ``parts`` below 1, for unknown
+    mechanisms, and for synchronised losses at more than one queue.
     """
     course = Course(
         scenario,

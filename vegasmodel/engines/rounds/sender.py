@@ -1,9 +1,9 @@
-"""The sender between two events: which ACKs come back next, and what it sends upon them.
+"""The sender between two events: which ACKs arrive next, and what it sends upon them.
 
-A flow's packets travel as parcels: stretches of a round, each so many packets spread evenly over
-some time.  ``plan`` takes the next stretch of returning ACKs, up to where anything changes (the
-window passes a whole packet, the round ends, a third duplicate arrives, a silence is over), moves
-the window by the flow's law and says how many packets leave, and when.
+A flow's packets travel as parcels: groups of packets spread evenly over some time. ``plan`` takes
+the next ACKs that return, up to the first change: the window passes a whole packet, the round ends,
+a third duplicate arrives, or a silence ends. It moves the window by the flow's law and computes how
+many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -57,7 +57,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _comes(f: Sender) -> None:
-    """An ACK of new data comes: what it ends."""
+    """What ends with the arrival of an ACK of new data."""
     if f.overdue_checks:
         deflate(f)
         f.rechecks = 0.0
@@ -70,7 +70,7 @@ def _comes(f: Sender) -> None:
 
 @jit
 def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
-    """ACKs of new data, in order; each speaks for one packet, or for two (``late``)."""
+    """Handle ACKs of new data, in order; each acknowledges one packet or, if delayed, two."""
     untimed = max(f.resent, f.untimed)
     once = not f.overdue_checks or f.acked >= untimed
     each, ready = spoken_for(f), portion(p, now, step)
@@ -104,7 +104,7 @@ def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
 
 @jit
 def _single(f: Sender, at: float, late: float) -> float:
-    """The ACK of one packet, ``late`` seconds after it came.  Returns when it comes."""
+    """Handle the ACK of one packet, delayed by ``late`` seconds.  Returns when the ACK arrives."""
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     _comes(f)
     decides = f.rounds and f.acked >= f.round_end
@@ -120,7 +120,7 @@ def _single(f: Sender, at: float, late: float) -> float:
 def _opens(
     f: Sender, acks: float, each: float, now: float, end: float, decides: bool, alone: bool
 ) -> None:
-    """What ``acks`` do to the window, and what leaves."""
+    """Move the window by ``acks`` ACKs and send what it lets out."""
     packets = acks * each
     f.acked += packets
     f.delivered += packets
@@ -154,7 +154,7 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 
 @jit
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
-    """Join short parcels of one round, so that a round has a bounded number of them."""
+    """Join short parcels of one round trip, so that it has a bounded number of them."""
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
@@ -172,19 +172,19 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
 
 @jit
 def _armed(f: Sender) -> bool:
-    """The timer runs: something is out, or a window of 0 lets nothing out."""
+    """Whether the timer runs: packets are in flight, or a window of 0 blocks the sender."""
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
 
 @jit
 def _soon(f: Sender) -> float:
-    """When something comes by itself: the end of the sender's wait, or of an ACK's."""
+    """When something happens without an ACK from the network: a wait of sender or receiver ends."""
     return min(f.wait_ends, pending(f))
 
 
 @jit
 def _elapse(f: Sender, holes: Floats, now: float) -> None:
-    """That is the flow's next stretch."""
+    """Let the flow's next event be the end of the sender's wait or of a delayed ACK's pause."""
     if pending(f) <= f.wait_ends:
         f.time = _single(f, max(now, f.held_until), f.ack_pause)
     else:
@@ -193,7 +193,7 @@ def _elapse(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def _alone(f: Sender, holes: Floats, now: float) -> None:
-    """No ACK will come: open the window, or wait for the timer."""
+    """No ACK is on its way: send what the window allows, or wait for the timer."""
     due = f.deadline if _armed(f) else NEVER
     soon = _soon(f)
     if soon < due and (f.transit == 0 or soon <= now):
@@ -215,7 +215,7 @@ def _alone(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
-    """Set the flow's next stretch: its end ``time``, and what is sent until then."""
+    """Set the flow's next interval: its end ``time``, and the packets sent until then."""
     step = min(f.rtt_last / parts, f.longest_stretch)
     if f.noise > 0.0 or f.queue_wait > 0.0:  # each packet has its own
         step = 0.0
@@ -271,7 +271,7 @@ def _stretch(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: fl
 
 @jit
 def _answers(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
-    """Packets of a parcel have come, if nothing else comes first: what the receiver says."""
+    """Packets of a parcel arrive, unless another event is first; the receiver's ACKs follow."""
     first = now + max(p.back - now, 0.0) / p.count
     if _soon(f) < min(first, f.deadline):
         _elapse(f, holes, now)

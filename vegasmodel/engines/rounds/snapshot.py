@@ -1,8 +1,9 @@
-"""The whole state of the rounds engine at a moment: equal states have equal futures.
+"""The whole state of the simulator at a moment: equal states have equal futures.
 
-Sequence numbers count from what is acknowledged, instants from now, and all is in packets: seconds
-are service times of the first queue.  Left out is what cannot change the motion: totals, instants
-long past, and ns-2's coarse timer as long as it is set anew and does not run out.
+To compare states, sequence numbers count from the first unacknowledged packet and times from now.
+Times are in service times of the first queue, so all numbers are in packets. The state leaves out
+what cannot affect the future: totals, times long past, and ns-2's coarse timer while it is
+restarted and does not expire.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FAR = 1e6  # seconds; beyond is never
 
 
 class Kinds(NamedTuple):
-    """Names of a record's fields by what they are."""
+    """Names of a record's fields, by their kind."""
 
     numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
     instants: tuple[str, ...] = ()
@@ -93,7 +94,7 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """What a moment is compared by, and what had been counted until then."""
+    """The state to compare a moment by, and the totals until then."""
 
     time: float
     rough: bytes
@@ -105,7 +106,7 @@ class Snapshot(NamedTuple):
 
 
 def rough(net: Net) -> bytes:
-    """Whole numbers that equal states share, quick to compare."""
+    """A few whole numbers that equal states have in common; they are quick to compare."""
     flows = array(net.flows)
     parts = (np.floor(flows["cwnd"] + 1e-6), flows["next"] - flows["acked"], flows["holes"])
     numbers: NDArray[np.int64] = np.stack([*parts, flows["phase"], flows["count"]]).astype(np.int64)
@@ -113,7 +114,7 @@ def rough(net: Net) -> bytes:
 
 
 def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
-    """The state now; ``c`` packets a second make a packet of a second."""
+    """The state now; the capacity ``c``, pkt/s, converts seconds into packets."""
     flows = array(net.flows)
     ago = AGO * float(flows["rtt_last"].max())
     acked, rounds, stamped = flows["acked"], flows["rounds"], flows["timestamps"]
@@ -166,7 +167,7 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
 
 
 def apart(one: Snapshot, two: Snapshot) -> float:
-    """Packets by which two states differ, one after the other; inf where their shapes do."""
+    """Largest difference of two states, packets; inf if their shapes differ."""
     if one.rough != two.rough or one.state.shape != two.state.shape:
         return float("inf")
     worst = float(np.abs(one.state - two.state).max())

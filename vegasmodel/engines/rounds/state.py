@@ -1,8 +1,8 @@
-"""The engine's state: one record a flow, a queue and a parcel of packets on its way.
+"""The simulator's state: one record a flow, a queue and a group of packets on its way.
 
-Numba reads these structured arrays without copies; every count is in packets, every time in
-seconds.  A flow lives on a clock of its own, the instants at which its packets reach its first
-queue; a queue's clock shows when packets reach it.
+Numba reads these structured arrays without copies. Counts are in packets, times in seconds. Each
+flow has its own clock, which shows when packets reach its first queue. Each queue has its own
+clock, which shows when packets reach it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROWS = 512  # of ``Queue.stock``
 
 
 class Sender(Mechanisms):
-    """A flow: its sender, its receiver, and the stretch of sending under way."""
+    """A flow: its sender, its receiver, and the packets that it is now sending."""
 
     # the flow's own parameters
     rtt: float  # empty network, T
@@ -189,7 +189,7 @@ class Sender(Mechanisms):
 
 
 class Parcel:
-    """Packets of one flow on their way, and what was lost behind them."""
+    """A group of packets of one flow on their way, and the packets lost behind them."""
 
     back: float  # when the ACK of its last packet has been answered
     first: float
@@ -202,7 +202,7 @@ class Parcel:
 
 
 class Hop:
-    """One queue on a flow's path, as that flow sees it."""
+    """A queue on a flow's path, as that flow sees it."""
 
     flow: int
     link: int
@@ -214,8 +214,8 @@ class Hop:
     ring: int  # its parcels lie there in ``Net.rings``,
     room: int  # ... at most so many
     latest: float  # when its last parcel gets there
-    # The next fields are for the second queue on a flow's way and all later ones: the ring of
-    # parcels that come, and the stretch of arrivals that ends at ``time``
+    # The next fields are for the second and later queues of a flow's path: the ring of parcels on
+    # their way there, and the interval of arrivals that ends at ``time``.
     head: int
     count: int
     idle: int  # nothing is on its way here
@@ -235,7 +235,7 @@ class Hop:
 
 
 class Queue:
-    """A queue of a link; two where it offers Rate-Delay services."""
+    """A queue of a link; a link with Rate-Delay services has two."""
 
     capacity: float
     buffer: float
@@ -291,7 +291,7 @@ FLOW, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in (Sender, Parcel,
 
 
 class Net(NamedTuple):
-    """All of a network: what the compiled functions hand on."""
+    """The whole network, as the compiled functions pass it on."""
 
     flows: Table[Sender]
     hops: Table[Hop]  # of all flows, each flow's in a row
@@ -307,5 +307,5 @@ class Net(NamedTuple):
 
 @jit
 def around(place: int, ring: Table[Parcel]) -> int:
-    """A place in a ring, from one that may have passed its end; a division would take long."""
+    """Wrap an index around the end of a ring; a comparison is faster than a division."""
     return place if place < ring.shape[0] else place - ring.shape[0]

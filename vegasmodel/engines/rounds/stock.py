@@ -1,7 +1,8 @@
-"""Which packets wait in a queue where several sizes meet: a buffer counts packets, not work.
+"""The packets waiting in a queue where sizes differ: a buffer counts packets, not work.
 
-First in, first out: a row of the record's ``stock`` holds work of packets of one size, whole ones
-(the one in transmission counts until its end) or a stretch's, of which parts count.
+The queue is first in, first out. A row of ``stock`` holds the work of packets of one size. These
+are whole packets (the one in transmission counts until its end) or a fluid, of which fractions
+count.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -18,7 +19,7 @@ WORK, SIZE, DISCRETE = range(3)
 
 @jit
 def store(link: Queue, work: float, size: float, discrete: int) -> None:
-    """Work of packets of ``size`` joins the end."""
+    """Add work of packets of ``size`` to the end of the queue."""
     if work <= NOTHING:
         return
     stock = link.stock
@@ -39,7 +40,7 @@ def store(link: Queue, work: float, size: float, discrete: int) -> None:
 
 @jit
 def transmit(link: Queue, work: float) -> None:
-    """The link has transmitted so much, from the front."""
+    """Remove ``work`` from the front of the queue: the link has transmitted it."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
         part = min(work, stock[link.oldest, WORK])
@@ -52,7 +53,7 @@ def transmit(link: Queue, work: float) -> None:
 
 @jit
 def give_back(link: Queue, work: float) -> None:
-    """So much is refused after all, from the end."""
+    """Remove ``work`` from the end of the queue: it is dropped after all."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
         last = (link.oldest + link.rows - 1) % stock.shape[0]
@@ -65,14 +66,14 @@ def give_back(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """Whole packets of one size at the head of the queue; 0 if a part of a stretch stands there."""
+    """Whole packets of one size at the head of the queue; 0 if a fluid is there."""
     front = link.stock[link.oldest]
     return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
 
 
 @jit
 def count(link: Queue, queue: float) -> None:
-    """``packets_per_work``: packets in the system over their work ``queue``."""
+    """Set ``packets_per_work``: the packets in the system over their work ``queue``."""
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]

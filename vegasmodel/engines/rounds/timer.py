@@ -1,8 +1,8 @@
-"""When a source gives a packet up for lost without being told: its timers.
+"""The timers by which a source takes a packet for lost.
 
-BSD's and ns-2's coarse timer counts in ticks and times one packet at a time; Linux times every ACK,
-and probes the end of a window before it gives up (tcp_schedule_loss_probe); ns-2's Vegas has a fine
-timer besides, which it asks when an ACK comes.
+The coarse timer of BSD and ns-2 counts in ticks and times one packet at a time. Linux times every
+ACK. It also sends a probe before it gives up the end of a window (tcp_schedule_loss_probe). ns-2's
+Vegas has a fine timer as well, which it reads when an ACK arrives.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -28,10 +28,10 @@ CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
 @jit
 def ringing(now: float, pause: float) -> float:
-    """When Linux's timer wheel ends a pause of whole ticks: never early, so at the tick after.
+    """When Linux's timer wheel ends a pause of whole ticks: at the tick after, never early.
 
-    The phase of the ticks is unknown, so the timer ends half a tick late, as on average.  The wheel
-    looks at every 8th tick only from 64 ticks on, and at every 64th from 512 on (calc_index).
+    The phase of the ticks is unknown, so the timer ends half a tick late, as on average. From 64
+    ticks on the wheel looks at every 8th tick only, from 512 on at every 64th (calc_index).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else 64.0)
@@ -40,7 +40,7 @@ def ringing(now: float, pause: float) -> float:
 
 @jit
 def timeout(f: Sender) -> float:
-    """Seconds; RFC 2988 (rfc2988_, minrto_) has its floor before the backoff."""
+    """The timeout in seconds; RFC 2988 applies the floor before the backoff (rfc2988_, minrto_)."""
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
     return min(max(f.backoff * f.rto, MIN_RTO), f.longest_rto)
@@ -64,7 +64,7 @@ def arm(f: Sender, now: float) -> None:
 
 @jit
 def syn_lost(f: Sender) -> float:
-    """A SYN is lost: seconds until the next.  ns-2 then opens with one packet (bugfix_ss_)."""
+    """Seconds until a lost SYN is sent again.  ns-2 then opens with one packet (bugfix_ss_)."""
     pause = CONNECT * f.backoff
     f.backoff *= 2.0
     if f.lost_syn_resets:
@@ -75,7 +75,7 @@ def syn_lost(f: Sender) -> float:
 
 @jit
 def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
-    """The handshake that began now gives the first sample of the RTT."""
+    """A handshake that began now gives the first sample of the RTT."""
     if not f.timestamps:
         if f.backoff == 1.0:  # what is sent again is not timed
             f.timed_at = now
@@ -89,19 +89,19 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 
 @jit
 def settling(f: Sender) -> float:
-    """Seconds by which Linux lets packets overtake before three duplicates (tcp_rack_reo_wnd)."""
+    """Seconds for which Linux allows reordering, before three duplicates (tcp_rack_reo_wnd)."""
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
 @jit
 def await_order(f: Sender, now: float, left: float) -> None:
-    """Linux: a hole is not yet old enough to be a loss (tcp_rack_mark_lost)."""
+    """Linux: set a timer until a hole is old enough to count as lost (tcp_rack_mark_lost)."""
     f.deadline, f.alarm = ringing(now, left + PAUSE), REORDERED
 
 
 @jit
 def back_off(f: Sender) -> None:
-    """Double the timeout, to 64-fold; from 16 on BSD forgets the mean for its deviation."""
+    """Double the timeout, up to 64 times; from 16 times on BSD discards its mean RTT."""
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
     if f.backoff > 8.0:
@@ -111,13 +111,13 @@ def back_off(f: Sender) -> None:
 
 @jit
 def forget(f: Sender) -> None:
-    """What is sent again is not timed (Karn)."""
+    """Cancel the RTT measurement: a packet that is sent again is not timed (Karn)."""
     f.timed_at = -1.0
 
 
 @jit
 def watch(f: Sender) -> None:
-    """Time one packet of those that leave at ``time`` for the first time, if none is timed."""
+    """Time one packet of those first sent at ``time``, if none is being timed."""
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
         f.timed = last - 1.0 if f.spread > 0.0 else max(f.high, f.first)
@@ -126,10 +126,10 @@ def watch(f: Sender) -> None:
 
 @jit
 def restart_timer(f: Sender, now: float) -> None:
-    """ACKs of new data: the timer starts again, and then a timed packet gives a sample.
+    """At ACKs of new data restart the timer, then take the RTT sample of a timed packet.
 
-    In that order: until 2001 ns-2 set the timer before it updated the estimate (timerfix_).
-    Linux has taken a sample from every ACK by now (``update_mean``).
+    The order is that of ns-2 until 2001, which set the timer before it updated the estimate
+    (timerfix_). Linux has already taken a sample from every ACK (``update_mean``).
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
@@ -146,7 +146,7 @@ def restart_timer(f: Sender, now: float) -> None:
 
 @jit
 def update_ticks(f: Sender, now: float) -> None:
-    """One step of BSD's estimate of RTT and variance, in integers of clock ticks."""
+    """One step of BSD's estimates of RTT and variance, in whole clock ticks."""
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot) % f.tick) / f.tick), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2
@@ -159,7 +159,7 @@ def update_ticks(f: Sender, now: float) -> None:
 
 @jit
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
-    """Running means of RTT (gain 1/8) and of its deviation (gain 1/4), ``samples`` at once."""
+    """Update the means of the RTT (gain 1/8) and its deviation (1/4) by ``samples`` samples."""
     if f.mean_rtt == 0.0:
         f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
     error = rtt - f.mean_rtt
@@ -173,7 +173,7 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
 
 @jit
 def overdue(f: Sender, elapsed: float) -> bool:
-    """ns-2's Vegas, asked at an ACK: the packet is out for too long."""
+    """Whether ns-2's Vegas, at an ACK, takes a packet sent ``elapsed`` seconds ago for lost."""
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False
     return elapsed >= (f.mean_rtt + 2.0 * f.rtt_deviation) * (1.0 + 1.0 / 16.0) * f.overdue_factor

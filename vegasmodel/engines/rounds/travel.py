@@ -1,10 +1,10 @@
-"""How parcels travel: through each queue on a flow's way, and back to its sender.
+"""How groups of packets travel: through each queue on a flow's path and back to the sender.
 
-A parcel arrives at a queue as a stretch: so many packets spread evenly over some time, or at once
-at its end.  When the stretch is over it is known who was lost and when the rest leaves, so the
-next queue hears of a parcel once its last packet has left this one's door.
-``Sender.longest_stretch`` and ``Queue.shift`` see to it that this is before the next queue's clock
-has reached the parcel's first.
+A parcel is a group of packets that travel together. At a queue its packets arrive evenly over an
+interval, or together at its end. At the end of the interval the simulator knows which packets are
+lost and when the others leave. So the next queue hears of a parcel only when its last packet has
+left this queue. ``Sender.longest_stretch`` and ``Queue.shift`` make sure that this is before the
+next queue's clock reaches the parcel's first packet.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -32,10 +32,10 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 
 @jit
 def schedule(net: Net, e: int, time: float) -> None:
-    """The next event of hop ``e`` is at ``time`` by its queue's clock.
+    """Set the next event of hop ``e`` to ``time``, by its queue's clock.
 
-    Flows whose RTTs differ by whole service times have ACKs that are due at the same instant.  In
-    the kernel a few instructions decide which timer runs first, so it is either one by chance.
+    Flows whose RTTs differ by whole service times have ACKs that are due at the same instant. In
+    the kernel a few instructions then decide which timer runs first, so chance decides it here.
     """
     net.keys[e] = time + net.links[net.hops[e].link].shift
     if net.flows[net.hops[e].flow].random_ties:
@@ -51,7 +51,7 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def rival(net: Net, e: int) -> float:
-    """When the next event of all hops but ``e`` is, by the simulation's clock."""
+    """Time of the next event of all hops but ``e``, by the simulation's clock."""
     node, best = e + net.keys.shape[0], NEVER
     while node > 1:
         best = min(best, net.keys[net.tree[node ^ 1]])
@@ -72,7 +72,7 @@ def push(
     marked: int,
     sent_at: float,
 ) -> int:
-    """A parcel sets out.  Returns how many parcels were added; -1: no room for it."""
+    """Add a parcel to a ring.  Returns the number of parcels added, or -1 if the ring is full."""
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
         if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
@@ -99,7 +99,7 @@ def _lengthen(
     sent_at: float,
     step: float,
 ) -> bool:
-    """Join a short parcel to one that waits for its turn, so that a round has a bounded number."""
+    """Join a short parcel to one that waits, so that a round trip has a bounded number of them."""
     if h.count < 2 or count == 0.0:
         return False
     last = ring[around(h.head + h.count - 1, ring)]
@@ -116,10 +116,10 @@ def _lengthen(
 
 @jit
 def _noisy(f: Sender, h: Hop, back: float) -> float:
-    """Seconds by which noise moves a packet's ACK, due at ``back``; none overtakes another.
+    """Random seconds by which the ACK of a packet, due at ``back``, is late; ACKs keep their order.
 
-    ns-2 has the noise before the first queue, and Linux its own wait.  A packet there is sent upon
-    an ACK, so it is the same round trip, cut elsewhere.
+    In ns-2 the noise is before the first queue, and in Linux the sender's own wait is there. Since
+    packets are sent upon ACKs, a delay on the way back gives the same round trip.
     """
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
     late += f.queue_wait * np.random.random()
@@ -140,7 +140,7 @@ def _onward(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """From hop ``e`` to the next, where the last packet is at ``back``.  False: failed."""
+    """Send a parcel on from hop ``e``; its last packet arrives at ``back``.  False: failure."""
     h = net.hops[e]
     f = net.flows[h.flow]
     if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
@@ -175,7 +175,7 @@ def _onward(
 
 @jit
 def _tardy(link: Queue, time: float) -> None:
-    """How far in the queue's past something happens, but for a burst still on an access link."""
+    """Record how far an arrival lies in the past of the queue's clock; bursts are exempt."""
     link.late = max(link.late, link.now - max(time, link.foreseen))
 
 
@@ -193,10 +193,10 @@ def arrive_evenly(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """A stretch's evenly spread packets have arrived: who was lost, and when the rest leaves.
+    """Packets have arrived evenly over an interval: find who was lost, and when the rest leaves.
 
-    ``found``: the queue before them; ``behind``: packets lost earlier on the way; ``spent`` and
-    ``least``: time taken so far.
+    ``found`` is the queue before them, ``behind`` the packets lost earlier on the way, ``spent``
+    and ``least`` the mean and the least time that the packets have taken so far.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -220,7 +220,7 @@ def arrive_evenly(
 
 @jit
 def _count_lost(f: Sender, h: Hop, lost: float) -> float:
-    """Packets that do not go on.  A lost ACK is none: the next one speaks for it."""
+    """Count lost packets; lost ACKs do not count, since the next ACK acknowledges the same data."""
     if h.data:
         f.lost += lost
         return lost
@@ -241,7 +241,7 @@ def arrive_at_once(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Packets that come back to back: each finds those before it.  As ``arrive_evenly``."""
+    """Packets arrive together: each finds those before it.  Arguments as of ``arrive_evenly``."""
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _tardy(link, time)
@@ -279,7 +279,7 @@ def arrive_at_once(
 
 @jit
 def pass_silence(net: Net, e: int, time: float, first: float, lost: float, sent_at: float) -> bool:
-    """Nothing arrived until ``time``; or what is lost already would have."""
+    """No packet arrived until ``time``, or all were lost earlier on the way."""
     h = net.hops[e]
     queue = net.links[h.link].queue
     back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
@@ -288,7 +288,10 @@ def pass_silence(net: Net, e: int, time: float, first: float, lost: float, sent_
 
 @jit
 def begin(link: Queue, packets: float, work: float, now: float, end: float) -> float:
-    """Packets come evenly until ``end``: their rate, added to the queue's; 0: at once."""
+    """Begin even arrivals until ``end``: add their rate to the queue's and return it.
+
+    Returns 0 if the packets arrive together instead.
+    """
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
         return 0.0
@@ -301,14 +304,14 @@ def begin(link: Queue, packets: float, work: float, now: float, end: float) -> f
 
 @jit
 def cease(link: Queue, rate: float, work: float) -> None:
-    """The stretch is over."""
+    """End even arrivals: subtract their rate from the queue's."""
     link.rate -= rate * work
     link.flux -= rate
 
 
 @jit
 def _next_stretch(net: Net, e: int, now: float) -> None:
-    """Take the next stretch off the ring of a queue behind the first."""
+    """Take the next interval of arrivals off the ring of a queue behind the first."""
     h = net.hops[e]
     ring = net.rings[h.ring : h.ring + h.room]
     if h.count == 0:
@@ -344,7 +347,7 @@ def _next_stretch(net: Net, e: int, now: float) -> None:
 
 @jit
 def hop(net: Net, e: int) -> bool:
-    """The event of a queue behind the first on a flow's way.  False: failed."""
+    """Handle an event of a queue behind the first on a flow's path.  False: the run fails."""
     h = net.hops[e]
     now, fits = h.time, True
     link = net.links[h.link]

@@ -1,10 +1,9 @@
-"""The sender's own wait before it uses a window that has opened (ns-2: ``overhead_``).
+"""The sender's random wait before it uses a window that has opened (ns-2: ``overhead_``).
 
-A timer begins where the window lets a packet go and none runs yet, and takes a uniform draw up to
-``FLOW.jitter`` seconds.  When it is over, all that the window lets out by then goes together.
-What a source sends again upon a third duplicate does not wait, nor does what Linux sends in a
-recovery, which it paces itself.  Several ACKs that are taken as one stretch send evenly: their
-waits even out.
+When the window lets a packet go and no wait runs, a wait begins. It lasts a uniform random time up
+to ``FLOW.jitter`` seconds. At its end the sender sends all that the window then allows. A fast
+retransmit does not wait. Neither does what Linux sends in a recovery, since Linux paces it. Where
+the simulator treats several ACKs together their waits even out, so the packets leave evenly.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -21,7 +20,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _ready(f: Sender, holes: Floats, now: float) -> bool:
-    """The window lets a packet go that the sender has."""
+    """Whether the window allows a packet that the sender has."""
     mends = f.phase == RECOVERY and f.scoreboard
     free = np.floor(room(f, now) + 1e-9)
     if free < 1.0 or (mends and f.paced_recovery):
@@ -35,14 +34,14 @@ def _ready(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
-    """If a packet may go at ``at`` and the timer does not run, it begins."""
+    """Begin the sender's wait at ``at`` if a packet may go and no wait runs."""
     if f.wait_ends == NEVER and _ready(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
 
 
 @jit
 def depart(f: Sender, holes: Floats, now: float) -> None:
-    """The flow's next stretch is the end of its wait."""
+    """End the sender's wait, which is the flow's next event, and send."""
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _ready(f, holes, f.time):
         return
