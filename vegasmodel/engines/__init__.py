@@ -1,8 +1,8 @@
 """Simulators of a scenario; each stands alone, and ``vegasmodel.simulation`` chooses by name.
 
-``fluid``: differential equations of continuous windows, a millisecond a scenario.  ``rounds``:
-trains of packets through a network of queues; where windows are small it handles every packet.
-``delayed``: the fluid's law under feedback delay.
+``fluid`` solves differential equations of continuous windows, in a millisecond a scenario.
+``rounds`` sends groups of packets through a network of queues; where windows are small it handles
+every packet. ``delayed`` is the fluid with feedback delay.
 """
 
 from vegasmodel.support import lazy

@@ -1,6 +1,6 @@
-"""Compiles the functions of a law that the user registered, so that the engines can call them.
+"""Compile the functions of a law that the user registered, so that the simulators can call them.
 
-The engine is compiled once, for any law: it knows a rule as a C function of eight floats.
+A simulator is compiled once, for all laws. It calls a rule as a C function of eight floats.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 
 
 class _Compiled(NamedTuple):
-    """A rule as a C function, and what it saw where it first gave no such number."""
+    """A rule as a C function, and the arguments at which it first returned no usable number."""
 
     function: Any
     seen: Floats  # a ``Source``; NaN: every answer was a number
@@ -75,16 +75,16 @@ def _compiled(rule: Rule) -> _Compiled:
 
 
 def _reason(error: Exception) -> str:
-    """What Numba says of the user's line, without what it says of itself."""
+    """Numba's message about the user's line, without what concerns Numba itself."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     return (telling or lines or [type(error).__name__])[0][:160]
 
 
 def address(law: Law, name: str) -> int:
-    """Where the compiled rule ``name`` of a law lies; 0 if it has none.
+    """Address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
-    Raises ``FieldError`` where Numba cannot compile it, and where it has failed before.
+    Raises ``FieldError`` if Numba cannot compile the rule or if it has failed before.
     """
     rule = getattr(law, name)
     if rule is None:
@@ -101,9 +101,9 @@ def address(law: Law, name: str) -> int:
 
 
 def sound(law: Law) -> None:
-    """Raise ``FieldError`` if a compiled rule of the law has given no number that counts.
+    """Raise ``FieldError`` if a compiled rule of the law has failed to return a usable number.
 
-    Its answer then counted as 0, so that the run came to an end.
+    During the run such a result counted as 0, so that the run could end.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)

@@ -1,7 +1,7 @@
-"""Arrays of records as compiled code reads and writes them, with fields that a type checker sees.
+"""Arrays of records for compiled code, with fields that a type checker knows.
 
-A record is a class of annotated fields; ``layout`` makes the columns of a NumPy array from it, and
-``Table`` is that array's type: ``table[i].field`` in compiled code.
+A record is a class of annotated fields. ``layout`` makes the columns of a NumPy array from it.
+``Table`` is the type of that array: compiled code writes ``table[i].field``.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ _COLUMNS: dict[str, tuple[Any, ...]] = {"bool": ("b1",), "int": ("i8",), "float"
 
 
 def making(function: _Function) -> _Function:
-    """Compile when first called, and keep the machine code on disk; threads run side by side.
+    """Compile a function on its first call, keep its machine code on disk, and allow threads.
 
-    1/0 is inf as in NumPy.
+    1/0 is inf, as in NumPy.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 def jit(function: _Function) -> _Function:
-    """The same for what makes no arrays: references to those of the caller are not counted."""
+    """``making`` for functions that create no arrays: it skips reference counts to save time."""
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 class Table(Protocol[Row]):
-    """An array of records, as compiled code sees it: a row by its place, a column by its name."""
+    """An array of records in compiled code: a row by its index, a column by its name."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many rows."""
+        """The shape, whose first entry is the number of rows."""
 
     @overload
     def __getitem__(self, place: int, /) -> Row: ...
@@ -50,9 +50,9 @@ class Table(Protocol[Row]):
 
 
 def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> np.dtype[np.void]:
-    """The array's columns: the annotations of a record, its base's first.
+    """The columns of an array: the annotations of a record, those of its base class first.
 
-    ``more``: what NumPy calls other annotations than ``bool``, ``int`` and ``float``.
+    ``more`` maps annotations other than ``bool``, ``int`` and ``float`` to NumPy types.
     """
     columns, kinds = _COLUMNS | dict(more or {}), dict[str, str]()
     for part in reversed(record.__mro__):
@@ -61,5 +61,5 @@ def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> n
 
 
 def array(table: Table[Any]) -> NDArray[Any]:
-    """The same as NumPy sees it."""
+    """The same table as a NumPy array."""
     return cast("NDArray[Any]", table)

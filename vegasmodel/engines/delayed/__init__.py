@@ -1,4 +1,4 @@
-"""The fluid's law under feedback delay, and a general integrator that checks it."""
+"""The fluid model with feedback delay, and a general delay integrator that checks it."""
 
 from vegasmodel.support import lazy
 

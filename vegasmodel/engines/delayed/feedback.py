@@ -1,46 +1,49 @@
-"""The fluid of one link with its feedback delay: a sender hears of the queue a round trip late.
+"""The fluid of one link with feedback delay: a sender learns of the queue a round trip late.
 
-Symbols as in ``windows.py``: propagation ``T_i``, capacity ``c``, queueing delay ``s``.
-``A_i(t)`` is what flow i has sent by t, ``f_i`` the time from the sender to the queue: of what the
-link's delay leaves of the propagation one of four equal access legs, and its transmission.  With
-loss ``p`` of what finds room and a buffer that is full at ``s_max``:
+Symbols as in ``windows.py``: propagation delay ``T_i`` of flow i, capacity ``c``, queueing delay
+``s``. ``A_i(t)`` is what flow i has sent by t. ``f_i`` is the time from the sender to the queue:
+one of four equal access legs, which share the propagation delay outside the link, and one
+transmission. A part ``p`` of the packets that find room is lost, and the buffer is full at
+``s_max``:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
-First in, first out: what reaches the queue at u leaves it at u + s(u).  So the packet whose fate
-the sender hears at t, the last of ``N_i(t)``, reached the queue at ``u_i(t)``:
+The queue is first in, first out: what reaches it at u leaves it at u + s(u). By time t the sender
+has heard the fate of ``N_i(t)`` packets. The last of these reached the queue at ``u_i(t)``:
 
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
-The delay depends on the state, and on the state then: T_i + s(u_i).  Differentiated, the rate of
-ACKs is the rate of data a round trip ago over the stretching of the queue, N_i' = A_i'/(1 + s').
-A window is what may be in flight, so a cut one waits until that much is left, and packets follow
-ACKs (Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008):
+The delay T_i + s(u_i) thus depends on the state at that earlier time. The derivative of (D2) gives
+the rate of ACKs: the rate of data a round trip ago, divided by the stretching of the queue, N_i' =
+A_i'/(1 + s'). A window limits what is in flight. So a sender whose window has been cut waits until
+no more than that is left, and otherwise packets follow ACKs (Jacobsson et al., "ACK-clocking
+dynamics", INFOCOM 2008):
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-The window moves with the ACKs, at the delay that they bring, s_i = s(u_i(t)):
+The window moves with the ACKs, at the delay that they report, s_i = s(u_i(t)):
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
-``m = 1`` for Reno, for Vegas ``boutremans`` (1) as in (W2), which is (D4) at N_i' = W_i/(T_i + s).
-``p`` is the link's random loss, and under RED that of its average queue v, which moves with every
-packet that comes by a share w of the way, dv = -ln(1 - w) (c s - v) sum_i dA_i(t - f_i) (Misra,
-Gong and Towsley, SIGCOMM 2000, whose average is sampled at the link's rate).
+``m = 1`` for Reno. For Vegas m is that of ``boutremans`` (1) as in (W2), which is (D4) at N_i' =
+W_i/(T_i + s). ``p`` is the link's random loss. Under RED it is the loss at RED's average queue v,
+which each arriving packet moves by a share w of the way, dv = -ln(1 - w) (c s - v) sum_i dA_i(t -
+f_i) (Misra, Gong and Towsley, SIGCOMM 2000, whose average is sampled at the link's rate).
 
-Slow start: dW = (e^surge - 1) dN.  What the full buffer drops is heard of when its ACK would have
-come; then the window is cut, once for the packets of a window.  Losses at random are spread over
-all packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al.,
-"Scalable fluid models", 2004, whose sources send W/RTT and not by the ACK clock); the first one
-that is expected ends slow start.
+In slow start dW = (e^surge - 1) dN. A drop at the full buffer is known when its ACK would have
+come. The window is then cut, once for the packets of a window. Random losses are spread over all
+packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al.,
+"Scalable fluid models", 2004, whose sources send W/RTT and not by the ACK clock). Slow start ends
+when the expected number of random losses reaches one.
 
-At rest this is the plain fluid, (W1).  It differs from it by what a window moves in a round trip,
-a packet, so as 1/W.  Where the plain fluid slides along a threshold, a window does so here only
-while the threshold moves by less than a packet a round trip.  It stands where the queue of a round
-trip ago puts it; its slope over the window of then is -cT/alpha for one source.  Above 1 in size, a
-disturbance grows until the window swings about its rest by a packet each way, the way that it goes
-before it hears of the turn.  Nothing is smoothed to prevent that: the protocol's own remedies, a
-band alpha < beta and one decision a round trip, are the rounds engine's.
+At rest this model is the plain fluid, (W1). The two differ by what a window moves in a round trip,
+a packet, so by a part of 1/W. Where the plain fluid slides along a threshold, a window here does so
+only while the threshold moves by less than a packet a round trip. The queue of a round trip ago
+sets the threshold. Its slope over the window of that time is -cT/alpha for one source. If the slope
+exceeds 1 in size, a disturbance grows until the window swings about its rest by a packet each way,
+which is how far it moves before it learns of the turn. Nothing is smoothed to prevent that. The
+protocol's own remedies, a band alpha < beta and one decision a round trip, are in the simulator
+``rounds``.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium to begin at: what the curves have been for ever before time 0."""
+    """An equilibrium to begin at: the state at all times before 0."""
 
     delay: float  # s, seconds
     window: Floats  # [flow] packets
@@ -89,7 +92,7 @@ class DelayedRun:
 
 
 def unsupported(scenario: Scenario) -> str | None:
-    """Why this model cannot answer the scenario; None if it can: random loss and RED it has."""
+    """Why this model cannot answer the scenario; None if it can.  It has random loss and RED."""
     queue = scenario.links[0].queue
     if isinstance(queue, Red) and queue.ecn:
         return "the delayed fluid has no marks (ecn)"
@@ -107,12 +110,13 @@ def run(
 ) -> DelayedRun:
     """Integrate from 0 to ``duration``; trajectories at ``samples`` instants, evenly spaced.
 
-    ``losers`` and ``packets`` are those of ``continuous.run``.  ``step`` is over the shortest round
-    trip, and at most the shortest time to or from the queue; the error falls with its square where
-    the motion is smooth.  A way to the queue that is shorter than a step counts as one: only the
-    differences between flows matter.  ``begin``: at this equilibrium, or at one of a scenario that
-    differs a little; without it, with nothing in the network.  Raises ``ValueError`` where the
-    model has no equation for the scenario (``unsupported`` says why), or would take for ever.
+    ``losers`` and ``packets`` are those of ``continuous.run``. ``step`` is relative to the shortest
+    round trip, and bounded by the shortest time to or from the queue. The error falls with its
+    square where the motion is smooth. A way to the queue shorter than a step counts as one step:
+    only the differences between flows matter. The run begins at the equilibrium ``begin``, which
+    may be that of a slightly different scenario, or else with an empty network. Raises
+    ``ValueError`` where the model has no equation for the scenario (``unsupported`` gives the
+    reason) or would take too long.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -169,7 +173,7 @@ def run(
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
-    """Nobody sends and nothing waits, up to time 0; ``way``: seconds to the queue, [flow]."""
+    """Curves of an empty network up to time 0; ``way``: seconds to the queue, [flow]."""
     n = flows.rtt.size
     y = Senders(
         forward_delay=way,
@@ -204,7 +208,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def chances(scenario: Scenario) -> Chance:
-    """How the link drops packets that find room."""
+    """How the link drops packets that find room in the buffer."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
         return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
@@ -217,7 +221,7 @@ def chances(scenario: Scenario) -> Chance:
 def resting(
     flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
-    """As if the flows had kept ``rest`` for ever: straight curves, up to time 0."""
+    """Curves up to time 0 of flows that have always been at ``rest``: straight lines."""
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
     rtt, x = flows.rtt + s, np.where(flows.measures_base, 0.0, flows.over_estimate)

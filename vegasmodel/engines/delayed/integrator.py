@@ -2,22 +2,23 @@
 
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 
-Dormand and Prince's Runge-Kutta pair 5(4) with its quartic dense output carries the solution and
-its past.  Four things make it right for delays:
+The method is Dormand and Prince's Runge-Kutta pair 5(4). Its quartic dense output gives the
+solution and its past. Delays need four additions:
 
-* A break in a derivative (of the initial function, or where an event jumps) comes back, one
-  derivative smoother, each time a delayed argument passes it.  Such times are found and stepped
-  upon until the method cannot see them any more; up to there an argument reads the smooth piece
-  on its side of the break.
-* A delay shorter than the step asks for the solution inside the step: the step is then iterated.
-  One that is below 0 only at a trial state makes the step shorter; one that vanishes for good is
-  told by the status.
-* Events are roots of functions of the solution, found by sign changes on sub-samples of the dense
-  output, so that two in one step are not missed, and by Brent's method; an action may move the
-  state there.
+* A break in a derivative (of the initial function, or where an event jumps) returns, one
+  derivative smoother, each time a delayed argument passes it. Such times are found, and steps end
+  there, until the break is too smooth for the method to see. Until then an argument reads the
+  smooth piece on its side of the break.
+* A delay shorter than the step asks for the solution inside the step. The step is then iterated.
+  A delay that is below 0 only at a trial state makes the step shorter. One that vanishes for good
+  ends the run, and the status says so.
+* Events are roots of functions of the solution. They are found by sign changes on sub-samples of
+  the dense output, so that two in one step are not missed, and by Brent's method. An action may
+  change the state there.
 * Only the part of the past that a delay can reach is kept, if its length is given.
 
-It knows nothing of networks.  Without delays it is an ordinary solver.
+The integrator is general: it contains nothing about networks. Without delays it is an ordinary
+solver.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ AFTER = 1e-3  # part of a step after an event at which its sign is known again
 class Event:
     """A root of ``function(t, y)``: rising (direction 1), falling (-1) or either (0).
 
-    ``action(t, y)`` returns the state to go on with; None leaves it, but the right-hand side may
-    change from there on.  ``terminal`` ends the integration.
+    ``action(t, y)`` returns the state to continue with, or None to keep it; the right-hand side may
+    change there. ``terminal`` ends the integration.
     """
 
     function: Callable[[float, Floats], float]
@@ -68,7 +69,7 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """One event that happened: when, which, and the state just before."""
+    """An event that occurred: its time, which one, and the state just before."""
 
     time: float
     event: int
@@ -104,7 +105,7 @@ class Solution:
 
 
 class _Stepper:
-    """Steps of the pair, iterated where they read themselves."""
+    """Steps of the Runge-Kutta pair, iterated where a delay is shorter than the step."""
 
     def __init__(self, f: Right, memory: Memory, rtol: float, atol: float | Floats) -> None:
         self.f, self.memory, self.rtol, self.atol = f, memory, rtol, atol
@@ -117,7 +118,7 @@ class _Stepper:
         return float(np.sqrt(np.mean((x / scale) ** 2)))
 
     def attempt(self, t: float, y: Floats, h: float) -> tuple[Piece, Floats, float]:
-        """Dense output of the step, its end, its error over the tolerance (inf: no fixed point)."""
+        """One step: dense output, end, and error over the tolerance (inf: no fixed point)."""
         memory = self.memory
         memory.current, memory.used_current = None, False
         K = np.empty((7, y.size))
@@ -168,11 +169,11 @@ def integrate(
 ) -> Solution:
     """Solve from ``span[0]`` to ``span[1]``.
 
-    ``history`` is phi(t), or a constant state; ``start`` is y(t_0) where it differs from
-    phi(t_0).  ``lags`` are delays in seconds, numbers or functions ``tau(t, y, past)`` whose
-    ``t - tau`` grows with t.  ``keep`` bounds the past that is kept: no delay may be longer.
-    ``sample`` holds times in any order.
-    Misuse raises ``ValueError``; a failure on the way is told by ``Solution.status``.
+    ``history`` is phi(t) or a constant state. ``start`` is y(t_0) if it differs from phi(t_0).
+    ``lags`` are delays in seconds: numbers, or functions ``tau(t, y, past)`` for which ``t - tau``
+    grows with t. ``keep`` bounds the past that is kept: no delay may be longer. ``sample`` holds
+    times in any order. Wrong arguments raise ``ValueError``; ``Solution.status`` reports a failure
+    on the way.
     """
     t, end = float(span[0]), float(span[1])
     if not end > t:
@@ -207,7 +208,7 @@ def _constant(value: Sequence[float] | Floats) -> Past:
 
 
 class _Run:
-    """One integration: step size, breaks, events, samples."""
+    """One integration: its step size, breaks, events and samples."""
 
     def __init__(
         self,
@@ -274,7 +275,7 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """The step after t, first tried with h (0: a cautious one), or why there is none."""
+        """The next step from t, first with length h (0: a cautious one), or why there is none."""
         try:
             self.memory.pass_now(t, y)
             h = h or self.stepper.first_step(t, y, self.end - t)
@@ -288,9 +289,9 @@ class _Run:
     def _step(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | None:
-        """An accepted step: dense output, end, error, order of a break stepped upon, next h.
+        """An accepted step: dense output, end, error, order of a break at its end, and the next h.
 
-        None where it became too small; NegativeDelayError where a delay below 0 is why.
+        None if the step became too small; NegativeDelayError if a delay below 0 caused that.
         """
         remaining, negative = self.end - t, None
         while True:
@@ -319,7 +320,7 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """Part of the step (in t) after which an argument first reaches a break, and its order."""
+        """Length of the step until a delayed argument first reaches a break, and its order."""
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h
         for k in range(len(memory.lags)):
@@ -345,7 +346,7 @@ class _Run:
         return first
 
     def _first_events(self, piece: Piece) -> list[tuple[float, int]]:
-        """Time and number of the first event in the step, and of others at the same time."""
+        """Time and index of the first event in the step, and of others at the same time."""
         roots = []
         for index, event in enumerate(self.events):
             root = self._root(event, index, piece)
@@ -375,7 +376,7 @@ class _Run:
         return None
 
     def _act(self, t: float, y: Floats) -> tuple[Floats, bool]:
-        """Apply the actions of the events that have just fired, in their order."""
+        """Apply the actions of the events that have just occurred, in order."""
         jumped = False
         for index in sorted(self.fired):
             action = self.events[index].action

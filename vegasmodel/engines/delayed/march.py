@@ -1,10 +1,10 @@
-"""The kernel of ``feedback.py``: curves of packets sent and arrived, marched from event to event.
+"""The kernel of ``feedback.py``: curves of packets sent and arrived, from event to event.
 
-Every curve is piecewise linear on one grid of times.  A step never reaches further than the
-shortest of the delays to and from the queue, so all that it asks of the past is known.  Steps end
-where a flow starts or stops, where the news of a loss arrives, and where the queue empties or the
-buffer fills; those two are located by false position.  Within a step the instant at which a window
-reaches its threshold is the root of a quadratic.
+All curves are piecewise linear on one grid of times. A step is no longer than the shortest delay to
+or from the queue, so everything that it reads of the past is known. Steps end where a flow starts
+or stops, where the news of a loss arrives, and where the queue empties or the buffer fills. False
+position locates the last two. Within a step the time at which a window reaches its threshold is the
+root of a quadratic.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEARCH = 60  # points at which a filling or emptying is looked for
 
 
 class Past(NamedTuple):
-    """What is kept, [step] or [step, flow]; only the longest round trip of it is asked for."""
+    """The stored past, [step] or [step, flow]; it covers the longest round trip only."""
 
     time: Floats
     delay: Floats  # s(t)
@@ -38,7 +38,7 @@ class Past(NamedTuple):
 
 
 class Senders(NamedTuple):
-    """One entry per flow, changed in place."""
+    """The state of the senders, one entry per flow; functions change it in place."""
 
     forward_delay: Floats  # f_i: seconds from the sender to the queue
     window: Floats
@@ -58,7 +58,7 @@ class Senders(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """How packets are dropped that find room."""
+    """How packets that find room in the buffer are dropped."""
 
     loss: float  # of every packet
     red: bool  # RED too, by the average queue
@@ -91,7 +91,7 @@ def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float
 
 @jit
 def index(times: Floats, k: int, last: int, t: float) -> int:
-    """The last index from k on whose time is not after t."""
+    """The last index, from k on, whose time is not after t."""
     while k < last and times[k + 1] <= t:
         k += 1
     return k
@@ -99,7 +99,7 @@ def index(times: Floats, k: int, last: int, t: float) -> int:
 
 @jit
 def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
-    """Packets of each flow that have reached the queue by t, into ``came``; their sum."""
+    """Count the packets of each flow that have reached the queue by t in ``came``; their sum."""
     total = 0.0
     for i in range(came.size):
         k = index(past.time, y.outward[i], last, t - y.forward_delay[i])
@@ -125,7 +125,7 @@ def dropped(chance: Chance, mean: float) -> float:
 
 @jit
 def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average after ``came`` more packets: each moves it by ``weight`` of the way."""
+    """RED's average after ``came`` more packets; each moves it towards the queue by ``weight``."""
     if chance.weight >= 1.0:
         return queue
     left: float = np.exp(np.log1p(-chance.weight) * came)
@@ -178,11 +178,11 @@ def drop(
     p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
     came: Floats, lost: Floats,
 ) -> None:  # fmt: skip
-    """Share the overflow of a step among those who lose, and send the news of it.
+    """Share the overflow of a step among the losers, and send them the news of it.
 
-    A source whose window stands or falls sends one packet per ACK, which finds the place that its
-    last packet left; the extra packet that does not fit is sent by one that grew.  Where the
-    losers send less than what overflows, all lose.
+    A source whose window is constant or falls sends one packet per ACK, which takes the place that
+    its last packet left. The additional packet that does not fit comes from a source whose window
+    grew. If the losers send less than the overflow, all sources lose.
     """
     n, t = came.size, past.time[last]
     mine = np.zeros(n, np.bool_)
@@ -205,7 +205,10 @@ def drop(
 
 @jit
 def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
-    """The part of a step after which W g = e, both linear, from W g0 - e to another sign."""
+    """The part of a step after which W g = e, where W and g are linear in time.
+
+    The root is the one at which W g - e changes the sign that it has at the start.
+    """
     dW, dg = to - W, g1 - g0
     a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
     root = np.sqrt(max(b * b - 4.0 * a * f, 0.0))
@@ -222,7 +225,7 @@ def avoid(
     W: float, acks: float, climb: float, g0: float, g1: float, lower: float, upper: float,
     floor: float, cap: float,
 ) -> float:  # fmt: skip
-    """Congestion avoidance over a step: W dW = m dN, m in Sgn(W g); the window at its end."""
+    """Congestion avoidance over a step: W dW = m dN, m in Sgn(W g); returns the final window."""
     up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
     down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)
     if W * g0 < lower:
@@ -249,7 +252,7 @@ def avoid(
 
 @jit
 def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
-    """Flow i hears what arrives by t, and moves its window; packets lost among them."""
+    """Flow i processes the news that arrives by t and moves its window; returns its new losses."""
     at = t - p.rtt[i] + y.forward_delay[i]
     k = index(past.exit, y.inward[i], last, at)
     y.inward[i] = k
@@ -275,9 +278,13 @@ def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float
 
 @jit
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
-    """The window of flow i after ``acks`` more packets, ``tossed`` of them lost early."""
+    """The window of flow i after ``acks`` more packets; ``tossed`` of them were lost early.
+
+    An early loss is one of a packet that found room: a random loss or one by RED.
+    """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # Misra, Gong and Towsley: dW = -(1 - decrease) W dN p, half of it on each side of the law
+    # Misra, Gong and Towsley: dW = -(1 - decrease) W dN p; one half is applied before the law, the
+    # other after it
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed
@@ -298,7 +305,7 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
 
 @jit
 def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
-    """A_i(t) = max(A_i, N_i + W_i): what is in flight fills the window; a cut one waits for it.
+    """A_i(t) = max(A_i, N_i + W_i): packets in flight fill the window; after a cut the flow waits.
 
     The first window leaves evenly over a round trip of the empty network.
     """
@@ -312,7 +319,7 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
 
 @jit
 def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
-    """What is due at t: starts, stops, news of losses; the time of the next such thing."""
+    """Process what is due at t: starts, stops, news of losses.  Returns the next such time."""
     due = np.inf
     for i in range(y.window.size):
         if not p.start[i] <= t < p.stop[i]:
@@ -337,7 +344,7 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
 
 @making
 def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
-    """Space for more steps: what nobody asks for any more is forgotten, else the past grows."""
+    """Make space for more steps: drop the past that nobody reads any more, or else enlarge it."""
     n = y.window.size
     oldest = last
     for i in range(n):
@@ -365,7 +372,7 @@ def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
 def note(
     y: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
 ) -> int:
-    """Write down the grid times within the step that ends at ``last``; the number of the next."""
+    """Record the grid times within the step that ends at ``last``; returns the next one's index."""
     n, end = y.window.size, past.time[last]
     while k < grid.size and grid[k] <= end:
         part = (grid[k] - past.time[last - 1]) / (end - past.time[last - 1])
@@ -390,8 +397,8 @@ def march(
 ) -> tuple[Past, int]:  # fmt: skip
     """Integrate up to ``end`` by steps of at most ``longest`` seconds; the past and its last index.
 
-    ``record[k]`` receives, at ``grid[k]`` and for each flow, its window, the delay that it sees,
-    and the packets sent, delivered and lost; then the delay of the queue itself.
+    For each flow, ``record[k]`` receives at ``grid[k]`` its window, the delay that it sees, and the
+    packets sent, delivered and lost. The queue's delay follows.
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)

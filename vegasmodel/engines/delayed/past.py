@@ -1,4 +1,7 @@
-"""The past of a delay equation: dense output of its steps, and which breaks have been passed."""
+"""The past of a delay equation: dense output of its steps, and the breaks passed so far.
+
+A break is a time at which a derivative of the solution jumps.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ class Piece(NamedTuple):
     end: float
 
     def __call__(self, t: float) -> Floats:
-        """The polynomial at t, beyond the step's ends too."""
+        """The polynomial at t, also beyond the step's ends."""
         x = (t - self.start) / self.h
         value: Floats = self.y + self.h * x * (self.Q @ np.array([1.0, x, x * x, x * x * x]))
         return value
 
 
 class NegativeDelayError(ValueError):
-    """A delay below 0, which asks for the future; ``k`` is its number."""
+    """Delay number ``k`` is below 0: it asks for the future."""
 
     def __init__(self, k: int, tau: float, t: float) -> None:
         super().__init__(f"delay {k} is {tau!r} at t = {t!r}: a delay is at least 0")
@@ -40,7 +43,7 @@ class NegativeDelayError(ValueError):
 
 
 class ForgottenError(ValueError):
-    """A delay that reaches beyond the past that is kept; ``k`` is its number."""
+    """Delay number ``k`` reaches beyond the past that is kept."""
 
     def __init__(self, k: int, tau: float, t: float) -> None:
         super().__init__(f"delay {k} is {tau!r} at t = {t!r}: longer than the past that is kept")
@@ -48,7 +51,7 @@ class ForgottenError(ValueError):
 
 
 class Memory:
-    """Pieces, the initial function before them, and the breaks with who has passed them."""
+    """The pieces, the initial function before them, and which arguments have passed each break."""
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
         self.history, self.t0, self.lags = history, start, lags
@@ -68,7 +71,7 @@ class Memory:
             del self.pieces[:cut], self.starts[:cut]
 
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
-        """y(u), read from the smooth piece on the given side of the breaks ``low`` and ``high``."""
+        """y(u), read from the smooth piece between the breaks ``low`` and ``high``."""
         inside = min(max(u, low), high)
         if inside < self.t0 or high <= self.t0:
             return np.asarray(self.history(min(u, self.t0)), dtype=np.float64)
@@ -104,7 +107,7 @@ class Memory:
         return z
 
     def next_break(self, k: int) -> tuple[float, int] | None:
-        """Time and order of the break that argument k will reach next."""
+        """Time and order of the next break that argument k will reach."""
         i = self.passed[k]
         return self.breaks[i] if i < len(self.breaks) else None
 
@@ -118,5 +121,5 @@ class Memory:
 
 
 def rounding(t: float) -> float:
-    """Two times this near to each other are one."""
+    """Distance within which two times count as one."""
     return 1e-14 * max(1.0, abs(t))
