@@ -1,21 +1,23 @@
-"""The recursion of ``arrivals.py`` for a million flows: far poles as few poles, then as one series.
+"""The recursion of ``arrivals.py`` for a million flows, in O(n log n) by clusters of poles.
 
-Delta_i solves sum_{j <= i} alpha_j/(Delta_i - x_j) = c with x_i = Delta_{i-1}: a sum over all the
-earlier flows for each, so the time would go with the square.  But Delta creeps up, and the poles
-that it left behind act together, the further the more of them (Greengard and Rokhlin 1987).
+Delta_i, the queueing delay after the arrival of flow i, solves sum_{j <= i} alpha_j/(Delta_i - x_j)
+= c with x_i = Delta_{i-1}. The sum runs over all earlier flows, so plain evaluation costs O(n^2).
+But Delta rises slowly, so the poles x_j of early flows are far away and can be taken together
+(Greengard and Rokhlin 1987).
 
-A cluster of poles over an interval acts from afar as ``NODES`` poles at its Chebyshev points s_k,
+From afar a cluster of poles over an interval acts as ``NODES`` poles at the interval's Chebyshev
+points s_k,
 
     sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
 
-with Lagrange's l_k: an error of about rho^-NODES, rho = a + sqrt(a^2 - 1), for D at a half-widths
-from the middle.  A cluster of two clusters is made of their nodes.  About ``ref``, for poles at
-ref - x_j >= R,
+with Lagrange's polynomials l_k. For D at a half-widths from the middle the error is about
+rho^-NODES, rho = a + sqrt(a^2 - 1). Two clusters merge into one by their nodes. About a point
+``ref``, for poles at ref - x_j >= R,
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 
-whose terms fall as 4^-m while d <= R/4.  So flows arrive in blocks: one series, made of O(log n)
-clusters, for what is far; the near poles one by one.  Time O(n log n).
+whose terms fall as 4^-m while d <= R/4. So flows arrive in blocks. Each block has one series for
+the far poles, made of O(log n) clusters, and adds the near poles one by one.
 """
 
 from __future__ import annotations
@@ -42,9 +44,9 @@ _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arang
 
 
 def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
-    """(Delta after each arrival, s; (sum of the rates - c)/c then), both [n], in order of arrival.
+    """Queueing delays after each arrival, s, and relative residuals (sum of the rates - c)/c.
 
-    ``alpha`` packets [n].  NaN from a failure on.
+    Both are [n], in order of arrival; ``alpha`` [n] packets. NaN from the first failure on.
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)
@@ -69,7 +71,7 @@ def _jit(function: Any) -> Any:
 
 @_jit
 def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
-    """Weights at any places within low .. high as weights at that interval's nodes."""
+    """Convert weights at any places within low .. high into weights at that interval's nodes."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     part = np.empty(NODES)
     for k in range(NODES):
@@ -92,7 +94,7 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
 @_jit
 def _place(level: int, k: int, leaves: int) -> int:
-    """Row of the k-th cluster of 2^level leaves: level after level."""
+    """Row of cluster number k of 2^level leaves, in a table ordered by level."""
     row = k
     for one in range(level):
         row += leaves >> one
@@ -101,7 +103,7 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """The clusters that end where flow i comes: a leaf, and those of two that it completes."""
+    """Build the clusters that flow i completes: a leaf, and each cluster of two that it ends."""
     k = i // BLOCK - 1
     first = i - BLOCK
     x = np.zeros(BLOCK)
@@ -131,7 +133,7 @@ def _series(
     alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
-    """T_m of the first ``near`` poles: from the right, each time the largest cluster that may."""
+    """The coefficients T_m of the first ``near`` poles, from the largest clusters allowed."""
     series[:] = 0.0
     end = near
     while end > 0:
@@ -156,7 +158,7 @@ def _series(
 def _sums(
     alpha: Floats, found: Floats, first: int, i: int, now: float, gap: float
 ) -> tuple[float, float]:
-    """Sum of the rates of the flows first .. i and its slope, one by one."""
+    """Sum of the rates of the flows first .. i and its derivative, flow by flow."""
     total = alpha[i] / gap
     slope = total / gap
     for j in range(first, i):
@@ -170,7 +172,7 @@ def _sums(
 def _march(
     alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
-    """Arrivals from i on, up to the end or to one whose digits cancel: (which, the last gap)."""
+    """Process arrivals from i on, to the end or until digits cancel: (that flow, the last gap)."""
     n = alpha.size
     leaves = n // BLOCK
     series, near, ref, radius = np.zeros(TERMS), 0, 0.0, 0.0

@@ -1,7 +1,7 @@
-"""What an argument may hold, for every function of this package that raises on misuse.
+"""Checks of arguments, for all functions of this package that raise errors on wrong input.
 
-The steady state itself (``secular``, ``arrivals.arrive``) does not: one bad case of a batch is
-NaN with a status.
+The steady state itself (``secular``, ``arrivals.arrive``) does not raise errors: one bad case of a
+batch gives NaN and a status.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def numbers(
     below: bool = False,
     infinite: bool = False,
 ) -> Floats:
-    """The value as float64, every entry within ``low .. high``; never NaN.
+    """The value as float64, with every entry within ``low .. high`` and none NaN.
 
-    ``above``, ``below``: the end itself is not allowed.  ``infinite``: infinity is.
-    Raises ``FieldError`` with the first entry that is not allowed.
+    ``above`` and ``below`` exclude the end itself. ``infinite`` allows infinity. Raises
+    ``FieldError`` with the first entry that is not allowed.
     """
     try:
         array = np.asarray(value, dtype=np.float64)
@@ -73,7 +73,7 @@ def word(name: str, value: str, words: tuple[str, ...]) -> None:
 
 
 def ordered(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """The two as they are, beta at least alpha: below it the window would never rest."""
+    """alpha and beta unchanged, if beta is at least alpha; else the window would never rest."""
     low, high = np.broadcast_arrays(alpha, beta)
     bad = high < low
     if np.any(bad):

@@ -1,7 +1,7 @@
-"""``_secular_kernel.py`` and ``_secular_lanes.py`` compiled by Numba: same bits, faster.
+"""``_secular_kernel.py`` and ``_secular_lanes.py`` compiled by Numba: the same bits, faster.
 
-Loaded for large inputs only, since importing Numba takes longer than solving a hundred flows.
-No fast-math: it would cancel the double-double arithmetic away.
+This file is loaded for large inputs only, since the import of Numba takes longer than solving a
+hundred flows. Fast-math is off: it would remove the double-double arithmetic.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @numba.njit  # type: ignore[untyped-decorator]  # Numba
 def _remainder(a: float, q: float, s: float) -> float:
-    """``kernel.remainder`` in one instruction: the result is exact both ways, so the same bits."""
+    """``kernel.remainder`` as one instruction; both forms are exact, so the bits are the same."""
     return _fused(-q, s, a)  # type: ignore[no-any-return]  # Numba
 
 
 def _source() -> dict[str, Any]:
-    """The names the kernel's and the lanes' functions see."""
+    """The names that the functions of the kernel and of the lanes use."""
     return {**vars(kernel), **vars(lanes), "remainder": _remainder}
 
 
@@ -71,7 +71,7 @@ def _compile(
 ) -> dict[str, Any]:
     """``scope`` with the named functions replaced by compiled ones that call one another.
 
-    The suffix keeps apart on disk what is compiled from one source for two scopes.
+    If one source is compiled for two scopes, the suffix separates the files on disk.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}
@@ -86,7 +86,7 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """``solve_batch``; with threads the cases are shared among them, which costs milliseconds."""
+    """``solve_batch``; with ``threads`` they share the cases, which costs milliseconds."""
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
     scope = _compile(scope, _CHUNKED, "_inline", inline="always")
@@ -97,7 +97,7 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """``solve_case``, the chunks of its one case shared among threads."""
+    """``solve_case``, with threads that share the flows of its one case."""
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)
     scope = _compile(scope, _CASE, "_threads")

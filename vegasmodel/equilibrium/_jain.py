@@ -1,29 +1,30 @@
 """Least and greatest Jain index c^2/(n sum r^2) over the equilibria of ``bands.py``.
 
-Notation: g = Delta - max x; l_i = a_i phi_i(g) and u_i = b_i phi_i(g) enclose r_i, and both fall in
-g, as does psi_i = -dphi_i/dg.  The index is least where sum r^2 is greatest, and conversely.
+Notation: g = Delta - max x is the gap; l_i = a_i phi_i(g) and u_i = b_i phi_i(g) enclose r_i. Both
+fall in g, as does psi_i = -dphi_i/dg. The index is least where sum r^2 is greatest, and conversely.
 
-Least sum r^2.  For one g the minimum over the box and sum r = c is water filling, r_i =
-clip(level, l_i, u_i), and the level rises with g because l and u fall.  By the envelope theorem
+Least sum r^2. For one g the minimum over the box and sum r = c is water filling, r_i = clip(level,
+l_i, u_i). The level rises with g because l and u fall. By the envelope theorem
 
     d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
 
-Greatest sum r^2.  For one g a convex function is greatest at a vertex: some flows at u, some at l,
-at most one, j, between, where r_j = c - the others; it rises with g.  So the maximum lies on one
-of the paths "U at u, j between, the rest at l", each from the g where j is at l to that where it
-is at u, and along a path
+Greatest sum r^2. For one g a convex function is greatest at a vertex. There some flows are at u,
+some at l, and at most one, j, is between, where r_j = c - the others; r_j rises with g. So the
+maximum lies on one of the paths "a set U of flows at u, j between, the rest at l". Each path runs
+from the g where j is at l to the g where j is at u. Along a path
 
     d(sum r^2)/dg = 2 sum_l (r_j - l_i) a_i psi_i - 2 sum_U (u_i - r_j) b_i psi_i.
 
-Which set U of flows stands at its upper end?  Where the boxes are ordered alike (i before k: l_i >=
-l_k and u_i >= u_k for every g),
-U is the first of that order: were i < u_i and k > l_k, then with r_i >= r_k moving from k to i
-raises sum r^2, and with r_i < r_k the two may swap and then move.  Otherwise every U is tried; no
-short cut exists, since boxes of one centre make it the partition problem.
+Which flows form U? Suppose the boxes are ordered alike: i before k means l_i >= l_k and u_i >= u_k
+for every g. Then U is the first flows of that order. Proof: suppose i < u_i and k > l_k. If r_i >=
+r_k, moving rate from k to i raises sum r^2. If r_i < r_k, the two may swap and then move. Otherwise
+every set U is tried. No short cut exists, since boxes of one centre make this the partition
+problem.
 
 The derivative's factors are monotone in g, so their values at the ends of an interval bound the
-derivative within.  Intervals where the bounds leave its sign open are halved until they have the
-width of rounding; everywhere else sum r^2 is monotone.  So ends and remnants hold the extremes.
+derivative within it. Intervals whose bounds leave its sign open are halved until they have the
+width of rounding. Everywhere else sum r^2 is monotone. So the extremes lie at ends of paths and in
+the intervals that are left.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def jain_range(
 
 
 def _fair(boxes: _Boxes) -> bool:
-    """Whether every flow may have c/n at one Delta: each allows an interval, and they must meet."""
+    """Whether every flow can have c/n at one Delta: the intervals of Delta that they allow meet."""
     n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
     low, high = (
         secular.queueing_delay(
@@ -173,17 +174,17 @@ def _most_squares(boxes: _Boxes) -> float:
 
 
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """Greatest product of a number up to ``factor`` and one in [least, most], positive."""
+    """Greatest product of a number up to ``factor`` and a positive number in [least, most]."""
     return factor * np.where(factor > 0, most, least)
 
 
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """Least product of a number from ``factor`` on and one in [least, most], positive."""
+    """Least product of a number from ``factor`` on and a positive number in [least, most]."""
     return factor * np.where(factor > 0, least, most)
 
 
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
-    """(flows at their upper edge [m, n], the flow between [m]) of every path that may matter."""
+    """The paths to try: (flows at their upper edge [m, n], the flow between the edges [m])."""
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x
     # 1/phi = y + y^2/base falls with x and with the base, so these four orders fix that of l and u
@@ -213,7 +214,7 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Values at the ends of every interval whose derivative's sign could not be settled."""
+    """Values at the ends of every interval in which the derivative's sign stays open."""
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):
         rest = unsettled(path, left, right) & (right > left)

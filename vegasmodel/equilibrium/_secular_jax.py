@@ -1,11 +1,12 @@
 """The steady state in JAX: under jit, vmap and grad, on CPU and GPU, to 1e-11.
 
-The method of ``_secular_kernel.py`` on whole arrays, with its quadratic steps: float64 first, then
-with a sum of rates that carries the remainders of its quotients and additions.
+The method is that of ``_secular_kernel.py`` on whole arrays, with its quadratic steps. The first
+steps use float64. The last ones use a sum of rates that carries the remainders of its quotients and
+additions.
 
-Derivatives come from the implicit function theorem in a ``custom_jvp``: one closed line, forward
-and reverse.  A general root finder (optimistix) would differentiate the same way, but iterates
-in plain float64, which loses up to ten digits of the gap.
+Derivatives come from the implicit function theorem in a ``custom_jvp``, a closed formula for
+forward and reverse mode. A general root finder (optimistix) would give the same derivatives, but it
+iterates in plain float64, which loses up to ten digits of the gap.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
-    """``secular.solve`` for JAX input; ``rtt`` None is the paper's law, else Linux's."""
+    """``secular.solve`` for JAX input; without ``rtt`` it uses the paper's law, else Linux's."""
     linux = rtt is not None
     if jnp.result_type(float) != jnp.float64:
         raise ValueError(
@@ -64,7 +65,7 @@ def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
-    """Delta - x and baseRTT, 1 where a flow has no rate, and whether it has one."""
+    """Delta - x and baseRTT, each 1 for an absent flow, and whether the flow is present."""
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
 
@@ -114,10 +115,10 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
-    """``kernel.quotient`` that withstands XLA, which may fuse any product into a sum after it.
+    """``kernel.quotient`` in a form safe from XLA, which may fuse a product into a later sum.
 
-    Shortening by ``reduce_precision`` makes the products of halves exact, fused or not, and
-    stands between the product in q and the sums that q enters.
+    ``reduce_precision`` shortens the factors, so their products are exact, fused or not. It also
+    separates the product in q from the sums that use q.
     """
     inverse = 1.0 / s
     q = jax.lax.reduce_precision(a * inverse, 11, 50)
@@ -145,7 +146,7 @@ def _sum(g: Any, d: Any, d_low: Any) -> Any:
 
 
 def _total(high: Any, low: Any) -> Any:
-    """Sum over the last axis of high + low, as two floats, by halves."""
+    """Sum over the last axis of high + low as two floats; the axis is halved repeatedly."""
     n = high.shape[-1]
     while n > 1:
         half = n // 2
@@ -207,7 +208,7 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Steps on every case until each is small: (g, passes, done)."""
+    """Step all cases until each step is small: (g, passes, done)."""
 
     def unfinished(state: Any) -> Any:
         return ~state[2].all() & (state[3] < limit)

@@ -1,13 +1,14 @@
 """The arithmetic of ``secular.py``: sum alpha_i / (Delta - x_i) = c, solved for g = Delta - max x.
 
-Every function here is plain Python on floats and indexable rows.  ``_compiled.py`` also compiles
-the very same source with Numba, and ``_secular_lanes.py`` arranges it for large batches.  None
-rounds differently, so all give the same bits.
+All functions are plain Python on floats and indexable rows. ``_compiled.py`` compiles the same
+source with Numba. ``_secular_lanes.py`` arranges it for large batches. All round alike, so all give
+the same bits.
 
-Why double-double: where a tiny alpha sits at the largest x and the others fill c, g follows from
-the small difference c - sum of the others, and plain float64 sums lose up to ten of its digits.
-Float64 passes find g roughly; the last one or two passes add exact differences and the quotients
-with their remainders, as unevaluated sums of two floats (Dekker 1971, Knuth TAOCP 4.2.2).
+Why double-double? Suppose a flow of tiny alpha has the largest x and the others fill c. Then g
+follows from the small difference c - sum of the others, and plain float64 sums lose up to ten of
+its digits. So float64 passes find g roughly. The last one or two passes add exact differences and
+the quotients with their remainders, as unevaluated sums of two floats (Dekker 1971, Knuth TAOCP
+4.2.2).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# Relative steps after which to go on to exact sums, and to end: the error that is left is at most
-# the square of a Newton or one-pole step, the cube of a two-pole step
+# Relative steps at which to switch to exact sums, and at which to end. The error left is at most
+# the square of a Newton or one-pole step, or the cube of a two-pole step
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
@@ -46,21 +47,21 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 
 def split(a: float) -> tuple[float, float]:
-    """``a`` as two floats of at most 26 bits, so that products of such halves are exact."""
+    """``a`` as two floats of at most 26 bits; products of such halves are exact."""
     t = 134217729.0 * a
     high = t - (t - a)
     return high, a - high
 
 
 def remainder(a: float, q: float, s: float) -> float:
-    """``a - q s`` for q = a/s but for a few units in the last place: exact, as is every step."""
+    """``a - q s``, exact, for a q that is a/s to within a few units in the last place."""
     qh, ql = split(q)
     sh, sl = split(s)
     return (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
 
 
 def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
-    """``a / (s + e)`` as two floats, and 1/s; ``e`` is less than a unit in the last place of s."""
+    """``a / (s + e)`` as two floats, and 1/s; ``e`` is below a unit in the last place of s."""
     inverse = 1.0 / s
     q = a * inverse
     return q, (remainder(a, q, s) - q * e) * inverse, inverse
@@ -78,11 +79,11 @@ def distance(top: float, x: float, g: float) -> tuple[float, float]:
 def survey(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, low: int, high: int
 ) -> tuple[float, float, float, float, float, float]:
-    """One reading of a chunk: what the start and the checks need.
+    """Read a chunk of flows once, for the checks of the input and the start of the iteration.
 
-    (max x, sum of alpha there, least gap by one flow there, sum of alpha, of alpha x, max of x +
-    the delay of a flow alone); the third and the last for ``linux`` only.  A value out of range
-    makes the first NaN; alpha = 0 is an absent flow.
+    Returns (max x, sum of alpha there, least gap of one such flow, sum of alpha, sum of alpha x,
+    max of x + the delay of a flow alone). The third and the last are for ``linux`` only. A value
+    out of range makes the first NaN. alpha = 0 is an absent flow.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True
@@ -112,9 +113,10 @@ def survey(
 def rough(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float]:
-    """(sum of rates R, -R', R''/2) at gap g, in float64.
+    """(Sum of rates R, -R', R''/2) at the gap g, in float64.
 
-    For ``paper`` without the pole; ``linux`` has no use for the last, which stays 0.
+    In ``paper`` R leaves out the pole, the flows at the largest x. ``linux`` does not use the last
+    entry, which stays 0.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -190,7 +192,7 @@ def spread(
 def survey_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float, float, float, float]:
-    """``survey`` over every chunk; few flows need neither threads nor ``work``, here as below."""
+    """``survey`` over all chunks of flows; a single chunk needs neither threads nor ``work``."""
     if n <= CHUNK:
         return survey(alpha, x, rtt, linux, c, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -216,7 +218,7 @@ def survey_all(
 def rough_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float]:
-    """``rough`` over every chunk."""
+    """``rough`` over all chunks of flows."""
     if n <= CHUNK:
         return rough(alpha, x, rtt, linux, top, g, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -235,7 +237,7 @@ def precise_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float, first: int, n: int,
     work: Any,
 ) -> tuple[float, float, float, float]:  # fmt: skip
-    """``precise`` over every chunk: R, -R', R''/2 and the sum of all rates - c."""
+    """``precise`` over all chunks: R, -R', R''/2 and the sum of all rates - c."""
     if n <= CHUNK:
         total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
         high, error = two_sum(high, -c)
@@ -259,7 +261,7 @@ def spread_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float,
     first: int, n: int, rates: Any, work: Any,
 ) -> float:  # fmt: skip
-    """``spread`` over every chunk; the relative residual (sum of the rates - c) / c."""
+    """``spread`` over all chunks; the relative residual (sum of the rates - c) / c."""
     if n <= CHUNK:
         high, low = spread(alpha, x, rtt, linux, top, g, rates, first, first + n)
         high, error = two_sum(high, -c)
@@ -276,7 +278,7 @@ def spread_all(
 
 
 def root(a: float, b: float, k: float) -> float:
-    """The larger root of a t^2 + b t = k (real: rounding apart), without cancellation."""
+    """The larger root of a t^2 + b t = k, without cancellation; it is real up to rounding."""
     r = math.sqrt(max(b * b + 4.0 * a * k, 0.0))
     if b > 0.0:
         return 2.0 * k / (b + r)
@@ -284,10 +286,11 @@ def root(a: float, b: float, k: float) -> float:
 
 
 def newton(c: float, rest: float, slope: float, f: float) -> float:
-    """Newton's step on S^(-1/2), for ``linux``: quadratic, and never past the root from the left.
+    """Newton's step on S^(-1/2), S the sum of the rates, for ``linux``.
 
-    A flow's r^(-1/2) is the square root of (y + y^2/base)/alpha, concave in g, and so is the power
-    mean of order -2 of concave functions.
+    It is quadratic, and from the left it never passes the root. A flow's r^(-1/2) is the square
+    root of (y + y^2/base)/alpha with y = Delta - x. That is concave in g, and so is the power mean
+    of order -2 of concave functions.
     """
     # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
     part = f / c
@@ -295,20 +298,22 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """How far to move g, for ``paper``: quadratic, and never past the root from the left.
+    """How far to move g, for ``paper``: quadratic, and from the left never past the root.
 
-    Keep the pole p = A_0/g of the largest x, and for the rest R stand in R u/(u + delta) of the
-    same value and slope, u = R/|R'|.  1/R is concave (a harmonic mean), so the stand-in never
-    exceeds R, nor its root the true one.  f = delta (p/(g + delta) + R/(u + delta)) is quadratic.
+    The step keeps the pole p = A_0/g of the flows at the largest x. It replaces the sum R of the
+    other rates by R u/(u + delta), which has the same value and slope, with u = R/|R'|. 1/R is
+    concave (a harmonic mean), so this never exceeds R, and its root never exceeds the true one. f =
+    delta (p/(g + delta) + R/(u + delta)) is a quadratic equation in the step delta.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """As ``one_pole``, with a constant k beside the stand-in to match R'' too: cubic; 0 if none.
+    """A cubic step like ``one_pole``: a constant k matches R'' too.  Returns 0 if there is none.
 
-    R = k + q w/(w + delta) with w = 2 |R'|/R'', q = |R'| w.
+    R, the sum of the other rates, is replaced by k + q w/(w + delta) with w = 2 |R'|/R'', q = |R'|
+    w.
     """
     if not bend > 0.0:
         return 0.0
@@ -342,7 +347,7 @@ def advance(
     g: float, lower: float, upper: float, exact: bool,
     head: float, rest: float, slope: float, bend: float, f: float,
 ) -> tuple[float, float, float, bool, int]:  # fmt: skip
-    """(g, its bracket, whether to sum exactly, status) after a pass; status PENDING: go on."""
+    """(g, its bracket, whether to sum exactly, status) after a pass; status PENDING: continue."""
     lower, upper = (g, upper) if f > 0.0 else (lower, g)
     move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
     if move == 0.0 or not lower < g + move < upper:

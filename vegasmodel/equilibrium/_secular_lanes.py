@@ -1,9 +1,9 @@
-"""Many small cases at once: the kernel's arithmetic, the innermost loop over cases ("lanes").
+"""Many small cases at once: the kernel's arithmetic with the innermost loop over cases.
 
-Each lane adds the same terms in the same order as ``_secular_kernel.find_gap``, so its bits are
-the same; with neighbouring lanes in neighbouring memory the compiler uses vector instructions.
-``_compiled.py`` compiles this source, and only the compiled copies are used.  A lane that meets
-anything unusual is left to ``solve_case``.
+A lane is one case of the loop. It adds the same terms in the same order as
+``_secular_kernel.find_gap``, so its bits are the same. Neighbouring lanes lie in neighbouring
+memory, so the compiler uses vector instructions. ``_compiled.py`` compiles this source, and only
+the compiled copies are used. A lane that meets anything unusual is left to ``solve_case``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EXACT, PASSES, STATUS = range(3)  # rows of their integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """``alpha`` and ``x`` of the cases from ``first`` on, flow by flow; absent flows far away."""
+    """Copy ``alpha`` and ``x`` of ``width`` cases, flow by flow; absent flows are far away."""
     for k in range(width):
         start = (first + k) * n
         for i in range(n):
@@ -51,7 +51,7 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``survey``: TOP (NaN where a value is out of range), POLE, TOTAL, MOMENT."""
+    """``survey`` of each case: TOP (NaN if a value is out of range), POLE, TOTAL, MOMENT."""
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
     for i in range(n):
@@ -67,7 +67,7 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``rough`` at G: TOTAL, SLOPE, BEND."""
+    """``rough`` of each case at its gap G: TOTAL, SLOPE, BEND."""
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
     for i in range(n):
@@ -82,7 +82,7 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``precise`` at G: TOTAL, SLOPE, BEND, HIGH, LOW."""
+    """``precise`` of each case at its gap G: TOTAL, SLOPE, BEND, HIGH, LOW."""
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
@@ -100,7 +100,7 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``spread`` at G: the rates take the place of ``a``; HIGH, LOW."""
+    """``spread`` of each case at its gap G: HIGH, LOW.  The rates overwrite ``a``."""
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
     for i in range(n):
@@ -112,7 +112,7 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
-    """First G and its bracket."""
+    """The first gap G of each case and its bracket."""
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
             False, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
@@ -124,7 +124,7 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """``advance`` for the lanes whose sums are of this kind; how many of the kind go on."""
+    """``advance`` for the cases with this kind of sums, exact or not; how many continue."""
     more = 0
     for k in range(width):
         if count[STATUS, k] == PENDING and (count[EXACT, k] == 1) == exact:
@@ -150,7 +150,7 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """The cases from ``first`` on, ``paper`` only; status not DONE: left undone."""
+    """Solve the cases from ``first`` on, ``paper`` only; those not DONE are left unsolved."""
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
     begin(c, first, width, t, count)
@@ -177,7 +177,7 @@ def solve_batch(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
     integers: Any,
 ) -> None:  # fmt: skip
-    """All m cases, n flows each, flat one after the other; see ``secular._run`` for the outputs."""
+    """Solve m cases of n flows, stored one after the other; outputs as in ``secular._run``."""
     m = len(c)
     for block in prange((m + LANES - 1) // LANES):
         first, last = block * LANES, min(m, (block + 1) * LANES)

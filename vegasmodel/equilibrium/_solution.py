@@ -1,4 +1,4 @@
-"""What a solver of Vegas's steady state gives, for NumPy input and for JAX."""
+"""The result of a solver of Vegas's steady state, for NumPy input and for JAX."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 class Equilibrium(NamedTuple):
     """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
 
-    Where ``status`` is not ``Status.DONE``, every number of the case is NaN: 1 not converged, 2 a
-    value is missing or out of range, 3 the inputs decide fewer digits than are promised, or the
-    rates do not add up to c to the last few of them (magnitudes whose squares float64 cannot hold).
+    Where ``status`` is not ``Status.DONE``, every number of the case is NaN. Status 1: not
+    converged. 2: a value is missing or out of range. 3: the inputs decide fewer digits than are
+    promised, or the rates do not add up to c to within the last few digits (numbers whose squares
+    float64 cannot hold).
     """
 
     delay: Any  # Delta, s [...]

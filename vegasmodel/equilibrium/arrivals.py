@@ -1,8 +1,8 @@
-"""Who came first: flows join one after the other, each in the equilibrium of those before.
+"""Flows that join one after the other, each in the equilibrium of those before.
 
-A flow that joins late finds a queue and takes it for propagation: its over-estimate is the
-queueing delay then, x_i = Delta_{i-1} (``boutremans`` 3.1.2, after Bonald 1998; the flow's own
-first packets are ignored, as there).  Units: packets, seconds, packets per second.
+A flow that joins late finds a queue and takes its delay for propagation delay. So its over-estimate
+x is the queueing delay then, x_i = Delta_{i-1} (``boutremans`` 3.1.2, after Bonald 1998; as there,
+the flow's own first packets are ignored). Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations
@@ -46,24 +46,25 @@ def arrive(
 ) -> Arrivals:
     """Exact recursion over the arrivals, in the order of the last axis.
 
-    ``alpha``, ``beta``, ``rtt`` [..., n], ``capacity`` c [...].  Without ``beta`` every flow holds
-    alpha packets (alpha = beta) and Delta_i solves ``boutremans`` (6) for the first i flows with
+    ``alpha``, ``beta``, ``rtt`` [..., n], ``capacity`` c [...]. Without ``beta`` every flow holds
+    alpha packets (alpha = beta), and the queueing delay Delta_i solves ``boutremans`` (6) for the
+    first i flows with
 
         x_i = Delta_{i-1},  Delta_0 = 0.
 
-    Give ``over_estimate`` to fix x instead (0 where the base RTT is known).
+    ``over_estimate`` replaces these x; set it to 0 where the base RTT is known.
 
-    With ``beta`` the equilibrium is a set, and the arrivals choose the point.  The newcomer raises
-    its window from below, so it stops at the lower edge of its band.  Meanwhile Delta only rises;
-    an earlier flow keeps its window W_j, and the backlog that it sees rises, until it meets the
-    upper edge, where the flow gives way.  So r_j = min(W_j/(d_j + Delta), upper edge), and each
-    arrival has one Delta.  Without over-estimates early flows win, since they end between the
-    edges or at the upper one and the last at the lower one; with them late flows win, since
-    Delta - x_i, which divides the backlog, is the smaller the later.  (Quasi-static: no overshoot.)
-    ``beta`` above alpha and the variant ``linux`` need ``rtt``.  A case with a value out of range
-    is NaN and says so in its status; with ``beta``, ``FieldError``.
+    With ``beta`` the equilibrium is a set, and the arrivals choose the point. A new flow raises its
+    window from below, so it stops at the lower edge of its band. Delta rises meanwhile. An earlier
+    flow keeps its window W_j, and the backlog that it sees rises. When this backlog meets the upper
+    edge, the flow gives way. So r_j = min(W_j/(d_j + Delta), upper edge), and each arrival has one
+    Delta. Without over-estimates early flows win: they end between the edges or at the upper one,
+    and the last flow at the lower one. With over-estimates late flows win: the rate is the backlog
+    over Delta - x_i, which is smaller the later the flow. The model is quasi-static: Delta does not
+    overshoot. ``beta`` above alpha and the variant ``linux`` need ``rtt``. A case with a value out
+    of range is NaN with a status; with ``beta`` it raises ``FieldError``.
 
-    ``each(x, windows, delay)`` is called after each arrival with the flows that are there.
+    ``each(x, windows, delay)`` is called after each arrival with the flows present.
     """
     word("variant", variant, VARIANTS)
     lower, upper = (np.asarray(alpha, dtype=np.float64),) * 2
@@ -99,7 +100,7 @@ def arrive(
             x_all[..., i] = delay
         now = slice(0, i + 1)
         edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
-        # with alpha = beta there is only the edge; the newcomer stops at its lower one
+        # with alpha = beta there is only one edge; the new flow stops at its lower one
         loose = (upper > lower)[..., now] & (np.arange(i + 1) < i)
         state = _join(edge, windows, x_all[..., now], d[..., now], c, variant, loose)
         rates, delay = state.rates, np.asarray(state.delay)
@@ -132,11 +133,12 @@ def _join(
     variant: str,
     loose: NDArray[np.bool_],
 ) -> secular.Equilibrium:
-    """The equilibrium after an arrival: earlier flows keep their windows, or sit at their edge.
+    """The equilibrium after an arrival: earlier flows keep their windows or sit at their edge.
 
-    A kept window is a pole too, W/(Delta - (-d)).  Whichever flows are assumed at the edge, the
-    sum of rates is at least the true one (a minimum), so its root is at least the true Delta;
-    choosing anew at that root can only lower it: at most n rounds, to the exact set.
+    A kept window W is a pole as well, W/(Delta - (-d)) with the propagation delay d. Each flow's
+    rate is the lesser of two. So for any choice of the flows at the edge, the sum of rates is at
+    least the true sum, and its root is at least the true Delta. A new choice at that root can only
+    lower it. So at most n rounds give the exact set.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)
@@ -165,7 +167,8 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
     """Bonald's closed form as ``boutremans`` 3.1.2 prints it: (x [n] s, rates [n] pkt/s).
 
     x_i = (alpha/c) (i-1) S_{i-1} and rate_i = c/(n S_n - (i-1) S_{i-1}), S_i = 1 + 1/2 + ... + 1/i.
-    It does not satisfy (6): with two flows the rates add up to c/3 + c/2 = 5c/6.  ``arrive`` does.
+    It does not satisfy (6): with two flows the rates add up to c/3 + c/2 = 5c/6. The rates of
+    ``arrive`` add up to c.
     """
     n = count("n", n)
     alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))
@@ -191,15 +194,15 @@ BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
 def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> Asymptotes:
     """Large-n behaviour of ``arrive`` (``form="exact"``) or ``bonald``: one alpha, variant paper.
 
-    Try Delta_n = (alpha/c) n (ln n + C).  With k = n s, Delta_n - Delta_{n-k} is
-    n (s L - (1-s) ln(1-s)), L = ln n + C, and (6) reads, after the sum over k,
+    Write Delta_n = (alpha/c) n (ln n + C). With k = n s and L = ln n + C, Delta_n - Delta_{n-k} is
+    n (s L - (1-s) ln(1-s)) in units of alpha/c. The sum (6) over k then gives
 
         sum of the rates / c = (ln n + gamma)/(L + 1) + (pi^2/6 - 1)/L^2 + O(1/L^3).
 
-    For the exact recursion this is 1, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n).
-    Bonald's n S_n has C = gamma: its delay is too long by n alpha/c, one alpha a flow, and
-    its rates miss about 1/(ln n + gamma + 1) of the capacity, which vanishes, but
-    only as the logarithm of n: 9 % at 10,000 flows.
+    For the exact recursion this is 1, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n). Bonald's
+    n S_n has C = gamma. Its delay is too long by n alpha/c, one alpha a flow. Its rates miss about
+    1/(ln n + gamma + 1) of the capacity. That vanishes only as the logarithm of n: it is 9 % at
+    10,000 flows.
     """
     word("form", form, ("exact", "bonald"))
     n = count("n", n, 2)  # ln 1 = 0 divides

@@ -1,13 +1,14 @@
 """alpha < beta: the set of equilibria of Vegas (``boutremans`` 4.1, (10) and (11)), exactly.
 
-The windows rest while every backlog, as its flow reckons it, lies within the flow's edges a_i, b_i:
+The windows rest while the backlog that each flow computes lies within the flow's edges a_i, b_i:
 
     a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
 
-``paper``: phi = 1/(Delta - x), closed [alpha, beta].  ``ns2``: the same phi; it rounds, so
-[alpha - 1/2, beta + 1/2).  ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)), and it truncates,
-so [alpha, beta + 1).  With alpha = beta the last two still leave a set.  Delta is free; write
-l_i = a_i phi_i, u_i = b_i phi_i, all falling in Delta.  Extremes are over the closure of the set.
+Here Delta is the queueing delay and x the over-estimate. ``paper``: phi = 1/(Delta - x), closed
+[alpha, beta]. ``ns2``: the same phi; the backlog is rounded, so [alpha - 1/2, beta + 1/2).
+``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)); the backlog is truncated, so [alpha, beta +
+1). Even with alpha = beta, ``ns2`` and ``linux`` leave a set. Delta is free. l_i = a_i phi_i and
+u_i = b_i phi_i both fall in Delta. Extremes are over the closure of the set.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def equilibria(
 ) -> Band:
     """The set of equilibria of n flows: thresholds, over-estimates s, capacity pkt/s, rtt s.
 
-    ``rtt`` is needed for ``linux`` and for windows.  Raises ``ValueError`` on impossible input.
+    ``linux`` and windows need ``rtt``. Raises ``ValueError`` on impossible input.
     """
     word("variant", variant, VARIANTS)
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
@@ -63,9 +64,9 @@ def equilibria(
 
 
 def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
-    """Bounds of each rate where the over-estimates are only known to lie between two bands' x.
+    """Bounds of each rate if the over-estimates are known only to lie between two bands' x.
 
-    A rate rises with the flow's own x and falls with the others'.  pkt/s ([n], [n]).
+    A rate rises with the flow's own x and falls with the others'. pkt/s ([n], [n]).
     """
     least = _one_against(low, low.lower, low.x, high.upper, high.x)
     greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
@@ -75,7 +76,7 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
 def _one_against(
     band: Band, own: Floats, own_x: Floats, others: Floats, others_x: Floats
 ) -> Floats:
-    """Row i: all rates where flow i is at its own edge and x, the rest at the others'."""
+    """Row i: all rates with flow i at the edge and x of ``own``, the other flows at ``others``'."""
     n = own.size
     out = np.empty((n, n))
     rows = max(1, _ROWS // n)
@@ -106,17 +107,18 @@ class Band:
     def delay_range(self) -> tuple[float, float]:
         """Least and greatest Delta, s: all flows at the lower edges, all at the upper ones.
 
-        The sums of l and of u enclose c, and both fall in Delta.
+        The sums of the lower bounds l and of the upper bounds u of the rates enclose c, and both
+        fall in Delta.
         """
         return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
 
     @functools.cached_property
     def _extremes(self) -> tuple[Floats, Floats]:
-        """Row i: all rates where flow i is least, and where it is greatest.
+        """Row i: all rates where the rate of flow i is least, and where it is greatest.
 
-        r_i <= min(u_i, c - sum of the others' l): the first falls in Delta, the second rises, so
-        r_i is greatest where they meet, with i at its upper and the others at their lower edge.
-        Least: the mirror image.
+        r_i <= min(u_i, c - sum of the others' l). The first term falls in Delta and the second
+        rises. So r_i is greatest where they meet, with flow i at its upper edge and the others at
+        their lower edges. The least r_i is the mirror image.
         """
         x = self.x
         return (
@@ -126,7 +128,7 @@ class Band:
 
     @property
     def rate_range(self) -> tuple[Floats, Floats]:
-        """Least and greatest rate of each flow, pkt/s ([n], [n]), each attained on the closure."""
+        """Least and greatest rate of each flow, pkt/s ([n], [n]), both attained on the closure."""
         least, greatest = self._extremes
         return np.diagonal(least).copy(), np.diagonal(greatest).copy()
 
@@ -134,11 +136,12 @@ class Band:
     def ratio_range(self) -> tuple[Floats, Floats]:
         """Least and greatest r_i/r_j ([n, n], [n, n]).
 
-        Let Delta_1 be the delay where i alone is at its upper edge, Delta_2 where j alone is at its
-        lower one.  Below Delta_1 the best is (c - sum of the others' l)/l_j, which rises; above
-        Delta_2 it is u_i/(c - sum of the others' u), which falls; between them it is u_i/l_j, that
-        is (b_i/a_j) phi_i/phi_j.  For ``paper`` phi_i/phi_j is monotone, so the best is at an end;
-        for ``linux`` it may also turn where a quadratic in Delta vanishes.
+        l and u are the bounds of the rates at the lower and upper edges. Let Delta_1 be the delay
+        where i alone is at its upper edge, Delta_2 the one where j alone is at its lower edge.
+        Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises. Above
+        Delta_2 it is u_i/(c - sum of the others' u), which falls. Between them it is u_i/l_j, that
+        is (b_i/a_j) phi_i/phi_j. For ``paper`` phi_i/phi_j is monotone, so the maximum is at an
+        end. For ``linux`` it may also be where a quadratic in Delta vanishes.
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,8 +157,8 @@ class Band:
     def _turns(self, best: Floats) -> None:
         """Raise ``best`` to u_i/l_j where d/dDelta (phi_i/phi_j) = 0 between Delta_1 and Delta_2.
 
-        1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k, s = rtt - x, p = -x rtt, so the condition is
-        (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+        With s = rtt - x and p = -x rtt, 1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k. So the
+        condition is (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
         """
         s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
         delay = [
@@ -174,21 +177,21 @@ class Band:
                 np.maximum(best, here, out=best, where=(low < t) & (t < high))
 
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
-        """X, rtt and base along the first axis (flow i) and along the second (flow j)."""
+        """x, rtt and base along the first axis (flow i) and along the second (flow j)."""
         x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
         return x, d, z
 
     @functools.cached_property
     def jain_range(self) -> tuple[float, float]:
-        """Least and greatest Jain index over the set, with the proofs in ``_jain.py``.
+        """Least and greatest Jain index over the set; ``_jain.py`` has the proofs.
 
-        Raises ``ValueError`` for the least one where the flows' thresholds and over-estimates are
-        not ordered alike and there are more than ``_jain.MOST_FLOWS`` of them.
+        The least index needs thresholds and over-estimates that order the flows alike, or at most
+        ``_jain.MOST_FLOWS`` flows. Otherwise it raises ``ValueError``.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 
     def backlog(self, rates: ArrayLike, delay: float) -> Floats:
-        """The backlog that each flow reckons, r_i/phi_i(delay), packets [n]."""
+        """The backlog that each flow computes, r_i/phi_i(delay), packets [n]."""
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)
@@ -196,8 +199,8 @@ class Band:
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
         """Whether the rates (pkt/s [n]) are an equilibrium for some Delta.
 
-        Each flow allows an interval of Delta, half open but in ``paper``; they must meet, and
-        the rates must add up to c.  ``tolerance`` is relative, for rounding.
+        Each flow allows an interval of Delta, which is half open except in ``paper``. The intervals
+        must meet, and the rates must add up to c. ``tolerance`` is relative, for rounding.
         """
         r = np.asarray(rates, dtype=np.float64)
         if r.shape != self.x.shape or not np.all(r > 0):
@@ -210,7 +213,7 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """Delta - x where a flow of that backlog/rate rests: y (1 + y/base) = backlog/rate."""
+        """y = Delta - x where a flow of that backlog/rate rests: y (1 + y/base) = backlog/rate."""
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate
         bend = 4.0 * backlog_over_rate / (self.rtt + self.x)
@@ -220,8 +223,9 @@ class Band:
         """Every equilibrium of whole packets: (windows [m, n], rates [m, n], Delta [m]).
 
         Windows W fix Delta by sum_i W_i/(rtt_i + Delta) = c, a steady state (6) with poles at -rtt.
-        At the edges Delta_min, Delta_max, (10) bounds each window; all combinations are tried.
-        ns-2 and Linux never go below two packets.  Raises ``ValueError`` above ``limit`` of them.
+        (10) at the least and greatest Delta bounds each window, and all combinations are tried.
+        ns-2 and Linux never go below two packets. Raises ``ValueError`` if there are more than
+        ``limit`` combinations.
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")

@@ -1,11 +1,11 @@
-"""A branch of equilibria followed in a parameter, past the folds where it turns back.
+"""Follow a branch of equilibria in a parameter, past the folds where it turns back.
 
-n equations F(x, p) = 0 in n unknowns and one parameter define curves.  Pseudo-arclength
-continuation (Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems", 1977)
-steps along the tangent and returns to the curve within the plane across it, so p may turn back.  At
-a fold the tangent's part along p changes its sign; where F has a corner it does so in a jump, and
-both are found by a bracketed root in the length of the step.  A corner at which the scaled curve
-turns by more than a right angle ends the branch ("lost"): another scale makes it blunter.
+n equations F(x, p) = 0 in n unknowns and one parameter define curves. Pseudo-arclength continuation
+(Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems", 1977) steps along
+the tangent. It then returns to the curve within the plane across the tangent, so p may turn back.
+At a fold the tangent's part along p changes its sign; where F has a corner, it does so in a jump. A
+bracketed root in the length of the step finds both. A corner at which the scaled curve turns by
+more than a right angle ends the branch ("lost"); another scale makes it blunter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Points along a branch, in their order."""
+    """Points along a branch, in order."""
 
     x: Floats  # [point, n]
     parameter: Floats  # [point]
@@ -67,12 +67,12 @@ def follow(
 ) -> Branch:
     """The branch through the solution nearest to ``x`` at ``parameter``.
 
-    It is followed until the parameter leaves ``ends``, for ``most`` points at most; ``rising``:
-    in which direction it begins; ``within``: it also ends where x is no longer.  ``equations``: of
-    order 1; ``scale`` [n + 1]: what a step of length 1 is in each unknown and, last, in the
-    parameter (the parameter's: of the range by default where ``scale`` is one number).
-    ``slopes``: the derivatives, else differences.  Where the equations are not defined they give
-    NaN.  Raises ``ValueError`` where there is no solution near the first point.
+    It ends where the parameter leaves ``ends``, after ``most`` points, or where x is no longer
+    ``within``. ``rising`` sets the direction in which it begins. The values of ``equations`` should
+    be of order 1, and NaN where they are not defined. ``scale`` [n + 1] is the change of each
+    unknown and, last, of the parameter in a step of length 1. If ``scale`` is one number, it holds
+    for the unknowns, and the parameter's is its whole range. ``slopes`` gives the derivatives, by
+    default differences. Raises ``ValueError`` where there is no solution near the first point.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends
@@ -138,7 +138,7 @@ class _Curve:
         )
 
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
-        """The point of the curve near ``guess`` in the plane through it across ``across``."""
+        """The point of the curve near ``guess``, in the plane through it normal to ``across``."""
         u = guess
         for _ in range(ROUNDS):
             misfit = np.append(self.value(u), across @ (u - guess))
@@ -153,7 +153,7 @@ class _Curve:
         return None
 
     def tangent(self, u: Floats, along: Floats) -> Floats:
-        """The curve's direction, of length 1, on the side of ``along``; NaN at an edge of F."""
+        """The curve's unit tangent, on the side of ``along``; NaN at an edge of F."""
         slopes = self.slopes(u)
         if not np.all(np.isfinite(slopes)):
             return np.full(u.size, np.nan)
@@ -161,7 +161,7 @@ class _Curve:
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
-        """Within a step from ``u``: where the parameter's part of the tangent changes its sign."""
+        """Where, within a step from ``u``, the tangent's part along the parameter changes sign."""
         from scipy.optimize import brentq
 
         best = u

@@ -1,36 +1,38 @@
 """Delay-based and loss-based flows over several links: every equilibrium of a small network.
 
-Vegas reads the queueing delay of its path, Reno and CUBIC its loss.  Each link has one price, its
-place on a curve of (queue, loss): RED's, or that of a drop-tail buffer, which loses nothing until
-it is full.  Prices are at rest where every link is either full or without a queue:
+Vegas reacts to the queueing delay of its path, Reno and CUBIC to its loss. Each link has one price:
+a place on a curve of (queue, loss). The curve is RED's, or that of a drop-tail buffer, which loses
+nothing until it is full. Prices are at rest where every link is either full or without a queue:
 
     sum over the flows of a link of x_i(q_i, p_i) <= c_l,  with equality where its price is not 0
 
-q_i and p_i are sums over the path (losses are taken as rare).  With the round trip R = T + q:
+Here x_i is the rate of flow i, and q_i and p_i are its queueing delay and loss, summed over the
+path (losses are taken as rare). With the round trip R = T + q, the threshold e and the
+over-estimate x_0 of Vegas:
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most what losses allow
     Reno    x = square_root(p, R), random losses (``random_loss``)
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R     RFC 9438 5.1, 4.3
 
-The constants are of two loss processes: Reno's, 1.31, of random losses, and that of CUBIC's region
-that is friendly to Reno, 1.22, of periodic ones.  So at the same p CUBIC gets 6.5 % less than Reno
-there, which is an artefact.
+The constants come from two loss processes: Reno's, 1.31, from random losses, and that of CUBIC's
+Reno-friendly region, 1.22, from periodic losses. So there, at the same p, CUBIC gets 6.5 % less
+than Reno, which is an artefact.
 
-Flows that read the delay of their path alone maximise a utility together, and there is one
-equilibrium (``network``).  Here no utility is common: Reno and CUBIC read p and, through R, also q.
-There may be several equilibria, their number is odd in almost all networks, and not all of them are
-stable unless there is one (Tang, Wang, Low and Chiang, "Equilibrium of heterogeneous congestion
-control: existence and uniqueness", IEEE/ACM Transactions on Networking 15(4), 2007).  The reason is
-an index: about an equilibrium with the full links S, it is the sign of det(-dy/dprice) over S, and
-over all of them it adds up to 1.  That sum is the test of completeness here: a lost equilibrium
-breaks it, unless two of opposite index are lost.
+Flows that react only to the delay of their path maximise a common utility, and there is one
+equilibrium (``network``). Here no utility is common: Reno and CUBIC react to p and, through R, also
+to q. There may be several equilibria. Their number is odd in almost all networks, and if there are
+several, not all are stable (Tang, Wang, Low and Chiang, "Equilibrium of heterogeneous congestion
+control: existence and uniqueness", IEEE/ACM Transactions on Networking 15(4), 2007). The reason is
+an index. At an equilibrium with the full links S it is the sign of det(-dy/dprice) over S, where y
+are the loads of the links. Over all equilibria it adds up to 1. That sum tests completeness here: a
+lost equilibrium breaks it, unless two of opposite index are lost.
 
-Stability without delay is that of the queues, c_l ds_l/dt = y_l - c_l: windows and RED's average
-follow at once.  With the delay of a round trip such an equilibrium may swing all the same
-(``stability`` has that for one link).  A window at rest within a band is taken at the edge ``e``
-that is given: losses on its path pull it to the lower one, and without them the two edges bound the
-set.  They are alpha and beta in the paper, alpha - 1/2 and beta + 1/2 in ns-2, alpha and beta + 1
-in Linux.
+Stability without delay is that of the queues, c_l ds_l/dt = y_l - c_l, where windows and RED's
+average follow at once. With the delay of a round trip such an equilibrium may still oscillate
+(``stability`` treats one link). A Vegas window that rests within a band is taken at the given edge
+``e``. Losses on its path pull it to the lower edge. Without losses the two edges bound the set. The
+edges are alpha and beta in the paper, alpha - 1/2 and beta + 1/2 in ns-2, alpha and beta + 1 in
+Linux.
 """
 
 from __future__ import annotations
@@ -90,9 +92,9 @@ class Flows:
 class Equilibrium:
     """``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
 
-    ``index`` is 1 or -1 (0: degenerate).  ``stable_without_delay``: all ``modes`` [full links] of
-    the queues, 1/s, lie left of the imaginary axis.  ``residual``: the largest |load/c - 1| of a
-    full link, or overload of another.
+    ``index`` is 1 or -1 (0: degenerate). ``stable_without_delay``: all ``modes`` [full links], the
+    eigenvalues of the queues in 1/s, have negative real parts. ``residual``: the largest |load/c -
+    1| of a full link, or overload of another.
     """
 
     rates: Floats
@@ -107,10 +109,10 @@ class Equilibrium:
 
 @dataclass(frozen=True, eq=False)
 class Equilibria:
-    """All that were found.
+    """All equilibria found.
 
-    ``complete``: their indices add up to 1, and more starts found none.  A pair of opposite index
-    may be missing all the same.
+    ``complete``: their indices add up to 1, and more starts found no others. Even so, two of
+    opposite index may be missing.
     """
 
     found: tuple[Equilibrium, ...]
@@ -118,7 +120,7 @@ class Equilibria:
 
     @property
     def index_sum(self) -> int:
-        """The sum of the indices: 1 if none is missing, or a pair of opposite index."""
+        """The sum of the indices: 1 if no equilibrium is missing, or two of opposite index."""
         return sum(each.index for each in self.found)
 
 
@@ -145,12 +147,13 @@ def equilibria(
 ) -> Equilibria:
     """Every equilibrium of a small network, by Newton's method from many starts.
 
-    ``routing`` [link, flow]: 1 where the flow crosses the link; ``capacity`` [link] pkt/s;
+    ``routing`` [link, flow]: 1 where the flow crosses the link. ``capacity`` [link] pkt/s.
     ``curves``: rows (queue, loss) of each link, rising, from (0, 0) to loss 1, linear between
-    (``droptail``, ``red``).  Every choice of full links and of the curves' pieces they stand on
-    is searched from ``starts`` points; where a second search of as many finds more, or the indices
-    do not add up to 1, four times as many are taken, then the answer is not ``complete``.  Raises
-    ``FieldError`` or ``ValueError`` for values out of range, and for networks too large for this.
+    (``droptail``, ``red``). For each choice of full links and of pieces of the curves, Newton's
+    method runs from ``starts`` points, then from as many again. If the second search finds more, or
+    the indices do not add up to 1, it runs from four times as many. If that fails too, ``complete``
+    is False. Raises ``FieldError`` or ``ValueError`` for values out of range and for networks too
+    large.
     """
     net = _Network(routing, capacity, curves, flows)
     starts = count("starts", starts)
@@ -171,7 +174,7 @@ def equilibria(
 
 
 class _Network:
-    """Prices [case, link] are places on the curves: piece + part."""
+    """The network's equations; a price [case, link] is a piece of a curve and a part of it."""
 
     def __init__(
         self, routing: ArrayLike, capacity: ArrayLike, curves: Sequence[ArrayLike], flows: Flows
@@ -205,7 +208,7 @@ class _Network:
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
     def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """(delay s, loss, and their slopes in the part), each [case, link]."""
+        """The prices: (delay s, loss, and their derivatives by the part), each [case, link]."""
         out = np.zeros((4, *part.shape))
         for k, curve in enumerate(self.curves):
             low, high = curve[piece[:, k]], curve[np.minimum(piece[:, k] + 1, len(curve) - 1)]
@@ -216,7 +219,7 @@ class _Network:
         return out[0], out[1], out[2], out[3]
 
     def demand(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
-        """Rates [case, flow] and their logarithmic slopes in q and in p."""
+        """Rates [case, flow] and their logarithmic derivatives by q and by p."""
         R = self.T + q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rate = self.K / (R * np.sqrt(p))
@@ -239,7 +242,7 @@ class _Network:
         return rate, by_q, by_p
 
     def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
-        """(rates [case, flow], loads over capacities [case, link], their slopes in the parts)."""
+        """(Rates [case, flow], loads over capacities [case, link], their slopes in the parts)."""
         s, p, s_by, p_by = self.place(piece, part)
         rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
         with np.errstate(invalid="ignore", over="ignore"):
@@ -251,7 +254,7 @@ class _Network:
         return rate, load, through / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
-        """Prices of the equilibria, those ``known`` first."""
+        """Prices of the equilibria; those ``known`` come first."""
         found = list(known)
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
             full = np.array(pieces) >= 0
@@ -267,7 +270,7 @@ class _Network:
     def newton(
         self, rng: np.random.Generator, pieces: NDArray[np.intp], full: NDArray[np.bool_], size: int
     ) -> Floats:
-        """Where Newton's method ends, in the logarithms of the parts and of the loads."""
+        """The ends of Newton's method, in the logarithms of the parts and of the loads."""
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
         u = np.log(10.0 ** rng.uniform(-5, 0, (size, links)))
@@ -291,23 +294,23 @@ class _Network:
         return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME, axis=1)]
 
     def split(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
-        """A piece and a part for each link."""
+        """Convert a price of each link into a piece and a part."""
         ends = np.array([len(curve) - 2 for curve in self.curves])
         piece = np.minimum(np.floor(price).astype(np.intp), ends)
         return piece[None], (price - piece)[None]
 
     def holds(self, price: Floats, full: NDArray[np.bool_]) -> bool:
-        """Whether full links are full, and the others not over-full."""
+        """Whether the links in ``full`` are full and the others not overloaded."""
         _, load, _ = self.loads(*self.split(price))
         off = np.where(full, np.abs(load[0] - 1.0), np.maximum(load[0] - 1.0, 0.0))
         return bool(np.all(off <= EXACT))
 
     def same(self, one: Floats, other: Floats) -> bool:
-        """Two ends that are one equilibrium, also where pieces meet."""
+        """Whether two ends are the same equilibrium, even if they lie on adjacent pieces."""
         return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
 
     def describe(self, price: Floats) -> Equilibrium:
-        """What stands at these prices."""
+        """The ``Equilibrium`` at these prices."""
         split = self.split(price)
         s, p, _, _ = self.place(*split)
         rate, load, through = self.loads(*split)

@@ -1,9 +1,10 @@
 """Where an equilibrium loses its stability: the Hopf boundary, traced in two parameters.
 
 A pair of characteristic roots crosses the imaginary axis at i w where F(i w; x, y) = 0
-(``stability`` has F): two real equations in ln x, ln w and ln y, so a curve, which ``continuation``
-follows, also where it turns back in x or y.  The verdict may also jump, without a root on the axis,
-where another equation takes over: losses from a window's threshold.
+(``stability`` defines F). These are two real equations in ln x, ln w and ln y, so they define a
+curve. ``continuation`` follows it, also where it turns back in x or y. Stability may also change in
+a jump, without a root on the axis, where another equation takes over: where losses hold a window
+instead of its threshold.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ NEAR = 1.001  # factor between the ends of the bracket that Newton's method begi
 class Crossing:
     """One point of the boundary: ``frequency`` w of the pair on the axis, 1/s.
 
-    ``residual``: |F(i w)| over its terms.  ``leading``: no other root lies right of the axis, so
-    that the equilibrium is stable on one side.
+    ``residual``: |F(i w)| over the sum of its terms' sizes. ``leading``: no other root lies right
+    of the axis, so the equilibrium is stable on one side.
     """
 
     x: float
@@ -46,7 +47,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """The verdict at ``y`` changes from ``low`` to ``high``, and no root was found on the axis."""
+    """A change of stability at ``y`` from ``low`` to ``high`` without a root found on the axis."""
 
     low: float
     high: float
@@ -55,7 +56,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Scan:
-    """All changes of the verdict along a line: ``points`` of the boundary, and ``jumps``."""
+    """All changes of stability along a line: ``points`` of the boundary, and ``jumps``."""
 
     points: tuple[Crossing, ...]
     jumps: tuple[Jump, ...]
@@ -64,8 +65,8 @@ class Scan:
 def crossings(make: Make, xs: Floats, y: float) -> Scan:
     """Where stability changes along the values ``xs`` (positive, rising) at ``y``.
 
-    Each point lies between the two values that enclose its change.  A change between two of them
-    that changes back before the second is not seen, nor one across values without a rest.
+    Each point lies between two neighbouring values whose stability differs. Two changes between the
+    same values are missed, and so is a change across values without an equilibrium.
     """
     xs = positive("xs", xs)
     points: list[Crossing] = []
@@ -92,7 +93,7 @@ def trace(
 ) -> list[Crossing]:
     """The boundary through ``begin``, both ways to the edge of the ranges, ``most`` points each.
 
-    It also ends where there is no rest.
+    It also ends where there is no equilibrium.
     """
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
@@ -109,7 +110,7 @@ def trace(
 
 
 def _growth(make: Make, x: float, y: float) -> float | None:
-    """The rightmost root's real part."""
+    """Real part of the rightmost root."""
     loop = make(x, y)
     if loop is None:
         return None
@@ -118,7 +119,7 @@ def _growth(make: Make, x: float, y: float) -> float | None:
 
 
 def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
-    """Bisection to a part in a thousand, then Newton's method at this y, which may not leave it."""
+    """Bisection to a part in a thousand, then Newton's method at fixed y within the bracket."""
     first = _growth(make, low, y)
     while high / low > NEAR:
         middle = math.sqrt(low * high)
@@ -145,7 +146,7 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
 
 
 def _equations(make: Make) -> Equations:
-    """(ln x, ln w), ln y -> real and imaginary part of F over the sizes of its terms."""
+    """(ln x, ln w), ln y -> real and imaginary part of F over the sum of its terms' sizes."""
 
     def misfit(u: Floats, y: float) -> Floats:
         with np.errstate(over="ignore"):

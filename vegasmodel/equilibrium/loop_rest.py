@@ -1,17 +1,17 @@
-"""Where the delayed equations rest, and the loop about that rest: what ``stability.py`` asks for.
+"""The equilibrium of the delayed equations, and their linearisation, for ``stability.py``.
 
-One link, long flows.  At rest ``engines/delayed``'s windows are, with T the empty round trip, s the
-queueing delay, p the loss of what finds room, and kappa = 1 - decrease,
+One link, long flows. At rest the windows of ``engines/delayed`` are, with the empty round trip T,
+the queueing delay s, the loss p of what finds room, and kappa = 1 - decrease,
 
     W = (m/(kappa p))^(1/2)                     held by losses (Misra, Gong and Towsley, m = 1)
     W = e (T + s)/(s - x), e (T + x)/(s - x)    on a threshold e: ``boutremans`` (4), Linux
 
-whichever is less, within the least and the largest window; sum (1 - p) W/(T + s) = c.  Under RED
-p is that of its average v = c s, drops evened out as in ``red.effective``.  Demand falls as the
-queue grows, so there is one rest at most.
+whichever is less, between the least and the largest window; sum (1 - p) W/(T + s) = c. Under RED p
+is the loss at its average v = c s, with drops spread as in ``red.effective``. Demand falls as the
+queue grows, so there is at most one rest.
 
-Losses pull a window that rests in a band alpha < beta down to its lower edge.  Without losses it
-may rest anywhere in it, and an equilibrium is a set, which is not linearised.
+Losses pull a window that rests in a band alpha < beta down to its lower edge. Without losses it may
+rest anywhere in the band; then the equilibrium is a set, which is not linearised.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Sources:
 class Rest:
     """``delay`` s, ``window`` [flow] packets, ``loss`` of what finds room, the linearised ``loop``.
 
-    ``residual``: (sum of what gets through - c)/c.
+    ``residual``: (sum of the delivered rates - c)/c.
     """
 
     delay: float
@@ -80,10 +80,10 @@ def rest(
     curve: Curve | None = None,
     weight: float = 1.0,
 ) -> Rest | str:
-    """The rest and its loop, or why there is none that can be linearised.
+    """The equilibrium and its linearised loop, or the reason why there is none.
 
     ``capacity`` c pkt/s, ``buffer`` packets at which the queue overflows, random ``loss``, RED's
-    ``curve`` and ``weight``.  Raises ``FieldError`` for values out of range.
+    ``curve`` and ``weight``. Raises ``FieldError`` for values out of range.
     """
     c = float(positive("capacity", capacity))
     numbers("loss", loss, high=1.0, below=True)
@@ -120,11 +120,11 @@ def rest(
 def about_red(
     flows: Flows, curve: Curve, capacity: float, root: Equilibrium, weight: float
 ) -> Loop:
-    """The loop about a fixed point of ``red.py``, at its own rates and loss.
+    """The linearised loop about a fixed point of ``red.py``, at its rates and loss.
 
-    The windows are those that its rates fill, and a window that losses hold balances growth and
-    cuts there, whatever timeouts take: m = 1, and 1/``ack_every`` for flows that count ACKs (all
-    but Vegas).  Raises ``FieldError`` for a weight out of range.
+    The windows follow from these rates. For a window that losses hold, growth and cuts balance at
+    this loss, whatever part timeouts have: m = 1, and 1/``ack_every`` for flows that count ACKs
+    (all but Vegas). Raises ``FieldError`` for a weight out of range.
     """
     numbers("weight", weight, high=1.0, above=True)
     T, alpha, x, most, every, vegas = np.broadcast_arrays(
@@ -146,7 +146,7 @@ def about_red(
 
 
 def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
-    """The longest queue that can stand, and what is so where it is not long enough."""
+    """The longest queue that can stand, and a message for demands that need a longer one."""
     if curve is None:
         return buffer, "the buffer overflows: the windows cycle, and there is no rest"
     if buffer < curve.max_threshold:
@@ -156,7 +156,7 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
 
 
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
-    """Loss p in all of what finds room, and dp/dv."""
+    """Loss p of all packets that find room, and dp/dv by RED's average v."""
     if curve is None or queue <= curve.min_threshold:
         return loss, 0.0
     low, high, top = curve.min_threshold, curve.max_threshold, curve.max_probability
@@ -178,7 +178,7 @@ def _windows(sources: Sources, s: float, p: float) -> Floats:
 
 
 def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
-    """Windows at which a threshold and at which losses hold."""
+    """Windows that a threshold sets and windows that losses set."""
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):
         top = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
@@ -188,7 +188,7 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """(gamma_i of windows on a threshold, m_i of those that losses hold); 0 elsewhere."""
+    """(gamma_i of windows on a threshold, m_i of windows that losses hold); 0 for others."""
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)
     on = free & (edge <= by_loss)

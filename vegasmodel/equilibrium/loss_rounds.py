@@ -1,29 +1,30 @@
 """Goodput of one source under random loss, counted round by round: a Markov chain of loss events.
 
-Every packet is lost with probability p, independently.  The state is the window at which a loss
-is met; between two of them the window grows by one packet every b rounds.  What follows a loss
-is each law's own recovery (``LAWS``), with these mechanisms of ns-2's sources:
+Every packet is lost with probability p, independently. The state is the window at which a loss
+occurs. Between two losses the window grows by one packet every b round trips. Each law then
+recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
 
-* w - 1 packets follow the lost one; fewer than three that arrive make no fast retransmit, and
-  the source waits for its coarse timer;
-* Tahoe has no recovery: a fast retransmit, too, is followed by slow start;
+* w - 1 packets follow the lost one. If fewer than three of them arrive there is no fast
+  retransmit, and the source waits for its coarse timer.
+* Tahoe has no recovery: slow start follows a fast retransmit, too.
 * Reno leaves recovery at the first partial ACK and may not retransmit fast again in the same
-  window, so a second loss means a timeout; NewReno and Vegas fill one hole a round, SACK all;
-* a lost retransmission means a timeout.  (Vegas's fine-grained timer could see it at a later
-  duplicate ACK, but each retransmission raises that timer by an eighth, past the ACKs of the
+  window, so a second loss means a timeout. NewReno and Vegas fill one hole a round, SACK all.
+* A lost retransmission means a timeout. (Vegas's fine-grained timer could detect it at a later
+  duplicate ACK. But each retransmission raises that timer by an eighth, past the ACKs of the
   packets sent right behind it.)
-* Vegas's fine-grained timer, 17/16 of a steady RTT, spares it some of the three duplicate ACKs:
-  it has run out at the k-th, k packet times after the ACK that is missing, if that is enough;
-* a timeout doubles the timer until a packet sent for the first time is timed: the retransmission
-  and the two packets after it must arrive; then slow start runs to half the window;
-* loss-based sources grow by 1/window an ACK, half an ACK's worth less than one a round;
-* for Vegas the ACK that ends a recovery carries an RTT sample that holds the recovery, one
-  round of no growth; and a fast retransmit backs its coarse timer off until an RTT is timed.
+* Vegas's fine-grained timer, 17/16 of a steady RTT, saves it some of the three duplicate ACKs.
+  The k-th duplicate comes k packet times after the missing ACK was due, and is enough if the
+  timer has then expired.
+* A timeout doubles the timer until a packet sent for the first time is timed. So the
+  retransmission and the two packets after it must arrive. Then slow start runs to half the window.
+* Loss-based sources grow by 1/window an ACK, half an ACK's worth less than one a round.
+* For Vegas the ACK that ends a recovery carries an RTT sample that contains the recovery, so one
+  round has no growth. A fast retransmit backs its coarse timer off until an RTT is timed.
 
-An approximation (rounds do not overlap; ACKs arrive evenly), for which the protocol gives every
-constant: none is fitted.  Beside ns-2 2.35 (one flow on each of three links, p from 0.1 to 6 %)
-Tahoe lies within 10 %, Reno and Vegas within 9 %, NewReno within 13 %, SACK within 17 %; at
-p = 10 % Vegas is off by up to 25 %, Tahoe by 19 %.
+The chain is an approximation: rounds do not overlap, and ACKs arrive evenly. The protocol gives
+every constant; none is fitted. Beside ns-2 2.35 (one flow on each of three links, p from 0.1 to 6
+%) Tahoe lies within 10 %, Reno and Vegas within 9 %, NewReno within 13 %, SACK within 17 %. At p =
+10 % Vegas is off by up to 25 %, Tahoe by 19 %.
 """
 
 from __future__ import annotations
@@ -79,11 +80,12 @@ LAWS = {
 
 @dataclass(frozen=True)
 class Source:
-    """One source as the chain sees it.
+    """One source, as the chain models it.
 
-    ``rtt`` is the round-trip time with all queueing but its own (s); ``capacity`` the rate at
-    which its own packets start to queue; ``hold`` the window that is never left upward (the
-    receiver's, or where Vegas rests); ``overflow`` the window at which the buffer drops a packet.
+    ``rtt`` is the round-trip time without its own queueing (s). ``capacity`` is the rate at which
+    its own packets start to queue. ``hold`` is the window beyond which it never grows (the
+    receiver's, or where Vegas rests). ``overflow`` is the window at which the buffer drops a
+    packet.
     """
 
     loss: float
@@ -104,7 +106,7 @@ class Source:
 
 
 def goodput(source: Source, law: Recovery) -> float:
-    """Packets delivered for the first time per second; infinite where nothing limits them."""
+    """Packets delivered for the first time per second; infinite if nothing limits the source."""
     if source.loss >= 1.0:
         return 0.0
     reach = math.inf
@@ -128,15 +130,16 @@ def goodput(source: Source, law: Recovery) -> float:
 def _chain(
     law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
-    """Flows that differ in their times only share the chain, which knows none."""
+    """The chain of loss events; it depends on no times, so flows that differ in these share it."""
     return _Chain(law, loss, ack_every, top, overflows, needed)
 
 
 class _Chain:
     """Windows ``w`` on a grid up to ``top``, and the chain of loss events on it.
 
-    ``overflows``: at the top the buffer drops a packet; else the top is held until one is lost.
-    ``needed``: duplicate ACKs after which a loss is seen, on average.  ``packets``: of one event.
+    With ``overflows`` the buffer drops a packet at the top; otherwise the window stays at the top
+    until a loss. ``needed``: duplicate ACKs after which a loss is detected, on average.
+    ``packets``: delivered per loss event.
     """
 
     def __init__(
@@ -172,7 +175,7 @@ class _Chain:
         self.packets = float(self.weight @ each)
 
     def seconds(self, source: Source) -> float:
-        """Mean time of one loss event and of what follows it until the next."""
+        """Mean time of one loss event and of the growth after it until the next."""
 
         def rtt(window: Floats) -> Floats:  # a window beyond rtt times capacity queues
             return np.maximum(source.rtt, window / source.capacity)
@@ -191,7 +194,7 @@ class _Chain:
         return float(self.weight @ each)
 
     def _holes(self) -> Floats:
-        """Rounds that a recovery takes."""
+        """Number of rounds that a recovery takes."""
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 
     def _silence(self, timeout: float) -> Floats:
@@ -208,7 +211,7 @@ class _Chain:
         return silence
 
     def _sent(self, packets: Floats) -> Floats:
-        """Mean number of packets until the first loss, of at most ``packets``."""
+        """Mean number of packets until the first loss, out of at most ``packets``."""
         p = self.loss
         return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
 
@@ -261,7 +264,7 @@ class _Chain:
     def _fast_retransmit(self) -> Floats:
         """Probability that a loss at window w is repaired without a timeout.
 
-        Windows between whole ones are whole ones at times: linear between these.
+        Between whole windows it is interpolated linearly.
         """
         low = np.floor(self.w)
         part = self.w - low
@@ -297,8 +300,8 @@ def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
 def _stationary(matrix: Floats) -> Floats:
     """Stationary distribution of a stochastic matrix (rows add up to 1).
 
-    A loss forgets all but its window factor of the one before, so repeated steps converge; a
-    small solve is slower by far where other threads want the cores.
+    Repeated steps converge, since a loss keeps no more of the last window than its cut. Solving a
+    small system is far slower while other threads use the cores.
     """
     weight = np.full(len(matrix), 1 / len(matrix))
     for _ in range(400):

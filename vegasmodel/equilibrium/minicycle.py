@@ -1,21 +1,22 @@
 """One TCP Vegas beside one TCP Reno source at a drop-tail link: the mini-cycle model.
 
 Source: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario" (2002), key
-`devendictis`.  Both protocols go through a common cycle from loss to loss.  Reno halves its window
-and adds one packet a mini-cycle (one window, one RTT); Vegas cuts its window to ``decrease`` times
-the old one, grows alike until its backlog reaches its threshold, and then gives way.
+`devendictis`. Both protocols go through a common cycle from loss to loss. A mini-cycle is one
+window, one RTT. Reno halves its window and then adds one packet a mini-cycle. Vegas cuts its window
+to ``decrease`` times the old one. It grows alike until its backlog reaches its threshold, and then
+gives way.
 
-``form="derived"`` (default) is the model derived anew and completed, see `minicycle_derived`;
-``form="printed"`` evaluates the paper's formulas as they stand, see `minicycle_printed`.
+``form="derived"`` (default) is the model derived anew and completed, see `minicycle_derived`.
+``form="printed"`` evaluates the paper's formulas as they are, see `minicycle_printed`.
 
-``buffer`` counts waiting packets; the one in transmission is part of ``mu T``, since ``rtt``
-includes its transmission time.  So ``mu T + buffer`` packets fit, as the paper says.  ns-2's
-drop-tail limit L counts the packet in transmission (a burst into an idle link with L = 12 leaves 12
-packets, 11 of which waited), so a run of ns-2 with limit L is ``buffer = L - 1`` here.
+``buffer`` counts waiting packets. The packet in transmission is part of ``mu T``, since ``rtt``
+includes its transmission time. So ``mu T + buffer`` packets fit, as in the paper. ns-2's drop-tail
+limit L counts the packet in transmission: a burst into an idle link with L = 12 leaves 12 packets,
+11 of which waited. So a run of ns-2 with limit L is ``buffer = L - 1`` here.
 
-Where ns-2 differs beyond that: it decides once an RTT on the RTT before, so Vegas overshoots its
-edges by about two mini-cycles.  Appendix A's regime then reaches a few packets further than B_th,
-and just above it, where a packet of queue moves Vegas's window by many, the model is far off.
+ns-2 differs further: it decides once an RTT on the RTT before, so Vegas overshoots its edges by
+about two mini-cycles. Appendix A's regime therefore reaches a few packets beyond B_th. Just above
+B_th, where a packet of queue moves Vegas's window by many, the model is far off.
 """
 
 from __future__ import annotations
@@ -139,29 +140,28 @@ def solve(
     capacity in pkt/s, rtt (the paper's T) in s, buffer in packets, alpha and beta (default: alpha)
     in packets, decrease the paper's lambda in (0, 1].
 
-    losers: hypothesis 5.  "both" as in the paper; "reno": Vegas loses nothing and is never cut, so
-    ``decrease`` does not act (lambda = 1).  "growing": whoever still grows when the buffer
-    overflows, so both below B_th and Reno alone above, with a jump at B_th: near it either cycle
-    would keep itself up, and this takes the one that starts from a loss of both.
-    variant: where Vegas grows, holds and shrinks.  "paper": below alpha, between, above beta;
-    "ns2": alpha - 1/2 and beta + 1/2 (the backlog is rounded); "linux": alpha and beta + 1 (it is
-    truncated), of W (RTT - base)/base instead of W (RTT - base)/RTT.  The last two never give way
-    below two packets.
-    response: mini-cycles from a queue to the window that answers it, 0 in the paper.  It decides
-    only up to which buffer Vegas grows into the loss.  ns-2 and Linux take one decision an RTT
-    (half an RTT after the middle of what they measured), on packets sent an RTT before, and spread
-    the packet they add over the next RTT (half an RTT more): 2.
-    n_vegas, n_reno: sources of one kind, all with this rtt, in step with each other.
+    losers: hypothesis 5, who loses when the buffer overflows. "both" is the paper's. "reno": Vegas
+    loses nothing and is never cut, so ``decrease`` has no effect (lambda = 1). "growing": every
+    source that still grows. These are both below B_th and Reno alone above it, with a jump at B_th.
+    Near B_th either cycle would maintain itself; this takes the one that starts from a loss of
+    both. variant: where Vegas grows, holds and shrinks. "paper": below alpha, between, above beta.
+    "ns2": alpha - 1/2 and beta + 1/2, since the backlog is rounded. "linux": alpha and beta + 1,
+    since it is truncated, of W (RTT - base)/base instead of W (RTT - base)/RTT. The last two never
+    give way below two packets. response: mini-cycles from a queue to the window that answers it, 0
+    in the paper. It affects only up to which buffer Vegas grows into the loss. For ns-2 and Linux
+    it is 2: they decide once an RTT (half an RTT after the middle of the measurement), on packets
+    sent an RTT before, and spread the packet that they add over the next RTT (half an RTT more).
+    n_vegas, n_reno: sources of each kind, all with this rtt, in step with each other.
 
-    start: window of one Vegas source when the first overflow is over, packets (default:
-    `first_window`).  It decides only where Vegas is never cut and holds: then every window of a
-    range repeats itself, and the cycle is that of the window nearest to ``start``.
-    ``vegas_range`` and ``reno_range`` are the throughputs over all of them.
+    start: window of one Vegas source after the first overflow, packets (default: `first_window`).
+    It matters only where Vegas is never cut and holds. Then every window of a range repeats itself,
+    and the cycle is that of the window nearest to ``start``. ``vegas_range`` and ``reno_range`` are
+    the throughputs over all of them.
 
-    The regime says how Vegas meets the loss: "loss-limited" still growing (appendix A),
-    "equilibrium" at its upper edge, "hold" between its edges, "lagging" above the upper edge
-    because Reno's sources outnumber it and fill the queue faster than it can give way,
-    "least-window" above the upper edge because it gives way no further.
+    The regime tells where Vegas is at the loss. "loss-limited": still growing (appendix A).
+    "equilibrium": at its upper edge. "hold": between its edges. "lagging": above the upper edge,
+    because Reno's sources outnumber it and fill the queue faster than it can give way.
+    "least-window": above the upper edge, because it gives way no further.
 
     Raises FieldError for arguments out of range.
     """
@@ -207,9 +207,10 @@ def _result(
     solved: npt.NDArray[np.bool_],
     loses: npt.NDArray[np.bool_],
 ) -> Cycle:
-    """Per flow, and NaN where not solved; ``loses``: whether Vegas loses a packet a cycle.
+    """The cycle, per flow; NaN where not solved.  ``loses``: whether Vegas loses a packet a cycle.
 
-    ``ends``: the cycles at the ends of the continuum, ``sums`` twice where there is none.
+    ``ends`` are the cycles at the ends of the range of windows that repeat themselves; where there
+    is no range, both are ``sums``.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 
@@ -272,7 +273,7 @@ def _inputs(
     n_reno: npt.ArrayLike = 1,
     response: npt.ArrayLike = 0.0,
 ) -> list[Floats]:
-    """The arguments in this order, checked, as float64 arrays of one shape."""
+    """The arguments in this order as checked float64 arrays of one shape."""
     beta = alpha if beta is None else beta
     arrays = np.broadcast_arrays(
         positive("capacity", capacity),
@@ -305,9 +306,9 @@ def first_window(
 ) -> Floats:
     """Window of one Vegas source after the first overflow, packets, if all sources start together.
 
-    The network is empty, every source begins with ``initial`` packets (default: 1, ns-2 and Linux
-    2) in slow start, and Vegas leaves that where its backlog passes ``gamma`` packets; see
-    `minicycle_start`.  The other arguments are those of `solve`.
+    The network is empty. Every source begins in slow start with ``initial`` packets (default: 1,
+    ns-2 and Linux 2). Vegas leaves slow start where its backlog passes ``gamma`` packets; see
+    `minicycle_start`. The other arguments are those of `solve`.
     """
     C, T, B, lo, hi, cut, n_V, n_R, _ = _inputs(
         capacity, rtt, numbers("buffer", buffer), alpha, beta, decrease, n_vegas, n_reno
@@ -328,8 +329,9 @@ def window_alone(
 ) -> Floats:
     """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
 
-    Together V = mu T + q, at the lower edge: V = A + A mu T/q, so q = A where the rule divides by
-    the RTT, and V = A mu T/q where it divides by baseRTT.  Arguments broadcast.
+    Their windows add up to V = mu T + q, and with A = n_vegas alpha they rest at the lower edge, V
+    = A + A mu T/q if the rule divides by the RTT. So q = A. If the rule divides by baseRTT, V = A
+    mu T/q. Arguments broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
@@ -343,9 +345,9 @@ def window_alone(
 def threshold(
     capacity: npt.ArrayLike, rtt: npt.ArrayLike, alpha: npt.ArrayLike, decrease: npt.ArrayLike
 ) -> Floats:
-    """B_th in packets: below it Vegas never reaches its equilibrium (appendix A holds).
+    """B_th in packets: below it Vegas never reaches its equilibrium, and appendix A holds.
 
-    The positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``; the paper's
+    It is the positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``. The paper's
     approximation is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
@@ -356,10 +358,11 @@ def threshold(
 def forgotten_after(
     decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
 ) -> float:
-    """Cycles after which ``part`` of a first deviation is left, where all sources lose and grow.
+    """Cycles until ``part`` of an initial deviation is left, if all sources lose and grow.
 
-    V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R), so in each cycle a
-    deviation shrinks by (n_R lambda + n_V/2)/(n_V + n_R): the other's factor counts.
+    V is the window of all Vegas sources at the loss and M = mu T. From cycle to cycle V' = lambda V
+    + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R). So each cycle multiplies a
+    deviation by (n_R lambda + n_V/2)/(n_V + n_R).
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
@@ -387,11 +390,12 @@ def hypotheses(
 ) -> tuple[tuple[str, bool, str], ...]:
     """The paper's five hypotheses and its single threshold: (name, holds, detail) for one case.
 
-    max_window in packets; the other arguments as in `solve`.  The derived model needs only 1, 3
-    and 5 (5 in the form chosen by ``losers``); 2, 4 and the single threshold are the paper's.
-    "one-cycle" is nobody's: where Vegas still grows into every loss and is cut for it, a Vegas that
-    once escapes the cut may reach its threshold before the next loss, and so escape for ever.  It
-    may where a window of the whole network is past that at a queue of B + 1, the largest of all.
+    max_window in packets; the other arguments as in `solve`. The derived model needs only 1, 3 and
+    5 (5 in the form that ``losers`` selects). 2, 4 and the single threshold are the paper's.
+    "one-cycle" is an addition. Suppose Vegas still grows into every loss and is cut for it. If it
+    once escapes the cut, it may reach its threshold before the next loss, and so escape for ever.
+    This is possible if a window of the whole network exceeds the threshold at a queue of B + 1, the
+    largest of all.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

@@ -1,21 +1,21 @@
 """The mini-cycle model as derived from its premises: one cycle, phase by phase, without jumps.
 
-Symbols are those of `devendictis`; mini-cycle ``i`` is taken as a real number.  Where the paper
-adds up mini-cycles 1..N, a piecewise linear f obeys exactly (trapezoids, kinks at integers)
+Symbols are those of `devendictis`; mini-cycle ``i`` is taken as a real number. Where the paper adds
+up mini-cycles 1..N, a piecewise linear f obeys exactly (trapezoids, kinks at integers)
 
     sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2,
 
-and the right side is continuous in every argument.  The curved phase 3 obeys it up to 1/12 packet
-a cycle (its slope lies between -1 and 0).  Windows here are totals per protocol: V over the
-``n_V`` Vegas sources, R over the ``n_R`` Reno sources.
+and the right side is continuous in every argument. The curved phase 3 obeys it up to 1/12 packet a
+cycle (its slope lies between -1 and 0). Windows here are totals per protocol: V over the ``n_V``
+Vegas sources, R over the ``n_R`` Reno sources.
 
-The equilibrium (7) reads V = h + X/q with X = A M, M = mu T, A = n_V threshold, and h = A for a
-rule that divides by the RTT (paper, ns-2) or h = 0 for one that divides by baseRTT (Linux).  Vegas
-grows below the lower threshold edge, holds between the edges, and follows the upper one.
+The equilibrium (7) is V = h + X/q with X = A M, M = mu T, A = n_V threshold. h = A for a rule that
+divides by the RTT (paper, ns-2) and h = 0 for one that divides by baseRTT (Linux). Vegas grows
+below the lower threshold edge, holds between the edges, and follows the upper one.
 
-The queue that Vegas sees is at most B: the packet number mu T + B + 1 is dropped.  So the last
-mini-cycle, in which Reno goes from mu T + B to mu T + B + 1, leaves V at (7) with q = B.  With
-that reading the paper's W_V(N), its W_R(N), its B_th and its appendix A join without a jump.
+The queue that Vegas sees is at most B: packet number mu T + B + 1 is dropped. So the last
+mini-cycle, in which Reno goes from mu T + B to mu T + B + 1, leaves V at (7) with q = B. With that,
+the paper's W_V(N), its W_R(N), its B_th and its appendix A join without a jump.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Edge:
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """V at queue ``q``, (7)."""
+        """V at queue ``q``, by (7)."""
         with np.errstate(divide="ignore", over="ignore"):
             return self.shift + self.pull / q
 
     def queue(self, v: Floats) -> Floats:
-        """The queue at which ``v`` is in equilibrium; infinite where V is too small for any."""
+        """The queue at which ``v`` is in equilibrium; infinite if ``v`` is too small for any."""
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)
 
@@ -98,9 +98,9 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
 
 
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
-    """W_V(N) of appendix A, where both grow up to the loss.
+    """W_V(N) of appendix A, where both windows grow up to the loss.
 
-    V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1), V + R = mu T + B + 1; for one source each
+    V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1), V + R = mu T + B + 1. For one source each
     W_V(N) = (mu T + B + 1)/(3 - 2 lambda).
     """
     return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
@@ -109,23 +109,23 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
 def still_grows(
     M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats, lower: Edge, response: Floats
 ) -> npt.NDArray[np.bool_]:
-    """Whether Vegas, grown as in appendix A, has not yet seen its lower edge at the loss (B_th).
+    """Whether Vegas, grown as in appendix A, has not yet met its lower edge at the loss (B_th).
 
-    It sees the queue as it was ``response`` mini-cycles ago, n_V + n_R packets shorter for each.
+    It sees the queue of ``response`` mini-cycles ago; in each the queue grew by n_V + n_R packets.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
 
 
 def held_window(path: Path) -> Floats:
-    """V at the loss, if Vegas stops at the lower edge and never has to give way.
+    """V at the loss if Vegas stops at the lower edge and never has to give way.
 
-    It leaves that edge at q_b = X/(V - h) with Reno at mu T + q_b - V.  Both grew to there from
-    lambda V and R(N)/2 in the same number of mini-cycles, so
+    It meets that edge at the queue q_b = X/(V - h), when Reno's window is mu T + q_b - V. Both grew
+    from lambda V and R(N)/2 in the same number of mini-cycles, so
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
 
-    Where the edge is met only at q_b >= B, V is the edge at the largest queue Vegas sees, B.
+    If q_b >= B, V is the edge at B, the largest queue that Vegas sees.
     """
     M, B, h = path.M, path.B, path.lower.shift
     k = path.n_reno * (1 - path.cut) / path.n_vegas + 0.5
@@ -134,14 +134,14 @@ def held_window(path: Path) -> Floats:
 
 
 def final_windows(path: Path) -> tuple[Floats, Floats]:
-    """The least and the greatest V at the loss, the paper's W_V(N); mostly they are one.
+    """The least and the greatest V at the loss, the paper's W_V(N); mostly they are equal.
 
-    Appendix A where Vegas grows up to the loss; the upper edge at q = B if Vegas gets there, (7),
-    or its least window; between the edges, the window at which Vegas holds.
+    V is that of appendix A if Vegas grows up to the loss. If Vegas reaches its upper edge, V is (7)
+    at q = B, or its least window. Between the edges, V is the window at which Vegas holds.
 
-    A Vegas that is never cut (lambda = 1) repeats *every* window that the lower edge lets rest at
-    the cycle's shortest queue and the upper edge at its longest: a continuum.  Its least member
-    is the one that a small window grows to, its greatest the one that a large window falls to.
+    If Vegas is never cut (lambda = 1), *every* window of a range repeats itself: those that the
+    lower edge allows to rest at the cycle's shortest queue and the upper edge at its longest. A
+    small window grows to the least of the range, a large one falls to the greatest.
     """
     grown = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
     most = np.minimum(grown, np.maximum(path.upper.window(path.B), path.floor))
@@ -214,7 +214,7 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Vegas gives up at most a packet an RTT.  While (17) falls faster, V stays above it.  This ends
+    # Vegas gives up at most a packet an RTT. While (17) falls faster, V stays above it. This ends
     # where (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X, at the edge for q = B, or at the least V.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
@@ -237,10 +237,10 @@ def _course(path: Path, V_N: Floats) -> Course:
 
 
 def _lagging_window(path: Path, least: Floats) -> Floats:
-    """V at the loss where Vegas cannot come down to the upper edge in time: a bracketed root.
+    """V at the loss if Vegas cannot come down to the upper edge in time, by a bracketed root.
 
-    Taken above ``least`` (where the course ends too high) and below the window at which Vegas
-    would hold if there were no upper edge (where it ends too low).
+    The bracket's lower end is ``least``, where the phases end too high. Its upper end is the window
+    at which Vegas would hold without an upper edge, where they end too low.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
@@ -261,7 +261,7 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
     """Phases in which the queue stays empty or grows by a fixed number of packets a mini-cycle.
 
-    Their lengths, and the integrals of max(W, mu T) = mu T + q and of its product with the
+    Returns their lengths, and the integrals of max(W, mu T) = mu T + q and of its product with the
     waiting packets min(q, B).
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
@@ -279,9 +279,9 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 
 
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Phase 3 with the queue as parameter, from ``q`` to ``p``: all its sums are elementary.
+    """Phase 3, as the queue grows from ``q`` to ``p``: all its sums are elementary functions.
 
-    V = h + X/q and R = mu T + q - V by (17), so di = dR/n_R = (1 + X/q^2) dq / n_R.  Returns the
+    V = h + X/q and R = mu T + q - V by (17), so di = dR/n_R = (1 + X/q^2) dq / n_R. Returns the
     length and the integrals of W = mu T + q, q W and V over i.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift

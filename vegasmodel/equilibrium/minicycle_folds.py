@@ -1,9 +1,10 @@
 """The buffer at which Vegas stops losing, as a branch of cycles with two folds; B_th is the upper.
 
-Where the loss falls on whoever grows (``losers="growing"``), the cycle of ``devendictis`` has two
-forms: Vegas still grows at every overflow and is cut in each (appendix A), or it has met its edge
-and is cut in none.  Let Vegas be cut in a part p of the overflows, so by lambda^p on average.  It
-grows to V(p) = loss_limited_window(lambda^p), and the edge lies at E(B).  Then
+With ``losers="growing"``, whoever still grows loses at an overflow. Then the cycle of
+``devendictis`` has two forms. In one Vegas still grows at every overflow and is cut in each
+(appendix A). In the other it has met its edge and is never cut. Suppose Vegas is cut in a part p of
+the overflows, so by lambda^p on average. It grows to V(p) = loss_limited_window(lambda^p), and the
+edge lies at E(B). Then
 
     p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
 
@@ -11,10 +12,10 @@ which is one equation in one unknown z with p = clip(z, 0, 1), its normal map (R
 
     ln(V(p)/E(B)) + z - p = 0.
 
-It has a fold at p = 1, where B = B_th(lambda), and one at p = 0, where B = B_th(1).  Between them
-three cycles stand side by side.  That with 0 < p < 1 is a mean: its cut lambda^p is none that any
-overflow makes, so no such cycle runs; it divides the starts of the other two.  It repels: a little
-less window, and Vegas meets the overflow below its edge and is cut more often.
+It has a fold at p = 1, where B = B_th(lambda), and one at p = 0, where B = B_th(1). Between the
+folds there are three cycles. The one with 0 < p < 1 is a mean: no overflow cuts by lambda^p, so no
+such cycle runs. It divides the starts that lead to the other two. It is unstable: with a slightly
+smaller window, Vegas meets the overflow below its edge and is cut more often.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ def cycles(
     """Follow the cycle from the least buffer, where Vegas is cut in every overflow.
 
     capacity in pkt/s, rtt in s, alpha in packets (the lower threshold), ``buffers`` in packets as
-    in `minicycle.solve`, which has ``variant`` and ``response`` too; decrease is lambda < 1.  The
-    throughputs are those of `minicycle.solve` with the mean cut lambda^p.  Raises FieldError for
-    arguments out of range: decrease = 1, or a least buffer above B_th, where that cycle is none.
+    in `minicycle.solve`, which also defines ``variant`` and ``response``. decrease is lambda < 1.
+    The throughputs are those of `minicycle.solve` with the mean cut lambda^p. Raises FieldError for
+    arguments out of range: decrease = 1, or a least buffer above B_th, where that cycle does not
+    exist.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

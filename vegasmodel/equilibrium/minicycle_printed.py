@@ -1,9 +1,9 @@
 """`devendictis`, equations (7)-(17) and appendix A, exactly as printed.
 
-Two of them are wrong (marked below; `docs/errata.md` has the derivations).  Where the printed
-limits a, b, N of a sum are not whole numbers, the closed forms are evaluated as they stand and the
-sum over (17) is continued by Euler and Maclaurin's formula, which is exact to 1e-4 packets where
-they are whole.
+Two of them are wrong; comments mark them, and `docs/errata.md` has the derivations. Where the
+printed limits a, b, N of a sum are not whole numbers, the closed forms are evaluated as they stand.
+The sum over (17) is then continued by Euler and Maclaurin's formula; at whole numbers it agrees
+with the sum to 1e-4 packets.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def equilibrium(
 
 
 def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
-    """(17): W_V(i) beside Reno's window ``W_R`` = W_R(b) + i - b."""
+    """(17): W_V(i), Vegas's window while Reno's is ``W_R`` = W_R(b) + i - b."""
     C = W_R - alpha - M
     root = np.sqrt(C * C + 4 * alpha * W_R)
     return np.where(C > 0, 2 * alpha * W_R / np.where(C > 0, C + root, 1.0), (root - C) / 2)

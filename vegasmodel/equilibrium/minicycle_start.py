@@ -1,10 +1,10 @@
-"""How the mini-cycles begin: which window Vegas has when the buffer has overflowed once.
+"""How the mini-cycles begin: Vegas's window after the first overflow of the buffer.
 
-It decides where Vegas is never cut and holds, since then any window of a range repeats itself.
-All sources start together in an empty network.  In a mini-cycle (one window, one RTT) Reno's slow
-start doubles its window; Vegas's does so in two mini-cycles (paper, ns-2) or in one (Linux), ends
-where the backlog passes gamma, and is followed by the rule of every mini-cycle: up below the
-lower edge, down above the upper one.  At the overflow whoever grows is cut.
+This window matters where Vegas is never cut and holds, since then any window of a range repeats
+itself. All sources start together in an empty network. A mini-cycle lasts one window, one RTT. In
+it Reno's slow start doubles its window. Vegas's slow start doubles it in two mini-cycles (paper,
+ns-2) or in one (Linux), and ends where the backlog passes gamma. From then on Vegas grows below the
+lower edge and shrinks above the upper one. At the overflow every source that still grows is cut.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """(7) for all Vegas sources together, each of which keeps ``backlog`` packets queued."""
+    """(7) for all Vegas sources together, if each keeps ``backlog`` packets queued."""
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
 
@@ -36,7 +36,7 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """The lower and the upper edge of the variant's rule."""
+    """The lower and the upper edge of the variant's dead zone."""
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)
 

@@ -1,17 +1,16 @@
 """Several links: the equilibrium of Vegas flows as the maximum of a sum of utilities.
 
-At rest flow i keeps alpha_i packets queued along its path, as it sees them:
-``r_i (q_i - x_i) = alpha_i`` with ``q_i`` the sum of the queueing delays of its links and ``x_i``
-its over-estimate of the propagation delay.  That is the optimality condition
-``alpha_i / r_i + x_i = q_i`` of
+At rest flow i keeps alpha_i packets queued along its path, by its own measurement: ``r_i (q_i -
+x_i) = alpha_i``. ``q_i`` is the sum of the queueing delays of its links, ``x_i`` its over-estimate
+of the propagation delay. That is the optimality condition ``alpha_i / r_i + x_i = q_i`` of
 
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 
-where the queueing delays are the links' prices.  The objective is strictly concave whatever
-x >= 0, and every flow crosses a link, so the equilibrium exists and its rates are unique.  Prices
-are unique where the rows of A of the full links are independent; with redundant links one valid
-set is returned.  Left out: buffers (taken as large enough), ACKs that queue, alpha < beta (call
-with each).  Propagation delays do not enter.
+where the queueing delays are the links' prices. The objective is strictly concave for all x >= 0,
+and every flow crosses a link, so the equilibrium exists and its rates are unique. Prices are unique
+where the rows of A of the full links are independent; with redundant links one valid set is
+returned. Left out: buffers (taken as large enough), ACKs that queue, and alpha < beta (solve once
+with each). Propagation delays have no effect.
 """
 
 from __future__ import annotations
@@ -120,9 +119,9 @@ def certificate(
 
 
 def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
-    """Routing matrix: ``long`` flows over all ``links``, then ``cross`` flows on each link.
+    """Routing matrix of ``long`` flows over all ``links``, then ``cross`` flows on each link.
 
-    ``podlesny`` IV-H: 5 links, 20 and 20 Vegas flows.
+    ``podlesny`` IV-H has 5 links, 20 long and 20 cross flows, all Vegas.
     """
     links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
     own = np.kron(np.eye(links), np.ones((1, cross)))
@@ -151,7 +150,7 @@ def _checked(
 def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     """Prices from Clarabel: variables (r, t), t_i <= ln r_i, minimise -alpha.t - x.r.
 
-    Rates are counted in fair shares and loads in capacities, else it gives up at times.
+    Rates are in fair shares and loads in capacities; otherwise Clarabel fails at times.
     """
     import clarabel
     from scipy import sparse
@@ -187,7 +186,7 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 
 
 def _placed(flows: int, place: int, value: float) -> Any:
-    """Sparse [3 flows, flows]: ``value`` in row 3 i + place of column i."""
+    """Sparse [3 flows, flows] matrix with ``value`` in row 3 i + place of column i."""
     from scipy import sparse
 
     rows = 3 * np.arange(flows) + place
@@ -199,8 +198,8 @@ def _placed(flows: int, place: int, value: float) -> Any:
 def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Floats:
     """Projected Newton (Bertsekas) on the dual: ``min c.price - sum alpha ln(q - x)``, price >= 0.
 
-    Among equally good steps (redundant links) the shortest is taken.  Ends where rounding allows
-    no better.
+    Among equally good steps (redundant links) it takes the shortest. It ends where rounding allows
+    no improvement.
     """
     B = A / c[:, None]
     y = prices * c  # packets queued at each link

@@ -1,12 +1,13 @@
 """The plane of two Vegas windows: where each grows, holds and shrinks (``boutremans`` figure 6).
 
-Windows W fill the link where sum_i W_i/d_i > c; the queueing delay Delta is then that of
-sum_i W_i/(d_i + Delta) = c, else 0.  A flow reckons the backlog
+Windows W fill the link where sum_i W_i/d_i > c, with the propagation delays d. The queueing delay
+Delta then solves sum_i W_i/(d_i + Delta) = c; otherwise it is 0. A flow with the over-estimate x
+computes the backlog
 
     Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)                          left of (3)
 
-(times 1 + (Delta - x_i)/(d_i + x_i) for ``linux``) and moves by (1).
-Units: packets, seconds, packets per second.
+(times 1 + (Delta - x_i)/(d_i + x_i) for ``linux``) and moves its window by (1). Units: packets,
+seconds, packets per second.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def reckoned(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> tuple[Floats, Floats]:
-    """Diff of each flow [..., n] packets, and Delta [...] s, for windows [..., n] held still."""
+    """The backlogs Diff [..., n] packets, and Delta [...] s, for windows [..., n] held constant."""
     word("variant", variant, VARIANTS)
     c = float(positive("capacity", capacity))
     W, d = numbers("windows", windows), positive("rtt", rtt)
@@ -72,10 +73,10 @@ def level(
     delays: ArrayLike,
     variant: str,
 ) -> Floats:
-    """Windows [m, 2] of two flows where Diff of ``flow`` is ``edge``, one for each Delta given.
+    """Windows [m, 2] of two flows where Diff of ``flow`` is ``edge``, one for each given Delta.
 
-    That flow's rate is edge/(Delta - x), the other's what is left of c; where nothing is left, or
-    Delta <= x, NaN.
+    The rate of ``flow`` is edge/(Delta - x), and the other flow gets the rest of c. NaN where
+    nothing is left or Delta <= x.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

@@ -1,8 +1,9 @@
 """Throughput under random loss: square-root law, PFTK, Vegas, and flows that share a lossy link.
 
-Every packet is lost with probability ``p``, independently, before it reaches the link.  Times in
-seconds, windows in packets, rates in pkt/s.  All laws are approximations; what each leaves out
-stands with it.  The derivations are in ``symbolic.random_loss``.
+Every packet is lost with probability ``p``, independently, before it reaches the link. Times in
+seconds, windows in packets, rates in pkt/s. All laws are approximations; each docstring says what
+its law leaves out. PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998).
+``symbolic.random_loss`` has the derivations.
 """
 
 from __future__ import annotations
@@ -99,12 +100,12 @@ def pftk(
 ) -> Floats:
     """Sending rate of the full PFTK model (timeouts, limited window), pkt/s; arguments broadcast.
 
-    Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d:
-    theirs is d = 1/2.  Its premise is drop-tail's (all packets of a round after a lost one are
-    lost too), which overstates timeouts of SACK and understates none.  The published limited
-    form does not meet the other one where the window limit begins to act.  Infinite for p = 0
-    without a limit; for p = 1 one packet each time that the longest timeout runs out, 1/(64 T_0).
-    Raises ``FieldError`` as ``square_root``.
+    Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d; theirs
+    is d = 1/2. Its premise is drop-tail's: all packets of a round after a lost one are lost too.
+    This overstates timeouts of SACK and understates none. The published form for a limited window
+    has a jump where the limit begins to act. Infinite for p = 0 without a limit. For p = 1 one
+    packet each time that the longest timeout expires, 1/(64 T_0). Raises ``FieldError`` as
+    ``square_root``.
     """
     p, rtt, b, d = _checked(p, rtt, b, decrease)
     T_0 = numbers("timeout", timeout)
@@ -127,7 +128,7 @@ def pftk(
 
 
 def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
-    """Probability that a loss at window W means a timeout: their (24); 1 below 3 packets."""
+    """PFTK (24): probability that a loss at window W means a timeout; 1 below 3 packets."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         keep = np.log1p(-p)  # 1 - p rounds to 1 where p is small
         lost = -np.expm1(3 * keep)
@@ -138,9 +139,8 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
 def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     """Retransmission timeout of the coarse timer of ns-2's old defaults, seconds.
 
-    RTTs are counted in whole ticks, 1 at least, and the integer arithmetic of the variance
-    sticks at half a tick (3/4 once the count varies, rtt >= tick): srtt + 4 var is 3 ticks, or
-    rtt + 3 ticks.
+    RTTs are counted in whole ticks, at least 1. The variance, in integer arithmetic, sticks at half
+    a tick (3/4 once the count varies, rtt >= tick). So srtt + 4 var is 3 ticks, or rtt + 3 ticks.
     """
     rtt, tick = positive("rtt", rtt), float(positive("tick", tick))
     return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
@@ -155,7 +155,7 @@ def hold_window(
 ) -> Floats:
     """Window at which Vegas stops growing: W (RTT - baseRTT) / RTT = alpha.
 
-    RTT is ``rtt + queueing``, or W / capacity where the window alone fills the link, so W is the
+    RTT is ``rtt + queueing``, or W / capacity if the window alone fills the link. So W is the
     lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``.
     """
     T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
@@ -168,9 +168,11 @@ def hold_window(
 
 @dataclass(frozen=True)
 class Flow:
-    """One source.  ``ack_every`` is 2 with delayed ACKs; ``alpha`` and ``over_estimate`` are
-    Vegas's.  None stands for ``coarse_timeout`` (queueing adds to it) and for the law's own window
-    factor.  Raises ``FieldError`` for values out of range.
+    """One source.
+
+    ``ack_every`` is 2 with delayed ACKs. Only Vegas uses ``alpha`` and ``over_estimate``. By
+    default ``timeout`` is ``coarse_timeout`` (queueing adds to it) and ``decrease`` is the law's
+    own window factor. Raises ``FieldError`` for values out of range.
     """
 
     law: str
@@ -205,10 +207,10 @@ def throughput(
 ) -> float:
     """Goodput of one flow on a lossy link, pkt/s.
 
-    ``queueing`` is the delay (s) that other flows' packets cause.  ``rounds`` is the chain of
-    ``loss_rounds``, in which a window beyond capacity times RTT queues behind itself and one
-    beyond the buffer is cut; ``pftk`` and ``square-root`` are those laws with Vegas's window
-    held (Samios and Vernon's approach, derived anew), cut off at the capacity.
+    ``queueing`` is the delay (s) that other flows' packets cause. The method ``rounds`` is the
+    chain of ``loss_rounds``: a window beyond capacity times RTT queues behind itself, and one
+    beyond the buffer is cut. ``pftk`` and ``square-root`` are those laws, limited to Vegas's window
+    at rest (Samios and Vernon's approach, derived anew) and to the capacity.
     """
     _link(p, capacity, buffer, method)
     numbers("queueing", queueing)
@@ -238,10 +240,10 @@ def throughput(
 class Share:
     """Flows on one lossy link.
 
-    ``status``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the
-    mean queue settles below the buffer) or ``buffer-limited`` (it stays full, and ``loss`` is
-    more than the random one); ``failed``, with NaN rates, if the residual (sum over capacity, less
-    1) is not small, as where neither loss nor a buffer stops loss-based flows.
+    ``status``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the mean
+    queue is below the buffer) or ``buffer-limited`` (the buffer stays full, and ``loss`` is more
+    than the random loss). ``failed``, with NaN rates, if the residual (sum over capacity, less 1)
+    is not small. That happens where neither loss nor a buffer limits loss-based flows.
     """
 
     rates: Floats
@@ -258,12 +260,12 @@ def share(
     buffer: float = math.inf,
     method: Method = "rounds",
 ) -> Share:
-    """Rates of flows that share a lossy link: fixed point of the mean queueing delay q.
+    """Rates of flows that share a lossy link, from a fixed point of the mean queueing delay q.
 
-    Each flow sees RTT = rtt + q; q is the least delay at which the rates fit the link.  They
-    fall as q grows, so q is unique.  Where even a full buffer leaves them too large, all flows
-    see the further loss probability at which they fit.  One flow alone queues behind itself
-    within a round (``throughput``), and q is 0.  Mean field: no flow sees another's bursts.
+    Each flow sees RTT = rtt + q, and q is the least delay at which the rates fit the link. They
+    fall as q grows, so q is unique. If even a full buffer leaves them too large, all flows see the
+    additional loss probability at which they fit. A single flow queues behind itself within a round
+    (``throughput``), and q is 0. Mean field: no flow sees another's bursts.
     """
     _link(p, capacity, buffer, method)
     if not flows:
@@ -318,7 +320,7 @@ def _link(p: float, capacity: float, buffer: float, method: str) -> None:
 def _checked(
     p: ArrayLike, rtt: ArrayLike, b: ArrayLike, decrease: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """The arguments as float64; misuse is an error that names the argument."""
+    """The arguments as float64; ``FieldError`` names an argument that is out of range."""
     return (
         numbers("p", p, high=1.0),
         positive("rtt", rtt),

@@ -1,8 +1,8 @@
-"""Rate-Delay services (``podlesny``): two queues, served so that rates stand as k : 1 a flow.
+"""Rate-Delay services (``podlesny``): a flow of queue R gets k times the rate of a flow of D.
 
-Class R holds loss-based flows, class D delay-based ones.  Rates in pkt/s, times in seconds,
-buffers in packets; all arguments broadcast.  What the paper states is exact here as there; what
-goes beyond it (``rate_utilization``, ``delay_loss``) is an approximation and says so.
+Class R holds loss-based flows, class D delay-based ones. Rates in pkt/s, times in seconds, buffers
+in packets; all arguments broadcast. The paper's formulas are exact, as in the paper. The additions
+(``rate_utilization``, ``delay_loss``) are approximations.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def service_rates(
     """Service rates ``(S_R, S_D)`` of the two queues, pkt/s: ``podlesny`` (6) and (7).
 
     ``n_rate`` and ``n_delay`` are the numbers of active flows; a router estimates them, so they
-    need not be whole.  ``k`` is the target ratio of a class R flow's rate to a class D flow's.
-    A class without flows gets nothing and the other one all; where neither has flows the
-    equations leave the split open and both rates are NaN.
+    need not be whole. ``k`` is the target ratio of a class R flow's rate to a class D flow's. A
+    class without flows gets nothing and the other class all. If neither has flows, the equations
+    leave the split open and both rates are NaN.
 
     Raises ``FieldError`` for a negative or non-finite number of flows, capacity or ``k <= 0``.
     """
@@ -85,10 +85,10 @@ def flow_rates(
 def served(
     S_R: ArrayLike, S_D: ArrayLike, demand_rate: ArrayLike, demand_delay: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """What the classes get when one cannot use its part: the link is work-conserving, Fig. 2.
+    """Rates of the two classes when one cannot use its part: the link is work-conserving (Fig. 2).
 
-    Each class is sure of its service rate, and what it leaves goes to the other.  ``demand_*``
-    is the most that the class's flows can send (pkt/s, may be infinite).
+    Each class is sure of its service rate, and what it leaves goes to the other. ``demand_*`` is
+    the most that the class's flows can send (pkt/s, may be infinite).
     """
     s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
     d_R = numbers("demand_rate", demand_rate, infinite=True)
@@ -105,9 +105,9 @@ def relative_fairness(
     """Mean rate of a Vegas flow over that of a NewReno flow: ``podlesny`` section IV.
 
     ``(total_delay / n_delay) / (total_rate / n_rate)``; totals are rates or utilisations of the
-    class.  The paper prints ``0.24 * 0.74/3 = 0.97`` for 24 % over 100 and 74 % over 300 flows:
-    the value is that of this quotient, (0.24/1) / (0.74/3) = 0.973; the product is 0.059.
-    Infinite where NewReno gets nothing, NaN where a class has no flows.
+    class. The paper prints ``0.24 * 0.74/3 = 0.97`` for 24 % over 100 and 74 % over 300 flows. The
+    value is that of the quotient (0.24/1) / (0.74/3) = 0.973; the product is 0.059. Infinite where
+    NewReno gets nothing, NaN where a class has no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
     u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)
@@ -129,8 +129,8 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     """Longest queueing delay of a D packet, ``d = B_D / S_D`` seconds; section II-C.
 
-    In the fluid limit: a packet in transmission, and the scheduler's grain, add up to one
-    packet's time of each class.  Infinite where ``S_D`` is 0.
+    This is the fluid limit: a packet in transmission and the scheduler's whole packets add up to
+    one packet's time of each class. Infinite where ``S_D`` is 0.
     """
     size = numbers("B_D", B_D, infinite=True)
     rate = numbers("S_D", S_D)
@@ -148,9 +148,9 @@ def needed_delay_buffer(
 ) -> tuple[Floats, Floats]:
     """Packets that ``n_delay`` Vegas flows keep in the D queue: ``(n_D alpha, n_D beta)``.
 
-    Each flow holds alpha to beta packets whatever the service rate.  A buffer of the second
-    size never overflows in the steady state; with less than the first it always does.  (With an
-    over-estimated baseRTT a flow holds more: ``alpha + x_i`` times its rate.)
+    Each flow holds alpha to beta packets at any service rate. A buffer of the second size never
+    overflows in the steady state; one below the first always does. (With an over-estimated baseRTT
+    a flow holds more: ``alpha + x_i`` times its rate.)
     """
     n_D = numbers("n_delay", n_delay)
     low, high = numbers("alpha", alpha), numbers("beta", beta)
@@ -159,9 +159,9 @@ def needed_delay_buffer(
 
 
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
-    """Number of Vegas flows from which on the D queue loses packets: ``n_D > B_D / alpha``.
+    """Number of Vegas flows beyond which the D queue loses packets: ``n_D > B_D / alpha``.
 
-    Beyond it no flow ever sees its alpha packets queued: all grow until the buffer overflows.
+    Then no flow ever reaches its alpha packets queued, so all grow until the buffer overflows.
     """
     return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 
@@ -198,13 +198,13 @@ def delay_loss(
 ) -> Floats:
     """Loss probability of Vegas flows whose D buffer holds less than alpha packets of each.
 
-    An approximation: such flows always grow by one packet an RTT and lose a factor b, so their
-    mean window W = (S_D rtt + B_D) / n_D obeys the AIMD law p W^2 = (1 + b) / (2 (1 - b)),
-    derived in ``symbolic.podlesny``.  0 where the buffer suffices for flows that know their
-    propagation delays; flows that measure it over-estimate it (``arrivals``), want more, and lose
-    where there are fewer of them.  At most 1, which it reaches
-    where the law has left its ground: for windows of a few packets, where timeouts rule,
-    ``random_loss.share`` of the class on its own (capacity S_D, buffer B_D) gives the loss.
+    An approximation: such flows always grow by one packet an RTT and lose a factor b. So their mean
+    window W = (S_D rtt + B_D) / n_D obeys the AIMD law p W^2 = (1 + b) / (2 (1 - b)), derived in
+    ``symbolic.podlesny``. It is 0 where the buffer suffices for flows that know their propagation
+    delays. Flows that measure these over-estimate them (``arrivals``) and want more, so they lose
+    at fewer flows. It is at most 1, which it reaches where the law no longer applies: for windows
+    of a few packets, where timeouts dominate. There ``random_loss.share`` of the class on its own
+    (capacity S_D, buffer B_D) gives the loss.
     """
     n_D, T = numbers("n_delay", n_delay), numbers("rtt", rtt)
     B, S = numbers("B_D", B_D, infinite=True), numbers("S_D", S_D)
@@ -217,7 +217,7 @@ def delay_loss(
 
 
 def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weights of a flow of D and of R, 1 : k, and of all; scaled so that none overflows."""
+    """Weights 1 : k of a D flow and of an R flow, and of all flows, scaled against overflow."""
     one = 1.0 / np.maximum(k, 1.0)
     return one, one * k, one * n_D + (one * k) * n_R
 

@@ -1,22 +1,22 @@
 """Vegas and loss-based flows under random early detection: the fixed point of the mean queue.
 
-The queue q (packets) sets the delay q/c and the loss probability p(q); these set each flow's
-rate; the rates add up to c.  **There is exactly one root, or none, and which is decided here.**
-Proof.  Follow the curve (q, p) of the queue: each piece is rising or vertical (the jump at
-``max_threshold``, the full buffer), so along it q and p never fall, and one of them grows.  Every
+The queue q (packets) sets the delay q/c and the loss probability p(q). These set each flow's rate,
+and the rates add up to c. **There is exactly one root, or none, and this module decides which.**
+Proof. Follow the curve (q, p) of the queue. Each piece is rising or vertical (the jump at
+``max_threshold``, the full buffer), so along it q and p never fall, and one of them grows. Every
 rate law here is a continuous function that strictly falls in q at fixed p (the RTT grows;
-alpha/(q/c - x) falls) and never rises in p, strictly falling wherever p binds; the demand, their
-sum, so falls strictly along the curve until no flow is limited by p any more.  It crosses c at
-most once.  Without window limits the demand of loss-based flows is infinite as long as p = 0: no
-root lies below ``min_threshold`` then.  The certificate of an answer is an interval on the curve
-with the demand above c at one end and below it at the other, by more than rounding can do.
+alpha/(q/c - x) falls). It never rises in p, and strictly falls in p wherever loss limits the flow.
+So the demand, their sum, strictly falls along the curve until p limits no flow any more. It crosses
+c at most once. Without window limits the demand of loss-based flows is infinite as long as p = 0,
+and no root lies below ``min_threshold``. The certificate of an answer is an interval on the curve
+with the demand above c at one end and below it at the other, by more than rounding.
 
-Equilibria are of the mean-field kind: the averages of an oscillating queue lie near them only
-where the control loop is stable.  ``alpha`` stands for the packets that Vegas keeps queued, which
-may be anything from its alpha to its beta: under a queue that loss-based flows swing, ns-2's Vegas
-is found between them (2.1 against one Reno flow, 1.1 in 5 : 5).  Beside ns-2 2.35 (1 : 1 to
-10 : 20 flows, thresholds 5 and 15, alpha 1.5 here) the mean queue lies within 11 % with drops and
-32 % with marks, the rates of the classes within 29 % and 41 %.
+Equilibria are of the mean-field kind: the averages of an oscillating queue lie near them only where
+the control loop is stable. ``alpha`` stands for the packets that Vegas keeps queued, which may be
+anything from its alpha to its beta. Under a queue that loss-based flows move up and down, ns-2's
+Vegas lies between them (2.1 against one Reno flow, 1.1 in 5 : 5). Beside ns-2 2.35 (1 : 1 to 10 :
+20 flows, thresholds 5 and 15, alpha 1.5 here) the mean queue lies within 11 % with drops and 32 %
+with marks, the rates of the classes within 29 % and 41 %.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Curve:
-    """What RED does: thresholds and buffer in packets, as in a scenario's ``queue`` table.
+    """RED's curve of loss over queue: thresholds and buffer in packets, as in a ``queue`` table.
 
-    ``spacing`` says how the drops are spread: ``effective``.  ``ecn``: packets are marked, and no
-    flow needs a timeout.
+    ``spacing`` says how the drops are spread; see ``effective``. With ``ecn`` packets are marked,
+    and no flow needs a timeout.
     """
 
     min_threshold: float
@@ -64,7 +64,7 @@ class Curve:
         word("spacing", self.spacing, SPACINGS)
 
     def corners(self) -> Floats:
-        """Corners of the curve, rows (q, base probability); drawn up to the buffer, then to 1."""
+        """Corners of the curve, rows (queue, base probability), up to the buffer and there to 1."""
         top, last = self.max_threshold, self.max_probability
         rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, last)]
         rows.append((2 * top, 1.0) if self.gentle else (top, 1.0))
@@ -83,9 +83,9 @@ class Curve:
 class Flows:
     """The flows: booleans and numbers that broadcast to one entry per flow.
 
-    ``decrease`` after a loss is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas (a mark halves);
-    ``alpha`` and ``over_estimate`` are read where ``vegas`` holds.  ``timeout`` (without the
-    queueing delay, which adds to it) None: the coarse timer's.  Raises ``FieldError`` for values
+    ``decrease`` after a loss is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas (a mark halves).
+    ``alpha`` and ``over_estimate`` count only where ``vegas`` is true. ``timeout`` excludes the
+    queueing delay, which adds to it; None is the coarse timer's. Raises ``FieldError`` for values
     out of range.
     """
 
@@ -131,9 +131,10 @@ class Equilibrium:
 
 
 def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
-    """Drops per packet for RED's base probability p_b, by how the count of packets enters.
+    """Drops per packet for RED's base probability p_b, by RED's spacing of the drops.
 
-    With 1/p_b = m whole, the packets from one drop to the next number (``symbolic.red``)
+    RED counts the packets since its last drop. With 1/p_b = m whole, the packets from one drop to
+    the next number (``symbolic.red``)
 
     * ``wait`` (ns-2's ``wait_`` true, its default): m to 2m - 1, all alike: p = 2 p_b / (3 - p_b)
     * ``uniform`` (``wait_`` false): 1 to m - 1, all alike: p = 2 p_b
@@ -169,11 +170,11 @@ def simple_pftk(
 
 
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
-    """Rate that each flow gets through, at a mean queue (packets) and a loss probability.
+    """Rate that each flow delivers, at a mean queue (packets) and a loss probability.
 
-    Loss-based: the short PFTK form (square-root law under ECN), at most max_window / RTT.  Vegas:
-    the same with its own decrease, and at most ``alpha / (q/c - x)``.  Of what is
-    sent, 1 - loss gets through (all of it under ECN).  Infinite where nothing limits a flow.
+    Loss-based: the short PFTK form (square-root law under ECN), at most max_window / RTT. Vegas:
+    the same with its own decrease, and at most ``alpha / (q/c - x)``. A part 1 - loss of what is
+    sent is delivered (all of it under ECN). Infinite where nothing limits a flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)
@@ -208,14 +209,14 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
 
 
 def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium, ...]:
-    """All fixed points: one, or none where marks (ECN) cannot slow the flows enough.
+    """All fixed points: one, or none if marks (ECN) cannot slow the flows enough.
 
     Raises ``FieldError`` for a capacity that is not positive.
     """
     positive("capacity", capacity)
 
     def point(s: float) -> tuple[float, float]:
-        """The curve, piece by piece, s from 0 to the number of pieces."""
+        """A point of the curve; s runs from 0 to the number of pieces."""
         piece = min(int(s), len(corners) - 2)
         (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
         part = s - piece
@@ -246,7 +247,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
 
 def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
-    """Bisection to neighbouring numbers: infinite demands do not disturb it."""
+    """Bisection down to neighbouring numbers, which allows infinite demands."""
     low, high = 0.0, end
     while True:
         middle = (low + high) / 2
@@ -258,7 +259,7 @@ def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
 def _certify(
     excess: Callable[[float], float], low: float, high: float, end: float, n: int
 ) -> tuple[float, float, bool]:
-    """Widen the interval until the signs at its ends are beyond doubt.
+    """Widen the interval until the signs at its ends are certain in spite of rounding.
 
     A sum of n rates, each of a few dozen rounded operations, is off by less than (n + 64) eps.
     """

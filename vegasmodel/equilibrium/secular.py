@@ -1,13 +1,13 @@
 """Vegas's steady state with over-estimated base RTTs (``boutremans`` 3.1, equations (2) to (6)).
 
-Flow i holds alpha_i packets by its own reckoning, with baseRTT_i = d_i + x_i (2).  All flows see
-one queueing delay Delta, which solves
+Flow i holds alpha_i packets by its own measurement. Its baseRTT is d_i + x_i (2), propagation delay
+plus over-estimate. All flows see one queueing delay Delta, which solves
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
 The solver finds the gap g = Delta - max x, which keeps its digits where Delta does not.
-``_secular_kernel.py`` holds the arithmetic; NumPy input runs it interpreted or, when large,
-compiled; JAX input goes to ``_secular_jax.py``.
+``_secular_kernel.py`` holds the arithmetic. NumPy input runs it interpreted or, if large, compiled.
+JAX input goes to ``_secular_jax.py``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 def compile_kernel() -> None:
     """Load the compiled kernel now; from then on small inputs use it too.
 
-    Worth its second (several, the first time on a machine) before thousands of small calls.
+    It takes a second (several, the first time on a machine), which pays off before thousands of
+    small calls.
     """
     _compiled().batch(threads=False)
 
@@ -91,7 +92,7 @@ def is_jax(value: Any) -> bool:
 
 
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    """[..., n], [..., n], [..., n] and [...] of one shape; without rtt, x stands in for it."""
+    """The inputs as one shape: [..., n] three times and [...].  Without rtt, x replaces it."""
     alpha, x, c = (np.asarray(a, dtype=np.float64) for a in (alpha, x, c))
     rtt = x if rtt is None else np.asarray(rtt, dtype=np.float64)
     shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))
@@ -118,10 +119,10 @@ def _compiled() -> Any:
 def _run(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
 ) -> None:
-    """Fill the outputs, by whichever copy of the kernel is fastest at this size.
+    """Fill the outputs by the copy of the kernel that is fastest at this size.
 
-    ``alpha``, ``x``, ``rtt``, ``out`` (rates): flat, the m cases one after the other; ``c`` [m];
-    ``floats`` [m, 3]: delay, gap, residual; ``integers`` [m, 2]: passes, status.
+    ``alpha``, ``x``, ``rtt``, ``out`` (rates): flat, the m cases one after the other. ``c`` [m].
+    ``floats`` [m, 3]: delay, gap, residual. ``integers`` [m, 2]: passes, status.
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

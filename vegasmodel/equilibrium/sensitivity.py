@@ -1,10 +1,9 @@
 """Derivatives of rates and delay by the over-estimates: ``boutremans`` 3.1.3, (7) to (9).
 
-Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  Along the equilibrium
-(6), dDelta/dx_k = w_k.  Arguments as in ``secular.rates`` (variant ``paper``): [..., n] and [...];
-an absent flow (alpha = 0) answers to nothing and moves nobody: 0.  NaN where there is no steady
-state.
-Each function has the paper's printed form beside it, which has one alpha for all flows.
+Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). Along the equilibrium
+(6), dDelta/dx_k = w_k. Arguments as in ``secular.rates`` (variant ``paper``): [..., n] and [...].
+Derivatives of or by an absent flow (alpha = 0) are 0. NaN where there is no steady state. Each
+function has the paper's printed form beside it, which has one alpha for all flows.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def own_printed(y: Any) -> Floats:
 def cross_printed(y: Any) -> Floats:
     """(8) as printed [..., i, k]: -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2); diagonal NaN.
 
-    Wrong where y_j differ: derived, the numerator's y_j is y_i.
+    It is wrong where the y_j differ: in the derived form the numerator's y_j is y_i.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
@@ -66,7 +65,7 @@ def delay_printed(y: Any) -> Floats:
 
 
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
-    """Y and w [..., n]; of an absent flow y = 1 and w = 0, NaN where the solver failed."""
+    """y and w [..., n]; for an absent flow y = 1 and w = 0, NaN where the solver failed."""
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
     there = np.broadcast_to(np.asarray(alpha, dtype=np.float64), state.rates.shape) != 0
@@ -77,7 +76,7 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
 
 
 def _others(w: Floats) -> Floats:
-    """Sum over the other flows, from both ends: 1 - w_i would cancel where flow i outweighs all."""
+    """Sum of w over the other flows, from both ends: 1 - w_i cancels if flow i outweighs all."""
     pad = [(0, 0)] * (w.ndim - 1)
     before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)
     after = np.cumsum(np.pad(w, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]

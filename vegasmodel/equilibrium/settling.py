@@ -1,8 +1,8 @@
 """How long windows take to reach their steady state.
 
-A window moves by at most a packet a round trip (``boutremans`` (1)), so what it has to change by
-is the number of round trips that it needs.  Only slow start is faster: it doubles the window in
-one or two of them.  Units: packets, seconds, packets per second.
+A window moves by at most a packet a round trip (``boutremans`` (1)). So a change of n packets takes
+n round trips. Only slow start is faster: it doubles the window in one or two round trips. Units:
+packets, seconds, packets per second.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 
 
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
-    """Seconds for one flow in an empty network: slow start fills the link, then the backlog."""
+    """Seconds for one flow in an empty network: slow start fills the link, then the queue."""
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())
 
 
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
-    """Seconds for flows that start together in an empty network, at most.
+    """Upper bound in seconds for flows that start together in an empty network.
 
-    Slow start may leave the link to any of them: a window of up to c RTT has to come down to its
-    own, or to go up to it from nothing.
+    Slow start may give the link to any of them. So a window may have to fall from c RTT, or rise
+    from nothing, to its rest.
     """
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
@@ -37,9 +37,9 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
 
 
 def later(before: Floats, after: Floats, trips: Floats) -> float:
-    """Seconds from one rest to the next; ``before`` is 0 for the flows that come.
+    """Seconds from one equilibrium to the next; ``before`` is 0 for the new flows.
 
-    They go up, and those that were there give way: at worst one after the other.
+    The new flows go up and the earlier ones give way, at worst one after the other.
     """
     seconds = np.abs(after - before) * trips
     new = before == 0
@@ -47,21 +47,21 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
 
 
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
-    """Queueing delay that newcomers may cause on their way to rest, s: no more than this.
+    """Upper bound, s, of the queueing delay while new flows approach their rest.
 
-    ``new``: their backlogs and over-estimates.  Those that were there keep their ``windows`` [n],
-    if they do not give way at all; so sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
+    ``new``: their backlogs and over-estimates. At worst the earlier flows keep their ``windows``
+    [n] and do not give way. Then sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
     """
     poles = np.concatenate([-rtt, new[1]])
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
 
 
 def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
-    """The same where flows start together in an empty network.
+    """Upper bound, s, of the queueing delay while flows start together in an empty network.
 
-    At worst slow start leaves all of the link to one flow, the farthest, whose window c d stays;
-    the others then want their backlogs A of what the queue takes from it: c - c d/(d + Delta) =
-    A/Delta.
+    At worst slow start gives the whole link to one flow, that with the longest RTT d, whose window
+    c d stays. The others want their backlogs A from the rate that the queue takes from it: c - c
+    d/(d + Delta) = A/Delta.
     """
     A, d = float(backlog.sum()), float(rtt.max())
     if backlog.size == 1:
@@ -79,18 +79,20 @@ def lag(
     between: tuple[float, float],
     doubling: float,
 ) -> float:
-    """The speed at which an earlier flow would have to give way, over the one that it has.
+    """Speed at which earlier flows should give way to a new flow, over the speed that they have.
 
-    A newcomer raises the delay ``between`` two rests.  Earlier flows hold their windows ``held``
-    [n] until they meet their ``upper`` edges [n] and then follow r = upper/(Delta - x).  With
-    G = -d(sum of their rates)/dDelta, and v packets a round trip T_n for the newcomer's window,
+    The new flow raises the delay ``between`` two equilibria. Earlier flows hold their windows
+    ``held`` [n] until they meet their ``upper`` edges [n], and then follow r = upper/(Delta - x).
+    With G = -d(sum of their rates)/dDelta, and v packets a round trip T_n for the new flow's
+    window,
 
-        dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2,
+        dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
-    which must be at most a packet in T_j.  Above 1 somewhere the flows lag, Delta overshoots, and
-    others give way for that.  ``newcomer``: its over-estimate, RTT and gamma; v is 1, in slow start
-    (backlog below gamma) W ln 2/``doubling`` where that is more.  Its own rate W/T_n falls, too, as
-    the delay grows, so T_n^2 G + W stands for T_n^2 G.
+    Their product must be at most a packet in T_j. If the result exceeds 1 somewhere, the flows lag,
+    Delta overshoots, and others give way for that. ``newcomer``: over-estimate, RTT and gamma of
+    the new flow. v is 1; in slow start (backlog below gamma) it is W ln 2/``doubling`` if that is
+    more. The new flow's own rate W/T_n falls, too, as the delay grows, so T_n^2 G + W replaces
+    T_n^2 G.
     """
     over, d, gamma = newcomer
     first, last = between

@@ -1,9 +1,9 @@
-"""Whether an equilibrium holds under feedback delay: one link, its characteristic roots.
+"""Whether an equilibrium is stable under feedback delay: one link, its characteristic roots.
 
 The equations are those of the delayed simulator (``engines/delayed``, D1 to D4): packets follow
-ACKs, an ACK tells of the queue that its packet met, and RED drops by an average of the queue that
-every packet moves.  About a rest with the queueing delay s, loss p, rates lambda_i that add up to
-Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda, let the delay be off by sigma e^zt.
+ACKs, an ACK reports the queue that its packet met, and RED drops by an average of the queue that
+every packet moves. At rest let the queueing delay be s, the loss p, the rates lambda_i with the sum
+Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda. Disturb the delay by sigma e^zt.
 
     u_i = t - (R_i - f_i) - sigma,  so the delay that an ACK brings lags by R_i - f_i
     a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, from (D2), (D3)
@@ -11,33 +11,33 @@ Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda, let the delay b
     v = c sigma / (1 + z/K),  K = -ln(1 - weight) Lambda           RED's average
     w_i = G_i(z) sigma e^-z(R_i - f_i)                             the window, from (D4)
 
-The way f_i to the queue drops out, and with g_i = G_i/lambda_i the characteristic equation is
+The time f_i to the queue cancels. With g_i = G_i/lambda_i the characteristic equation is
 
     F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1) = 0,
 
-since (1 - p) Lambda = c.  A Vegas source whose window stands on its threshold follows the delay:
-``g = -gamma``, the *slope* (T + x)/(s - x), or (T + s)/(s - x) in Linux.  A window that losses
-hold follows the average: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))`` for one that
-grows by m packets a round trip.  (Hollot, Misra, Towsley and Gong, "A control theoretic analysis
-of RED", INFOCOM 2001, have this loop for one RTT, with sources that send W/RTT and a queue that
-leaks by 1/RTT in the place of the ACK clock.)
+since (1 - p) Lambda = c. The window of a Vegas source on its threshold follows the delay: ``g =
+-gamma``, the *slope* (T + x)/(s - x), or (T + s)/(s - x) in Linux. A window that losses hold
+follows the average: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))`` for one that grows
+by m packets a round trip. (Hollot, Misra, Towsley and Gong, "A control theoretic analysis of RED",
+INFOCOM 2001, have this loop for one RTT. Instead of the ACK clock they have sources that send W/RTT
+and a queue that leaks by 1/RTT.)
 
-**Without RED stability is one number.**  Where every g_i = -gamma_i is real, each term maps
-Re z >= 0 into the half plane Re >= (1 - gamma_i)/2 (a Moebius map of |e^zR| >= 1), so there is no
-root in it if
+**Without RED stability is one number.** Where every g_i = -gamma_i is real, each term maps Re z >=
+0 into the half plane Re >= (1 - gamma_i)/2 (a Moebius map of |e^zR| >= 1). So there is no root in
+Re z >= 0 if
 
     Gamma = sum_i mu_i gamma_i < 1,
 
-however the RTTs relate.  (It gives no rate of decay: with unequal RTTs there are roots as near to
-the axis as one likes.)  On the imaginary axis Re F = (1 - Gamma)/2 throughout; for Gamma > 1 each
-of its poles 2 pi i k/R_i then turns F once about 0, so there are infinitely many roots right of it.
-One source: e^zR = -gamma, gamma = c (T + x)/(alpha (1 - p)) with random losses p.  In Linux
-gamma_i > 1 on any threshold.  Where the rest is unstable a window still moves by a packet a round
-trip at most: one source swings by gamma/(1 + gamma) packets each way.
+for any RTTs. (This gives no rate of decay: with unequal RTTs there are roots arbitrarily near the
+axis.) On the imaginary axis Re F = (1 - Gamma)/2 throughout. For Gamma > 1 each of the poles 2 pi i
+k/R_i of F then turns F once about 0, so there are infinitely many roots right of the axis. One
+source: e^zR = -gamma, gamma = c (T + x)/(alpha (1 - p)) with random losses p. In Linux gamma_i > 1
+on any threshold. Even in an unstable rest a window moves by at most a packet a round trip: one
+source swings by gamma/(1 + gamma) packets each way.
 
-Left out: patterns of packets within a round trip that cancel at the queue, which the ACK clock
-keeps for ever (a_i with w_i = sigma = 0), and, under losses, differences of windows of like flows,
-which die out at the rate 2 m lambda/W^2.
+Two motions are left out. Patterns of packets within a round trip that cancel at the queue persist
+for ever under the ACK clock (a_i with w_i = sigma = 0). Under losses, differences between windows
+of like flows decay at the rate 2 m lambda/W^2.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked 
 class Loop:
     """What the linearised loop depends on; arrays [flow].
 
-    ``rtt`` R_i with the queueing delay, s; ``rate`` lambda_i, packets sent a second; ``slope``
-    gamma_i of a window on a threshold, else 0; ``window`` W_i, packets; ``climb`` m_i, packets a
-    round trip, of a window that losses hold, else 0.  ``loss`` p in all and ``steep`` dp/dv a
-    packet of RED's average, ``pole`` K, 1/s (inf: no average).  ``marks``: p marks, and drops none.
-    Raises ``FieldError`` for values out of range.
+    ``rtt`` R_i with the queueing delay, s. ``rate`` lambda_i, packets sent a second. ``slope``
+    gamma_i of a window on a threshold, else 0. ``window`` W_i, packets. ``climb`` m_i, packets a
+    round trip, of a window that losses hold, else 0. ``loss`` p in total, and ``steep`` dp/dv per
+    packet of RED's average v. ``pole`` K, 1/s (inf: no average). ``marks``: p is the probability of
+    marks, and nothing is dropped. Raises ``FieldError`` for values out of range.
     """
 
     rtt: Floats
@@ -102,21 +102,23 @@ class Loop:
 
     @property
     def plain(self) -> bool:
-        """Whether losses do not answer to the queue."""
+        """Whether losses do not depend on the queue."""
         return self.steep == 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """Verdict on one equilibrium.
+    """The stability of one equilibrium.
 
-    ``stable``: no root was found in the box and right of the imaginary axis (one above ``top`` is
-    not excluded); without RED by the criterion Gamma < 1, which is exact.  ``roots``: those found,
-    rightmost first, one of each conjugate pair, 1/s; ``residual``: the largest |F| over its terms
-    at one.  ``complete``: as many as the argument principle counts in the box, right of ``left``
-    and below ``top`` (1/s; above it losses add less than 2 % to F).  Empty and complete: all that
-    moves dies out faster.  Empty and not complete: the box holds more than ``MOST_PERIODS`` periods
-    and was not searched; then ``stable`` is False unless the criterion without RED says otherwise.
+    ``stable``: no root was found right of the imaginary axis in the box that was searched (one
+    above ``top`` is not excluded). Without RED the criterion is Gamma < 1, which is exact.
+    ``roots``: those found, rightmost first, one of each conjugate pair, 1/s. ``residual``: the
+    largest |F| at a root over the sum of its terms' sizes. ``complete``: the roots found number as
+    many as the argument principle counts in the box right of ``left`` and below ``top`` (1/s; above
+    it losses add less than 2 % to F). If it is complete and has no roots, every disturbance decays
+    faster than ``left``. If it is empty and not complete, the box holds more than ``MOST_PERIODS``
+    periods and was not searched. Then ``stable`` is False, unless the criterion without RED
+    applies.
     """
 
     stable: bool
@@ -129,7 +131,7 @@ class Stability:
 
     @property
     def root(self) -> complex:
-        """The rightmost one; NaN if none was found."""
+        """The rightmost root; NaN if none was found."""
         return complex(self.roots[0]) if self.roots.size else complex(math.nan, math.nan)
 
     @property
@@ -192,14 +194,14 @@ def _answer(
 
 
 def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
-    """The verdict, and the rightmost characteristic roots.
+    """The stability, and the rightmost characteristic roots.
 
-    Newton's method from a grid finds the roots in a box, and the argument principle counts them;
-    where the two differ the grid is refined, at last ``complete`` is False.  The box goes to the
-    right as far as a root can lie, to the left until roots are in it or what is left of a
-    disturbance falls below e^-6 of it in one of the longest round trips, and up to ``top``
-    (default: two periods within the shortest one, and on until losses move F by less than 2 %).
-    ``left``, 1/s: how fast a disturbance dies out that is still looked for.
+    Newton's method from a grid finds the roots in a box, and the argument principle counts them. If
+    the numbers differ the grid is refined; if they still differ, ``complete`` is False. To the
+    right the box reaches as far as a root can lie. To the left it reaches until it holds roots, or
+    until a disturbance falls below e^-6 of its size in one of the longest round trips. Upwards it
+    reaches ``top`` (default: two periods within the shortest round trip, and on until losses move F
+    by less than 2 %). ``left``, 1/s, overrides the decay rate down to which roots are sought.
     """
     if top is not None:
         positive("top", top)
@@ -229,7 +231,7 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
 
 
 def _right(loop: Loop) -> float:
-    """A bound on the real part of every root: right of it the terms cannot add up to 0."""
+    """A bound on the real part of every root: right of it F cannot be 0."""
     total, x = float(loop.rate.sum()), 1.0 / float(loop.rtt.max())
     while True:
         off = loop.steep * total / x if not loop.marks else 0.0
@@ -259,7 +261,7 @@ def _top(loop: Loop) -> float:
 
 
 def _periods(loop: Loop) -> Floats:
-    """RTTs, those that differ by a rounding taken as one."""
+    """The different RTTs; RTTs that differ by a rounding count as one."""
     each = np.unique(loop.rtt)
     return np.asarray(each[np.concatenate([[True], np.diff(each) > LIKE * each[1:]])])
 
@@ -273,7 +275,7 @@ def _axis(loop: Loop, top: float) -> Floats:
 
 
 def _clear(loop: Loop, top: float) -> float:
-    """A frequency near ``top`` that is as far as can be from the poles 2 pi k/R."""
+    """A frequency near ``top`` that is as far as possible from the poles 2 pi k/R."""
     near, R = top * np.linspace(1.0, 1.05, 400), _periods(loop)[:, None]
     turns = near * R / (2 * np.pi)
     away = (np.abs(turns - np.round(turns)) / R).min(axis=0)
@@ -289,7 +291,7 @@ def _real_poles(loop: Loop) -> Floats:
 
 
 def _beside(loop: Loop, edge: float) -> float:
-    """A place near ``edge`` that is not on a real pole."""
+    """A real number near ``edge`` that is not on a real pole."""
     for pole in _real_poles(loop):
         if abs(edge - pole) < 0.02 * abs(edge):
             edge = 1.05 * pole
@@ -314,7 +316,7 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
 
 
 def _turn(loop: Loop, start: complex, end: complex) -> float | None:
-    """By how much F turns along a straight way, radians; points are added where it turns fast."""
+    """The angle, radians, by which F turns along a straight line; more points where it is fast."""
     at = np.linspace(0.0, 1.0, 257)
     f = characteristic(loop, start + at * (end - start))[0]
     for _ in range(40):
@@ -359,7 +361,7 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
 
 
 def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
-    """Where Newton's method ends from each start; what leaves the box for good is let go."""
+    """The end of Newton's method from each start; a start that leaves the box is dropped."""
     left, right, top = box
     longest = float(loop.rtt.max())
     done = [np.empty(0, np.complex128)]
@@ -379,7 +381,7 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
 
 
 def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
-    """Those that are roots, in the box and in the upper half plane, each once."""
+    """The distinct roots among these, in the box and in the upper half plane."""
     f, _, size = characteristic(loop, z)
     with np.errstate(invalid="ignore"):
         z = z[np.abs(f) <= TOLERANCE * size]
