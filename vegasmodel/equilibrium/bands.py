@@ -177,7 +177,7 @@ class Band:
                 np.maximum(best, here, out=best, where=(low < t) & (t < high))
 
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
-        """x, rtt and base along the first axis (flow i) and along the second (flow j)."""
+        """The x, rtt and base along the first axis (flow i) and along the second (flow j)."""
         x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
         return x, d, z
 

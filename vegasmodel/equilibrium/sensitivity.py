@@ -65,7 +65,7 @@ def delay_printed(y: Any) -> Floats:
 
 
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
-    """y and w [..., n]; for an absent flow y = 1 and w = 0, NaN where the solver failed."""
+    """The gaps y and weights w [..., n]; y = 1, w = 0 if a flow is absent, NaN on failure."""
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
     there = np.broadcast_to(np.asarray(alpha, dtype=np.float64), state.rates.shape) != 0
