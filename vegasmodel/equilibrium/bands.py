@@ -213,7 +213,10 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """y = Delta - x where a flow of that backlog/rate rests: y (1 + y/base) = backlog/rate."""
+        """Delta - x, called y, where a flow of that backlog/rate rests.
+
+        It solves y (1 + y/base) = backlog/rate; ``base`` is infinite except in ``linux``.
+        """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate
         bend = 4.0 * backlog_over_rate / (self.rtt + self.x)
