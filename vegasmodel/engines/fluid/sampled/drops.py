@@ -119,13 +119,46 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 
 
 @jit
+def phase(flow: Sender, now: LinkState, link: Bottleneck) -> float:
+    """When packets of a flow come after a departure, in transmission times of the link, 0 .. 1.
+
+    ACKs clock them out, so they come a round trip after a departure, and the sender's wait.
+    """
+    return (flow.rtt * link.capacity + link.max_wait * draw(now)) % 1.0
+
+
+@jit
+def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
+    """Whose packet finds the buffer full, when flow ``grew`` has sent one too many.
+
+    A departure makes room for one packet.  Two that come before the next are two of a window that
+    grew, or of two flows whose RTTs differ: packets of one RTT keep a transmission time between
+    them.  Chance brings the latter together; the later one is lost (Floyd and Jacobson 1992, on
+    phase effects).
+    """
+    alike, growth = True, 0.0
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active:
+            alike = alike and flow.rtt == flows[grew].rtt
+            growth += max(flow.growth, 0.0)
+    if alike:
+        # waits of more than a transmission change their order
+        return victim(flows, now) if link.max_wait > 1.0 else grew
+    meetings = 0.5 * link.capacity  # of two packets, a second
+    while draw(now) * (meetings + growth) < meetings:
+        i, j = victim(flows, now), victim(flows, now)
+        if flows[i].rtt != flows[j].rtt:
+            return i if phase(flows[i], now, link) > phase(flows[j], now, link) else j
+    return grew
+
+
+@jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> None:
     """Packets that find the buffer full: those that left last; if windows are smooth, one of each.
 
-    Who stands or falls sends one packet an ACK, so it finds the place that its last packet left.
-    Not so where senders wait at random: a wait is up to ``wait`` transmission times, and in each of
-    these the place may go to whoever comes.  ACKs of one RTT come a transmission apart, so waits
-    of at most that leave their order as it is.
+    Who stands or falls sends one packet an ACK, so it finds the place that its last packet left,
+    unless another was there first (``loser``).
     """
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -146,8 +179,4 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             return
         flows[which].extra -= 1.0
         flows[which].extra_lost += 1.0
-        if link.max_wait > 0.0 and draw(now) < link.max_wait:
-            other = victim(flows, now)
-            if link.max_wait > 1.0 or flows[other].rtt != flows[which].rtt:
-                which = other  # by then the place is another's
-        lose(flows[which], 1.0)
+        lose(flows[loser(flows, which, now, link)], 1.0)
