@@ -1,11 +1,11 @@
-"""The command ``vegasmodel``.  Ctrl-C ends it quietly, also while its modules still load."""
+"""The command ``vegasmodel``.  Ctrl-C ends it silently, even while its modules are loading."""
 
 import os
 import signal
 
 
 def main() -> None:
-    """Run the command line; does not return."""
+    """Run the command line and exit."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: os._exit(128 + number))

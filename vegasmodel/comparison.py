@@ -1,4 +1,4 @@
-"""Predictions beside a measurement: the one place where the sources of evidence meet."""
+"""Compares predictions with a measurement; no other module knows both models and simulators."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ OVERLOAD = 1.05  # measured over capacity; more is another scenario's trace, not
 def run_engine(
     scenario: Scenario, engine: str = "ns2", timeout: float | None = None, *, brief: bool = False
 ) -> Prediction:
-    """Run a packet-level simulator on the scenario.  ``FieldError`` for an unknown engine.
+    """Run a packet-level simulator on the scenario.  Raises ``FieldError`` for an unknown one.
 
-    ``timeout``: seconds that a run may take (default: ``packets.engine.patience``); ``brief``:
-    no round-trip times, and two samples of what changes over time.
+    ``timeout``: seconds that a run may take (default: ``packets.engine.patience``).  ``brief``:
+    record no round-trip times and only two samples over time.
     """
     if engine not in ENGINES:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
@@ -55,7 +55,7 @@ def run_engine(
 
 
 def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
-    """One run of the simulator over time, as ``run_engine``."""
+    """The trace of one run of the simulator; arguments and errors as for ``run_engine``."""
     if engine not in ENGINES:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2_trace
@@ -79,12 +79,12 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, dict[str, float | None]]:
-        """Per model: ``throughput_nrmse``, ``ratio`` (logarithm), ``base_rtt``."""
+        """For each model: ``throughput_nrmse``, ``ratio`` (logarithm), ``base_rtt``."""
         return {p.model: model_errors(p, self.measured) for p in self.models if p.applicable}
 
     @property
     def pairing(self) -> list[dict[str, str]]:
-        """Which flow of the trace each flow was taken for; empty without a trace."""
+        """Which flow of the trace belongs to each flow of the scenario; empty without a trace."""
         return list(self.measured.extra.get("pairing", ()))
 
     def best_error(self) -> float | None:
@@ -93,7 +93,7 @@ class Comparison:
         return min((v for v in values if v is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The document of ``compare --json``."""
+        """The JSON document of ``compare --json``."""
         return {
             "scenario": self.scenario.name,
             "estimates": [entry.to_json() for entry in self.estimates],
@@ -103,7 +103,7 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        """One line: the measurement, and the model that comes nearest."""
+        """One line: the measurement, and the model with the smallest error."""
         errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
         known = {name: error for name, error in errors.items() if error is not None}
         best = min(known, key=lambda name: known[name], default=None)
@@ -123,7 +123,7 @@ class Comparison:
         return html_table(title, columns, rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for every model with an answer, and the measurement, and every flow.
+        """A row for each flow of each model with an answer, and of the measurement.
 
         Columns are those of ``Prediction.to_dataframe``.
         """
@@ -133,9 +133,10 @@ class Comparison:
         return pd.concat(frames, ignore_index=True)
 
     def to_xarray(self) -> xr.Dataset:
-        """``Prediction.to_xarray`` over ``model`` too, the measurement last, with each error.
+        """The dataset of ``Prediction.to_xarray`` with a dimension ``model``, and the errors.
 
-        ``error_throughput_nrmse``, ``error_ratio`` and ``error_base_rtt`` are NaN for that.
+        The last entry of ``model`` is the measurement; its ``error_throughput_nrmse``,
+        ``error_ratio`` and ``error_base_rtt`` are NaN.
         """
         import xarray as xr
 
@@ -149,14 +150,14 @@ class Comparison:
         return data
 
     def table(self) -> str:
-        """Models, measurement and errors as text, the pairs of flows and the estimates first."""
+        """The comparison as text: flows and estimates, then models, measurement and errors."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             self.print_table()
         return out.getvalue()
 
     def print_table(self) -> None:
-        """Print that text, as wide as the terminal."""
+        """Print that text at the terminal's width."""
         from vegasmodel import console
 
         console.print_pairing(self.pairing)
@@ -180,7 +181,10 @@ class Comparison:
         )
 
     def plot(self, path: Path | None = None) -> Figure:
-        """Each group's throughput by every model, the measurement last; saved if given a path."""
+        """Each group's throughput by every model, then the measurement.
+
+        Saved if a path is given.
+        """
         from vegasmodel import plots
 
         figure = plots.throughput_bars(self.scenario, self.results)
@@ -190,7 +194,7 @@ class Comparison:
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:
-    """Errors of one prediction: NRMSE over flows, largest log ratio, NRMSE of baseRTT - rtt."""
+    """The errors of one prediction: NRMSE over flows, largest log ratio, NRMSE of baseRTT - rtt."""
     throughput = None
     if model.throughput is not None and measured.throughput is not None:
         throughput = nrmse(model.throughput, measured.throughput)
@@ -222,10 +226,11 @@ def compare(
 ) -> Comparison:
     """All models beside a measurement of the same scenario.
 
-    The measurement is the given trace; else the stored reference run of this very scenario; else
-    a fresh ns-2 run.  ``scenario`` may also be the table of a scenario file; what it leaves out
-    is then estimated from the trace (``completion``) and stands in ``estimates``.  ``FieldError``:
-    a bad trace; ``EngineMissing``: no measurement to be had.  ``timeout``: as in ``run_engine``.
+    The measurement is the given trace, else the stored run of exactly this scenario, else a new run
+    of ns-2.  ``scenario`` may also be the table of a scenario file.  What it leaves out is then
+    estimated from the trace (``completion``) and listed in ``estimates``.  ``timeout``: as in
+    ``run_engine``.  Raises ``FieldError`` for a bad trace, and ``EngineMissing`` if there is no
+    measurement and no ns-2.
     """
     if not isinstance(scenario, Scenario):
         if trace is None:
@@ -259,15 +264,15 @@ def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[
 
 
 def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
-    """Whether what ran in the measurement is what the models follow."""
+    """The assumption that what was measured is what the models describe."""
     return (*same_vegas(scenario, measured), same_jitter(scenario, measured))
 
 
 def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
-    """Whether senders wait at random in the measurement as in the models.
+    """The assumption that senders wait at random in the measurement as they do in the models.
 
-    A run of an engine is one of the scenario itself.  Of a trace it is known where that says of
-    which scenario it is.
+    A simulator's run is one of the scenario itself.  For a trace this is known only if the trace
+    says which scenario was run.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)
@@ -283,7 +288,10 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 
 
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
-    """Whether the models follow the Vegas that ran in the measurement; nothing without Vegas."""
+    """The assumption that the measured Vegas is the one in the models.
+
+    Nothing without Vegas flows.
+    """
     followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)
     if not followed:
         return ()
@@ -329,7 +337,7 @@ def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:
 
 
 def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:
-    """The first stored trace; one scenario can have been run several times."""
+    """The first stored trace of this scenario, which may have been run several times."""
     from vegasmodel.packets import measured
 
     result = measured.to_prediction(traces[0][1], scenario)

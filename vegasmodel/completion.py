@@ -1,9 +1,10 @@
-"""A scenario file with gaps, completed by what a trace of it suggests: estimates, named as such.
+"""Completes a scenario file that has gaps, with estimates from a trace of the same network.
 
-Left out and estimated can be: the capacity and the buffer of a single link, a flow's rtt, and a
-Vegas flow's alpha, with its beta; duration and warm-up too, where the trace is shorter than a run
-by default.  All that a trace tells of the thresholds is the backlog that they hold; a group's are
-put as close together as its flows' backlogs and the variant's rule allow.
+The file may leave out the capacity and the buffer of a single link, a flow's RTT, and a Vegas
+flow's alpha with its beta.  It may also leave out duration and warm-up, if the trace is shorter
+than the default run.  A trace shows the backlog that the thresholds hold, not the thresholds.  So a
+group's alpha and beta are put as close together as the backlogs of its flows and the rules of its
+variant allow.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ DEFAULT = "the trace cannot tell: the default"
 
 @dataclass(frozen=True)
 class Filled:
-    """One key that the file leaves out, the value put there, its range, and how it was found."""
+    """A key that the file leaves out: its estimated value, the range, and how it was found."""
 
     key: str
     value: float
@@ -51,10 +52,11 @@ class Filled:
 
 
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
-    """The scenario of a file's ``table``, and what of it was estimated from ``trace``.
+    """The scenario of a file's ``table``, and the list of what was estimated from ``trace``.
 
-    ``FieldError``: the file is wrong beyond its gaps, its flows are not those of the trace, the
-    trace cannot tell a key that is needed, or no network could be built from the estimates.
+    Raises ``FieldError`` if the file has other errors than its gaps, if its flows are not those of
+    the trace, if the trace cannot tell a key that is needed, or if no network could have these
+    values.
     """
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
@@ -97,7 +99,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
-    """With the duration and warm-up of a trace that is shorter than those by default."""
+    """The table with duration and warm-up of a trace that is shorter than the default run."""
     run, default = table.get("run", {}), Run()
     end = float(trace.edges[-1])
     if not isinstance(run, Mapping) or end >= default.duration:
@@ -127,7 +129,7 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
 
 
 def _draft(whole: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
-    """The scenario with anything in the gaps: raises what else is wrong, names the flows."""
+    """The scenario with any values in the gaps: it shows other errors and names the flows."""
     if "capacity" in link_gaps:
         whole["link"][0]["capacity"] = ANY["capacity"]
     for g, missing in enumerate(gaps):
@@ -155,7 +157,7 @@ def _link(key: str, known: Estimates, draft: Scenario, engine: str) -> Filled:
 
 
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
-    """The group's median."""
+    """The median RTT of the group's flows."""
     place, found = f"flow[{g}].rtt", [known.rtt[name] for name in names if name in known.rtt]
     if not found:
         raise FieldError(place, None, "this key is required: the trace cannot tell it")
@@ -166,7 +168,7 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
-    """Alpha and (if ``both`` are left out) beta: the band that just holds every backlog."""
+    """Alpha, and with ``both`` beta: the narrowest band that holds every backlog of the group."""
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)
     stack = STACKS[flow.variant]
@@ -194,7 +196,7 @@ def _filled(place: str, found: Estimate) -> Filled:
 
 
 def _put(whole: dict[str, Any], filled: list[Filled]) -> None:
-    """Write the values into the table, as text with units."""
+    """Write the estimates into the table, as text with units."""
     for entry in filled:
         what, _, key = entry.key.partition(".")
         kind, _, number = what.rstrip("]").partition("[")

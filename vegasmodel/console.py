@@ -1,4 +1,4 @@
-"""Results as text: tables that read well in 80 columns, and the JSON documents of the commands."""
+"""Results as text: tables for 80 columns, and the JSON documents of the commands."""
 
 from __future__ import annotations
 
@@ -31,41 +31,47 @@ MOST_GROUPS = 50  # rows
 
 
 def console() -> Console:
-    """Standard output as a terminal; 80 columns where it is none."""
+    """Standard output as a terminal, or with 80 columns if it is none."""
     return _Output(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 class _Output(Console):
-    """A pipe that nobody reads is an error as any other, for ``exits`` to tell of."""
+    """Standard output.
+
+    If nobody reads the pipe behind it, that is an error like any other (``exits``).
+    """
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, "broken pipe")
 
 
 def plain(text: str) -> Text:
-    """Text with no markup, and with no escapes but shown ones: names come from anywhere."""
+    """Text without markup, with escape characters made visible, since names come from users."""
     return Text("\n".join(printable(line) for line in text.split("\n")))
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """One JSON document on standard output and nothing else."""
+    """Print one JSON document on standard output and nothing else."""
     sys.stdout.write(json.dumps({"schema": SCHEMA, **document}, allow_nan=False, indent=1) + "\n")
 
 
 def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str, Any]:
-    """The document of ``predict``, ``measure`` and ``ratio``."""
+    """The JSON document of ``predict``, ``measure`` and ``ratio``."""
     return {"scenario": scenario.name, "results": [result.to_json() for result in results]}
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A figure for a table; a dash for what is not known."""
+    """A figure for a table; a dash if it is unknown."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:.{digits}g}"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
-    """First column to the left, figures to the right; names are printed as they are."""
+    """A table: the first column is aligned left, figures are aligned right.
+
+    Names are printed as they are.
+    """
     grid = Table(
         title=plain(title) if title else None, title_justify="left", box=None, padding=(0, 1)
     )
@@ -83,7 +89,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 
 
 def headline(scenario: Scenario) -> str:
-    """The scenario in a line or two: links, then groups."""
+    """The scenario in one or two lines: links, then groups."""
     links = "; ".join(
         f"{link.name}: {link.capacity:.6g} pkt/s, buffer {link.buffer:g} pkt"
         for link in scenario.links[:3]
@@ -93,9 +99,9 @@ def headline(scenario: Scenario) -> str:
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
-    """Models in rows; each group's mean throughput per flow, the ratios, Jain's index.
+    """Models in rows: each group's mean throughput per flow, the ratios, Jain's fairness index.
 
-    As many groups, then ratios, as fit the width; the JSON has them all.
+    It shows as many groups and ratios as fit the width; the JSON document has them all.
     """
     room = (width - 34) // 12  # model, Jain and load take 34; a column of figures 12
     groups = [group.name for group in scenario.flows][: max(room, 1)]
@@ -128,9 +134,9 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
 def shares_table(
     scenario: Scenario, results: Sequence[Prediction], width: int = 80
 ) -> Table | None:
-    """Models in rows; each group's flows together: Mbit/s, and the part of all that is delivered.
+    """Models in rows: for each group, the Mbit/s of all its flows and their share of the total.
 
-    As many groups as fit the width.  ``None`` where there is one flow.
+    It shows as many groups as fit the width.  ``None`` if there is one flow.
     """
     if len(scenario.members) < 2:
         return None
@@ -146,10 +152,11 @@ def shares_table(
 
 
 def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
-    """Groups in rows, models in columns: for scenarios with more groups than a row has room for.
+    """Groups in rows, models in columns, for scenarios with more groups than fit into a row.
 
-    First each group's mean throughput per flow, with Jain's index and the load; then its flows
-    together, in Mbit/s and as a share.  As many models as fit the width, the rest in more tables.
+    The first part has each group's mean throughput per flow, with Jain's index and the load.  The
+    second has the Mbit/s of all its flows and their share.  Models that do not fit the width go to
+    further tables.
     """
     groups = [group.name for group in scenario.flows][:MOST_GROUPS]
     shown = [result for result in results if result.applicable]
@@ -170,7 +177,7 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
 
 
 def _together(result: Prediction, group: str) -> tuple[str, str]:
-    """A group's Mbit/s and its share of all that is delivered."""
+    """The Mbit/s of all the group's flows, and their share of the total."""
     if not result.group_bps:
         return "-", "-"
     share = result.shares[group]
@@ -186,9 +193,9 @@ def _short(name: str, most: int = 10) -> str:
 
 
 def notes(results: Sequence[Prediction]) -> list[str]:
-    """A paragraph for each assumption that the scenario breaks, and for each model without answer.
+    """A paragraph for each assumption that the scenario breaks and each model without an answer.
 
-    What several models say in the same words stands there once.
+    If several models say the same, it is printed once.
     """
     lines: dict[str, list[str]] = {}  # with the models that say it
     for result in results:
@@ -203,7 +210,7 @@ def notes(results: Sequence[Prediction]) -> list[str]:
 
 
 def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
-    """Which flow of the trace each flow was taken for, and why; nothing where all names agree."""
+    """Print which flow of the trace belongs to each flow, and why; nothing if all names agree."""
     if any(pair["flow"] != pair["trace"] for pair in pairs):
         lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in pairs[:most]]
         if len(pairs) > most:
@@ -213,7 +220,7 @@ def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
 
 
 def print_estimates(filled: Sequence[Filled]) -> None:
-    """What the scenario file leaves out and the trace suggests; nothing if there are no gaps."""
+    """Print what the file leaves out and the trace suggests; nothing if the file has no gaps."""
     if filled:
         rows = [[e.key, f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled]
         console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
@@ -225,7 +232,7 @@ def print_estimates(filled: Sequence[Filled]) -> None:
 def print_results(
     scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False, hint: str = ""
 ) -> None:
-    """The whole text form: headline, table, broken assumptions; ``hint`` where none answers."""
+    """Print headline, table and broken assumptions; ``hint`` is added if no model answers."""
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
@@ -254,7 +261,7 @@ def print_results(
 
 
 def paragraphs(lines: Sequence[str]) -> None:
-    """Sentences under a table, wrapped at the terminal's width."""
+    """Print sentences under a table, wrapped at the terminal's width."""
     out = console()
     if lines:
         out.print()
@@ -264,7 +271,7 @@ def paragraphs(lines: Sequence[str]) -> None:
 
 
 def flow_table(result: Prediction, most: int = 50) -> Table:
-    """Flows in rows: what one model or measurement says of each."""
+    """Flows in rows: the figures of one model or measurement for each."""
     rows = []
     data = result.to_json()["flows"]
     for flow in data[:most]:
@@ -297,7 +304,7 @@ _AGREE = ("reproduced", "consistent")
 
 
 def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
-    """Paper checks: counts per paper, then a row an item, notes below those not reproduced."""
+    """Print the paper checks: counts per paper, a row per item, notes on those not reproduced."""
     out = console()
     papers = list(dict.fromkeys(check["paper"] for check in checks))
     for name in papers:
@@ -320,7 +327,7 @@ def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _brief(value: Any) -> str:
-    """A printed or computed value in a cell of at most 24 characters."""
+    """A printed or computed value as a cell of at most 24 characters."""
     if isinstance(value, float):
         text = f"{value:.4g}"
     elif isinstance(value, (list, tuple)):
@@ -331,7 +338,7 @@ def _brief(value: Any) -> str:
 
 
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
-    """Means over the second half of a simulation, per flow and per link."""
+    """Print means over the second half of a simulation, per flow and per link."""
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)
     flows: list[dict[str, Any]] = [
@@ -377,9 +384,9 @@ def _time(seconds: float | None) -> str:
 
 
 def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
-    """Check before any work that a result can be written there.
+    """Check, before any work, that a result can be written to this path.
 
-    Raises ``FieldError``, or ``PermissionError`` where the machine does not let us.
+    Raises ``FieldError``, or ``PermissionError`` if the machine refuses.
     """
     allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:

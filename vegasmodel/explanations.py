@@ -1,6 +1,6 @@
-"""What each model is: its equations, hypotheses and source, and how near to packets it comes.
+"""Explains each model: its equations, hypotheses and source, and its error against packets.
 
-A hypothesis has the name under which an answer says that a scenario breaks it.
+Each hypothesis has the name that an answer uses when a scenario breaks it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def _without(*names: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One model.  ``accuracy`` says what was measured, or the command that measures it."""
+    """The explanation of one model.
+
+    ``accuracy``: what was measured, or the command that measures it.
+    """
 
     title: str
     equations: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Figures of merit: fairness index, ratios of groups, errors against a measurement."""
+"""Figures of merit: Jain's fairness index, ratios of groups, errors against a measurement."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ Floats = NDArray[np.float64]
 
 
 def jain(throughput: ArrayLike) -> float:
-    """Jain's index ``(sum b_i)^2 / (n sum b_i^2)``, ``tsang`` section 1; NaN if all are 0."""
+    """Jain's index ``(sum b_i)^2 / (n sum b_i^2)`` of throughputs b_i (``tsang`` section 1).
+
+    NaN if all are 0.
+    """
     return float(jains(np.ravel(throughput)))
 
 
 def jains(throughput: ArrayLike) -> Floats:
-    """Jain's index over the last axis: ``[..., n] -> [...]``."""
+    """Jain's fairness index over the last axis: ``[..., n] -> [...]``."""
     b = np.asarray(throughput, dtype=np.float64)
     top = b.max(axis=-1, initial=0.0, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -29,13 +32,13 @@ def jains(throughput: ArrayLike) -> Floats:
 def group_means(
     throughput: ArrayLike, groups: Sequence[int], names: Sequence[str]
 ) -> dict[str, float]:
-    """Mean throughput of the members of each group, by the group's name."""
+    """The mean throughput of the members of each group, by the group's name."""
     b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
     return {name: float(b[member == i].mean()) for i, name in enumerate(names)}
 
 
 def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
-    """Ratios ``a/b`` of every ordered pair of groups; ``None`` where b gets nothing."""
+    """The ratio ``a/b`` for every ordered pair of groups; ``None`` if b gets nothing."""
     return {
         f"{a}/{b}": (means[a] / means[b] if means[b] > 0 else None)
         for a in means
@@ -45,7 +48,7 @@ def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
-    """Root mean square error over the mean of the measurement; ``None`` where that mean is 0."""
+    """The root mean square error over the mean of the measurement; ``None`` if that mean is 0."""
     x, y = np.asarray(computed, dtype=np.float64), np.asarray(measured, dtype=np.float64)
     mean = float(np.mean(y)) if y.size else 0.0
     if not mean > 0 or not np.all(np.isfinite(x)):
@@ -56,7 +59,10 @@ def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
 def log_ratio_error(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> float | None:
-    """``ln(model / measured)`` of largest magnitude over the pairs of groups; its sign is kept."""
+    """``ln(model / measured)`` of the ratio of two groups, with its sign.
+
+    It is that of the pair for which it is largest in magnitude.
+    """
     errors = []
     for pair, value in measured.items():
         other = computed.get(pair)
@@ -67,7 +73,7 @@ def log_ratio_error(
 
 
 def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
-    """Max-min fair rates of one link: what a fair server would give for these demands."""
+    """Max-min fair rates of one link: what a fair queue would give for these demands."""
     wanted = np.asarray(demands, dtype=np.float64)
     order = np.argsort(wanted)
     rates = np.empty_like(wanted)

@@ -1,7 +1,7 @@
-"""How a flow's propagation delay is split over links and access legs, and its packet sizes.
+"""Splits a flow's propagation delay over links and access legs, and sizes its packets.
 
-``Scenario.transmission`` and the links' delays take their part of ``rtt``; the rest is split
-evenly over four access legs.
+Transmission times (``Scenario.transmission``) and the links' delays are subtracted from ``rtt``;
+the rest is split evenly over four access legs.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from vegasmodel.stacks import Stack
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
-    """Whose code the sources of a group run, which decides how they count packets and time."""
+    """Whose code the sources of a group run; it decides how they count packets and time."""
     return stacks.running(group.law, group.variant, (other.variant for other in scenario.flows))
 
 
 def stack(scenario: Scenario, group: Flow) -> Stack:
-    """The implementation, in the edition that the scenario asks for."""
+    """The group's TCP implementation, in the version that the scenario asks for."""
     return stacks.find(implementation(scenario, group), scenario.run.ns2_defaults)
 
 
 def link_stack(scenario: Scenario) -> Stack:
-    """Whose links the scenario has."""
+    """The implementation whose links the scenario has."""
     return stacks.of_links(
         (group.law for group in scenario.flows),
         (group.variant for group in scenario.flows),
@@ -32,9 +32,9 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """What the rules of the scenario's laws lack in the stacks where they run; empty: nothing.
+    """Which rules of the scenario's laws the implementations lack; empty if they lack none.
 
-    ``counted``: who asks runs a stack's own CUBIC where there is one.
+    ``counted``: whether the caller runs an implementation's own CUBIC where there is one.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))
@@ -46,18 +46,18 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
 
 
 def header(scenario: Scenario, group: Flow) -> float:
-    """Bytes that a data packet of the group is longer than the scenario says."""
+    """The bytes by which a data packet of the group is longer than the scenario says."""
     runs = stack(scenario, group)
     return 0.0 if group.law in runs.own_packets else runs.header
 
 
 def work(scenario: Scenario, group: Flow) -> float:
-    """A data packet of the group in packets of the scenario, its headers included."""
+    """The size of a data packet of the group with its headers, in packets of the scenario."""
     return (scenario.size_of(group) + header(scenario, group)) / scenario.packet_size
 
 
 def empty_rtt(scenario: Scenario, member: Member) -> float:
-    """The flow's RTT with all queues empty: longer than its ``rtt`` by what headers take."""
+    """The flow's RTT with all queues empty: its ``rtt`` plus the time that headers take."""
     group = member.flow
     more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
     slow = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2
@@ -65,12 +65,12 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
 
 
 def access_leg(scenario: Scenario, member: Member) -> float:
-    """Seconds of propagation on each of the flow's four access legs."""
+    """The propagation delay of each of the flow's four access legs, s."""
     delays = 2.0 * sum(link.delay for link in scenario.path(member.flow))
     return (member.rtt - scenario.transmission(member.flow) - delays) / 4.0
 
 
 def to_first_link(scenario: Scenario, member: Member) -> float:
-    """Seconds from the sender to the first link: an access leg, and its transmission."""
+    """Seconds from the sender to the first link: an access leg and its transmission time."""
     group = member.flow
     return access_leg(scenario, member) + work(scenario, group) / scenario.access_rate(group)

@@ -1,4 +1,4 @@
-"""The result type of models and measurements: one answer to one scenario."""
+"""The result type of models and measurements: the answer to one scenario."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assumption:
-    """One hypothesis of a model's paper, and whether the scenario meets it (None: not known)."""
+    """A hypothesis of a model's paper, and whether the scenario meets it (None: not known)."""
 
     name: str
     holds: bool | None
@@ -31,11 +31,11 @@ class Assumption:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
-    """Per-flow throughput and what else a source of evidence has to say.
+    """The throughput of each flow, and the other figures that a model or a measurement gives.
 
-    Arrays have one entry per flow, groups expanded (``scenario.members``); rates in pkt/s of the
-    flow's own packets, times in seconds.  ``None``: this source does not give the figure; NaN in
-    an array: not for this flow.
+    An array has one entry per flow, groups expanded (``scenario.members``).  Rates are in pkt/s of
+    the flow's own packets, times in seconds.  ``None``: the figure is not given.  NaN in an array:
+    not given for this flow.
     """
 
     model: str
@@ -60,7 +60,7 @@ class Prediction:
     def not_applicable(
         cls, model: str, scenario: Scenario, reason: str, assumptions: Sequence[Assumption] = ()
     ) -> Prediction:
-        """The model's equations cannot be evaluated for this scenario; ``reason`` says why."""
+        """The answer of a model whose equations cannot be evaluated; ``reason`` says why."""
         return cls(
             model, scenario, None, applicable=False, reason=reason, assumptions=tuple(assumptions)
         )
@@ -105,7 +105,7 @@ class Prediction:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's part of all bits that are delivered; ``None`` where there are none."""
+        """Each group's share of all bits delivered; ``None`` if there are none."""
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
 
@@ -116,7 +116,7 @@ class Prediction:
 
     @cached_property
     def utilization(self) -> Floats | None:
-        """Per link: bytes delivered over capacity, of the flows that cross it forward."""
+        """For each link: bytes delivered over capacity, by the flows that cross it forward."""
         if self.utilization_links is not None or self.throughput is None:
             return self.utilization_links
         used = np.zeros(len(self.scenario.links))
@@ -130,7 +130,7 @@ class Prediction:
         return used / capacity
 
     def __repr__(self) -> str:
-        """One line: the model, and what each group gets per flow."""
+        """One line: the model, and the mean rate of each group's flows."""
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
@@ -150,9 +150,9 @@ class Prediction:
         return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for every flow, with the figures and names of ``flows`` in the JSON document.
+        """A row per flow, with the names and figures of ``flows`` in the JSON document.
 
-        ``share`` is the flow's part of all bits that are delivered.  NaN: not given.
+        ``share`` is the flow's share of all bits delivered.  NaN: not given.
         """
         import pandas as pd
 
@@ -173,7 +173,7 @@ class Prediction:
         return frame.astype(dict.fromkeys(frame.columns.difference(texts), float))
 
     def to_xarray(self) -> xr.Dataset:
-        """The figures of ``to_dataframe`` over ``flow``, and those of the links over ``link``."""
+        """The figures of ``to_dataframe`` over ``flow``, and the links' figures over ``link``."""
         frame = self.to_dataframe().drop(columns="model").set_index("flow")
         data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
         for name, values in (("queue_mean", self.queue_mean), ("utilization", self.utilization)):
@@ -187,7 +187,7 @@ class Prediction:
         return data
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of ``results`` in the command line's JSON document."""
+        """The prediction as an entry of ``results`` in the JSON document."""
         utilization, queues = self.utilization, self.queue_mean
         return {
             "model": self.model,
@@ -239,13 +239,13 @@ def _percent(value: float | None) -> str:
 
 
 def _unit(name: str) -> str:
-    """The unit that a variable's name ends with."""
+    """The unit at the end of a variable's name."""
     ends = {"_pps": "packets/s", "_bps": "bit/s", "_s": "s", "queue_mean": "packets"}
     return next((unit for end, unit in ends.items() if name.endswith(end)), "1")
 
 
 def _number(value: float | None) -> float | None:
-    """JSON has neither NaN nor infinity: both become null."""
+    """A number as JSON can hold it: NaN and infinity become null."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 

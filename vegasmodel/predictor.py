@@ -1,4 +1,4 @@
-"""The models by name, and the functions that ask one, several or all of them."""
+"""The models by name, and functions that ask one, several or all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
 def choose(model: str | None) -> tuple[str, ...]:
-    """Names of the models that a user's choice stands for: a name, ``all``, or closed forms."""
+    """The names of the models for a user's choice: one name, ``all``, or the closed forms."""
     if model is None:
         return CLOSED_FORMS
     if model == "all":
@@ -52,13 +52,13 @@ def choose(model: str | None) -> tuple[str, ...]:
 
 
 def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
-    """What one model predicts.
+    """The prediction of one model.
 
-    ``model`` is one of ``MODELS``; ``rounds``, which takes every scenario, is the default here and
-    in ``simulate`` and ``batch``.  The command ``predict`` has room for several answers and gives
-    every closed form by default.  A model that cannot be evaluated for the scenario answers
-    with ``applicable=False`` and a reason; it does not raise.  ``FieldError``: no such model;
-    ``ExtraMissing``: the model needs an extra that is not installed.
+    ``model`` is one of ``MODELS``.  The default here and in ``simulate`` and ``batch`` is
+    ``rounds``, which takes every scenario.  The command ``predict`` shows several answers; its
+    default is every closed form.  A model that cannot be evaluated for the scenario returns
+    ``applicable=False`` and a reason; it does not raise.  Raises ``FieldError`` for an unknown
+    model, and ``ExtraMissing`` if the model needs an extra that is not installed.
     """
     (name,) = choose(model) if model != "all" else ("all",)
     if name == "all":
@@ -78,9 +78,9 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
 
 
 def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
-    """Every model's prediction, those without an answer included.
+    """The predictions of all models, including those without an answer.
 
-    A model whose extra is not installed has none either, and says so.
+    A model whose extra is not installed has no answer, and its reason says so.
     """
     return [_predict_or_say(scenario, model) for model in models]
 
@@ -96,12 +96,12 @@ def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
 def batch(
     scenarios: Iterable[Scenario], model: str = "rounds", threads: int | None = None
 ) -> tuple[Prediction, ...]:
-    """What one model predicts for each of many scenarios, in their order, side by side on threads.
+    """The predictions of one model for many scenarios, in their order, computed on several threads.
 
-    The figures are those of ``predict``, whatever the number of ``threads`` (default: one a core).
-    A scenario without an answer is an entry with ``applicable=False`` and a reason; the others
-    stand.  Only the simulators gain by threads.  Raises as ``predict`` does, and ``FieldError``
-    for ``threads`` below 1.
+    The figures are those of ``predict`` for any number of ``threads`` (default: one a core).  A
+    scenario without an answer is an entry with ``applicable=False`` and a reason; the others are
+    not affected.  Only the simulators gain by threads.  Raises as ``predict`` does, and
+    ``FieldError`` for ``threads`` below 1.
     """
     from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Trajectories and the steady state of a scenario, by the simulator that the user names."""
+"""Trajectories and the steady state of a scenario, by a simulator that the user chooses."""
 
 from __future__ import annotations
 
@@ -26,20 +26,24 @@ def simulate(
     samples: int = 2001,
     parts: int | None = None,
 ) -> xarray.Dataset:
-    """Trajectories at ``samples`` instants evenly over the duration.
+    """Trajectories at ``samples`` instants, evenly spaced over the duration.
 
     ``model``: ``rounds`` (trains of packets; takes every scenario), ``fluid`` (differential
-    equations; one drop-tail link) or ``delayed`` (the fluid's law under feedback delay: then
-    ``rtt`` is that of the packet whose ACK arrives now).
+    equations; one drop-tail link) or ``delayed`` (the law of ``fluid`` under feedback delay;
+    ``rtt`` is then that of the packet whose ACK arrives now).
 
-    ``window`` (time, flow) packets, ``rate`` (time, flow) packets a second into the first link,
-    ``rtt`` (time, flow) seconds that a packet sent now would take, ``base_rtt`` (time, flow) the
-    least RTT seen so far by Vegas, NaN for the others, ``delivered`` and ``lost`` (time, flow)
-    packets so far, and ``queue`` (time, link) packets that wait to cross a link forward.  In the
-    papers' fluid whoever grows in an overflow loses one packet.  Units stand in the variables'
-    ``attrs``, where the numbers come from in the dataset's.  ``parts`` is the resolution of
-    ``rounds``.  Raises ``FieldError`` for an unknown model, ``ValueError`` where the model lacks a
-    feature of the scenario.
+    The variables, with their dimensions, are
+
+    - ``window`` (time, flow): packets; - ``rate`` (time, flow): packets per second into the first
+    link; - ``rtt`` (time, flow): the round trip of a packet sent now, s; - ``base_rtt`` (time,
+    flow): the least RTT that Vegas has seen, s; NaN for other laws; - ``delivered``, ``lost``
+    (time, flow): packets so far; - ``queue`` (time, link): packets that wait to cross a link
+    forward.
+
+    Units are in the ``attrs`` of the variables, the origin of the numbers in those of the dataset.
+    In the papers' fluid every flow that grows in an overflow loses one packet.  ``parts`` is the
+    resolution of ``rounds``.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the
+    model lacks a feature of the scenario.
     """
     Choice(SIMULATORS).check(model, "model")
     import xarray
@@ -80,7 +84,7 @@ def simulate(
 
 
 def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
-    """Samples that show every cycle: two in the shortest round trip, of ``most`` numbers in all."""
+    """How many samples show every cycle: two per shortest RTT, at most ``most`` values in all."""
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
     return max(usual, min(wanted, most // len(scenario.members)))
@@ -171,21 +175,25 @@ def limit_cycle(
     packets: bool | None = None,
     longest: float | None = None,
 ) -> LimitCycle:
-    """The steady state itself: a fixed point, a periodic motion, or else averages.
+    """The steady state: a fixed point, a periodic motion, or else averages.
 
-    The default is ``fluid`` here, as whole packets more often repeat nowhere.
+    ``model``: ``fluid`` (one link; the default) or ``rounds``, whose whole packets more often have
+    no period.  In ``fluid``, a flow decides about its window when its implementation and law do.
+    If all follow the papers' law at a drop-tail link, they decide at every instant, and the answer
+    has Floquet multipliers (the factors by which a small deviation grows in a period).
 
-    ``model``: ``fluid`` (one link) or ``rounds`` (whole packets, which more often repeat nowhere).
-    In ``fluid`` windows decide as each flow's stack and law do.  Where all follow the papers' law
-    at a drop-tail link they decide at every instant, and the answer has Floquet multipliers.
-    ``losers`` and ``packets``, as in ``engines.fluid.continuous.run``, ask for decisions at every
-    instant whatever the stack, of which then the thresholds are left.  Whole packets move in steps
-    and have no multipliers of their own; ``rounds`` gives those of decisions at every instant where
-    that motion is of the same kind.  ``longest``, in round trips, bounds the wait for
-    an overflow or for rest, or the run by rounds; more finds more cycles, and averages with less
-    spread.  By rounds nothing that loses packets repeats where senders wait at random, as they do
-    unless the scenario says ``send_jitter = "0 s"``.  Raises ``FieldError`` for an unknown model,
-    ``ValueError`` where the model has no equation for the scenario.
+    ``losers`` and ``packets`` (as in ``engines.fluid.continuous.run``) ask for decisions at every
+    instant for any implementation; only its thresholds are kept.  A motion of whole packets has no
+    multipliers of its own; ``rounds`` gives those of decisions at every instant if that motion is
+    of the same kind.
+
+    ``longest``: the longest wait for an overflow or for rest, or the length of the run by
+    ``rounds``, in round trips.  A larger value finds more cycles, and averages with less spread.
+    By ``rounds``, a motion with losses does not repeat if senders wait at random, which they do
+    unless the scenario has ``send_jitter = "0 s"``.
+
+    Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model has no equation for
+    the scenario.
     """
     Choice(STEADY).check(model, "model")
     if model == "rounds":

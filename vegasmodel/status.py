@@ -10,7 +10,7 @@ __all__ = ["Status"]
 class Status(IntEnum):
     """How a solver or a simulator ended; ``reason`` says it in words.
 
-    Arrays hold the number.  Only at ``DONE`` is there an answer; elsewhere it is NaN.
+    Arrays hold its number.  Only with ``DONE`` is there an answer; otherwise the answer is NaN.
     """
 
     PENDING = -1
@@ -31,7 +31,7 @@ class Status(IntEnum):
 
     @property
     def reason(self) -> str:
-        """In words."""
+        """How it ended, in words."""
         return _REASONS[self]
 
 

@@ -1,4 +1,4 @@
-"""Fluid trajectories as a trace, so that they are stored and compared like any measurement."""
+"""Turns simulated trajectories into a trace, which is stored and compared like any measurement."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def to_trace(data: xr.Dataset) -> trace.Trace:
     """The dataset of ``simulate`` as a ``Trace`` of its intervals.
 
-    Throughput is what was delivered in an interval over its length; windows, RTTs and queues are
-    those at its end.
+    The throughput in an interval is what was delivered over the interval's length.  Windows, RTTs
+    and queues are those at the interval's end.
     """
     time = data["time"].values
     flows = [str(name) for name in data["flow"].values]

@@ -1,4 +1,4 @@
-"""One scenario in, one prediction out: which closed form applies, and what it assumes."""
+"""Adapters: each turns a scenario into one model's prediction, and says what the model assumes."""
 
 __all__: list[str] = []
 

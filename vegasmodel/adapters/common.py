@@ -1,7 +1,7 @@
-"""Shared by the adapters: which features of a scenario a closed form leaves out, in words.
+"""Shared by the adapters: tells in words which features of a scenario a closed form leaves out.
 
-A hypothesis that fails stands in ``assumptions``; a model is inapplicable only where its
-equations cannot be evaluated.  ``unanswerable`` gives that reason.
+If a hypothesis of the model fails, it stands in ``assumptions``.  A model is inapplicable only if
+its equations cannot be evaluated at all; then an adapter gives the reason.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Answer = Callable[[Scenario], Prediction]
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
-    """One float per flow, from its group."""
+    """One float per flow, from a value of its group."""
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
 
 def rtts(scenario: Scenario) -> Floats:
-    """Round-trip times with empty queues, one per flow."""
+    """The round-trip time of each flow with empty queues, s."""
     return np.array([member.rtt for member in scenario.members], dtype=np.float64)
 
 
 def one_link(scenario: Scenario) -> str | None:
-    """Reason why a one-link, one-way model cannot be evaluated; ``None`` if it can."""
+    """Why a model of one link, crossed one way, cannot be evaluated; ``None`` if it can."""
     if len(scenario.links) != 1:
         return f"the equations know one link; the scenario has {len(scenario.links)}"
     if {group.direction for group in scenario.flows} != {"forward"}:
@@ -48,13 +48,16 @@ def one_link(scenario: Scenario) -> str | None:
 
 
 def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
-    """Reason if some flow follows another law than the model's equations have."""
+    """Why the model's equations do not fit, if a flow follows a law that they do not have.
+
+    Else ``None``.
+    """
     other = sorted({group.law for group in scenario.flows} - set(laws))
     return f"the equations do not have the law {', '.join(other)}" if other else None
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """Features of the scenario that no equilibrium equation contains: each must be absent."""
+    """One assumption for each feature that no equilibrium equation contains: it must be absent."""
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
     stops = [member.stop for member in scenario.members]
@@ -106,10 +109,10 @@ def _fast_access(scenario: Scenario, group: Flow) -> bool:
 def one_recovery(
     scenario: Scenario, taken: str, known: Iterable[str] = (), *, lost: bool = True
 ) -> Assumption:
-    """The assumption that all loss-based sources recover in the one way that the model has.
+    """The assumption that all loss-based sources recover in the one way that the model knows.
 
-    ``taken`` says in words which way that is, ``known`` names the laws that really do so, ``lost``
-    tells whether any packet is lost at all.
+    ``taken``: that way in words.  ``known``: the laws that really recover so.  ``lost``: whether
+    any packet is lost at all.
     """
     laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
     if not laws or not lost:
@@ -119,12 +122,12 @@ def one_recovery(
 
 
 def plain_queue(link: Link) -> Assumption:
-    """The closed forms queue first in, first out, without early drops."""
+    """The assumption of the closed forms: a queue first in, first out, without early drops."""
     holds = isinstance(link.queue, DropTail)
     detail = "" if holds else f"the link's discipline is {link.queue.discipline}"
     return Assumption("fifo-queue", holds, detail)
 
 
 def services_isolated(scenario: Scenario) -> bool:
-    """Whether a link has a queue for each class of its Rate-Delay services."""
+    """Whether a link has separate queues for the two classes of Rate-Delay services."""
     return any(isinstance(link.queue, RateDelay) for link in scenario.links)

@@ -1,4 +1,4 @@
-"""Adapter of the light simulator of differential equations."""
+"""Adapter of the simulator ``fluid``, which integrates differential equations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the m
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Throughputs by simulation over ``warmup .. duration``."""
+    """Throughputs over ``warmup .. duration``, by simulation."""
     obstacle = unsupported(scenario)
     if obstacle is not None:
         return Prediction.not_applicable(NAME, scenario, obstacle)
@@ -46,18 +46,21 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
-    """The papers' law has a cut and no more of a recovery; in packets each law has its own."""
+    """The assumption about loss recovery.
+
+    The papers' law only cuts the window after a loss; in a network each law has its own recovery.
+    """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
     return one_recovery(scenario, "a loss cuts the window at once", lost=lost)
 
 
 def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
-    """What the equations do not have of a stack of real hosts, and where that decides.
+    """The assumption that the scenario does not depend on what real hosts do beyond the equations.
 
-    Its probes and timers, its recovery and a baseRTT that begins anew decide where packets are
-    lost; the packets of a handshake and a first window, which leave at once, what a Vegas that
-    comes later takes for its baseRTT.
+    A host's probes and timers, its recovery and a baseRTT that begins anew matter where packets are
+    lost.  The packets of a handshake and of a first window leave at once; they matter for the
+    baseRTT that a later Vegas flow measures.
     """
     members = scenario.members
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
@@ -76,7 +79,7 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """What the model does not know of the scenario's laws, stacks and queue."""
+    """What the equations lack of the scenario's laws, implementations and queue."""
     lossless = scenario.links[0].buffer == math.inf and scenario.links[0].loss == 0
     lossless = lossless and isinstance(scenario.links[0].queue, DropTail)
     endless = lossless and any(

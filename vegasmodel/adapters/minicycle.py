@@ -1,4 +1,4 @@
-"""Adapter of the mini-cycle model (``devendictis``): Vegas beside Reno at a drop-tail buffer."""
+"""Adapter of the mini-cycle model (``devendictis``): Vegas and Reno share a drop-tail buffer."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ CYCLES = 10  # in an average: a part of a cycle moves it by at most 1/12 of that
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The steady cycle of the derived model.
+    """The throughputs in the steady cycle of the derived model.
 
-    ``variant = "paper"`` keeps hypothesis 5: both sources lose.  The packet-level variants let the
-    loss fall on whoever is growing when the buffer overflows: on Reno always, on Vegas only where
-    its backlog is still below its threshold.
+    ``variant = "paper"`` keeps the paper's hypothesis 5, that both sources lose at an overflow.  In
+    the other variants the source that grows at the overflow loses: Reno always, Vegas only if its
+    backlog is still below its threshold.
     """
     why = reason(scenario)
     if why is not None:
@@ -88,27 +88,34 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
-    """Buffer, losers and response of the packet-level variants, or those of the paper.
+    """Buffer, losing sources and response for this variant: the paper's or the packet-level ones.
 
-    Both decide once a round trip on packets sent a round trip before: the response is 2.
+    At packet level both sources decide once a round trip, about packets sent a round trip earlier.
+    The response is then 2 (round trips), and 0 by the paper.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
 
 
 def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
-    """ns-2's drop-tail limit counts the packet in transmission, so one fewer can wait."""
+    """The packets that can wait in the buffer.
+
+    It is one fewer in ns-2, whose drop-tail limit counts the packet in transmission.
+    """
     return waiting_room(buffer, vegas.variant)
 
 
 def _start(
     scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int, at: Mapping[str, Any] = NOWHERE
 ) -> Floats:
-    """Window that Vegas brings into a cycle which any window of a range would repeat.
+    """The window of Vegas at the first cycle.
 
-    Where it was there first, the one that it had alone: W (RTT - base) = alpha RTT at W = c RTT.
-    Where it comes later, its first one.  Where all start together, that after the first overflow.
-    ``at``: values that differ from the scenario's, arrays of one shape.
+    The model may repeat any window of a range, so this decides.
+
+    If Vegas was there first, it is the window that it had alone: W (RTT - base) = alpha RTT at W =
+    c RTT, with the capacity c.  If Vegas starts later, it is its first window.  If all start
+    together, it is the window after the first overflow.  ``at``: values that replace the
+    scenario's, as arrays of one shape.
     """
     starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
               for law in (True, False)}  # fmt: skip
@@ -139,7 +146,10 @@ def _start(
 def _range(
     member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
-    """Least and greatest throughput of each flow over the cycles, where there is more than one."""
+    """The least and greatest throughput of each flow over the cycles.
+
+    ``None`` if they are all equal.
+    """
     vegas = np.array([c.vegas_range for c in cycles if int(c.status) == Status.DONE])
     reno = np.array([c.reno_range for c in cycles if int(c.status) == Status.DONE])
     if vegas.min() == vegas.max():
@@ -149,7 +159,7 @@ def _range(
 
 
 def reason(scenario: Scenario) -> str | None:
-    """Why the equations cannot be evaluated for the scenario; None if they can."""
+    """Why the equations cannot be evaluated for the scenario; ``None`` if they can."""
     other = one_link(scenario)
     if other is not None:
         return other
@@ -175,7 +185,7 @@ def reason(scenario: Scenario) -> str | None:
 def _hypotheses(
     scenario: Scenario, vegas: Flow, cycle: minicycle.Cycle, n_vegas: int, n_reno: int
 ) -> list[Assumption]:
-    """Hypotheses 1 to 5 of the paper, section 3, and what its title says: one source of each."""
+    """Hypotheses 1 to 5 of the paper's section 3, and that there is one source of each law."""
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)
     rows = minicycle.hypotheses(
@@ -210,7 +220,11 @@ def _hypotheses(
 def _enough_cycles(
     scenario: Scenario, period: float, vegas: Flow, n_vegas: int, n_reno: int
 ) -> Assumption:
-    """The prediction is of whole cycles that repeat; a run has a first one and a broken last."""
+    """The assumption that the run is long against a cycle.
+
+    The prediction is for whole cycles that repeat; a run also has a first cycle and a broken last
+    one.
+    """
     run = scenario.run
     settle = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno) * period
     start = max(m.start for m in scenario.members)
@@ -223,7 +237,10 @@ def _enough_cycles(
 
 
 def _known_base(scenario: Scenario, vegas: Flow, empties: bool) -> Assumption:
-    """BaseRTT is taken as T: found where the queue empties in every cycle, or before it stands."""
+    """The assumption that Vegas knows its true baseRTT, which the model takes as T.
+
+    It holds if the queue empties in every cycle, or if Vegas starts before there is a queue.
+    """
     right, detail = vegas.over_estimate == 0.0, "the over-estimate is not in the equations"
     if vegas.over_estimate == "measured":
         first = min(m.start for m in scenario.members)

@@ -1,4 +1,4 @@
-"""The mini-cycle for many values of a scenario's fields at once: averages only."""
+"""The mini-cycle model for many values of a scenario's fields at once; it gives averages only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 
 
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
-    """Whether ``averages`` takes another ``key`` of these groups (none: of the link).
+    """Whether ``averages`` can vary the field ``key`` for these groups (no groups: for the link).
 
-    Every group has one RTT; alpha and the like are those of all Vegas sources.
+    All groups have one RTT, and all Vegas sources the same alpha and other parameters.
     """
     if key not in KEYS or len(scenario.links) != 1:
         return False
@@ -33,11 +33,11 @@ def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
 
 
 def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """What ``minicycle.answer`` says of the scenario with these values: arrays of one shape.
+    """The averages of ``minicycle.answer`` for the scenario with these values: arrays of one shape.
 
-    ``values``: by name, of ``KEYS``.  The scenario itself has an answer.  NaN: there is none; per
-    flow of either kind ``vegas``, ``reno`` (pkt/s) and their loss rates, ``queue_mean`` (packets),
-    ``utilization`` and ``rtt_mean`` (s).
+    ``values``: by name, from ``KEYS``.  The scenario itself must have an answer.  The results are
+    ``vegas`` and ``reno``, the rates of a flow of each kind (pkt/s), and their loss rates,
+    ``queue_mean`` (packets), ``utilization`` and ``rtt_mean`` (s).  NaN: no answer.
     """
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
     link = scenario.links[0]

@@ -1,4 +1,7 @@
-"""Adapter of several links: Vegas flows as maximisers of a sum of utilities, with a certificate."""
+"""Adapter for several links: Vegas flows maximise a sum of utilities.
+
+A certificate proves the result.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
-    """Matrix [link and direction, flow]; a link's two directions queue apart."""
+    """The matrix [link and direction, flow] of who crosses what.
+
+    Each direction of a link has its own queue.
+    """
     index = {link.name: i for i, link in enumerate(scenario.links)}
     rows: dict[tuple[int, bool], Floats] = {}
     for i, member in enumerate(scenario.members):
@@ -68,7 +74,10 @@ def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
 
 
 def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Floats, list[rest.Rest]]:
-    """Over-estimates (measured ones: the delays that the flows before have left), and the rests."""
+    """Each flow's over-estimate of its baseRTT, and the steady state after each arrival.
+
+    A measured over-estimate is the queueing delay that the earlier flows have caused.
+    """
     alpha = threshold(scenario)
 
     def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
@@ -80,12 +89,15 @@ def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Float
 
 
 def _slowest(routing: Floats, capacity: Floats) -> Floats:
-    """Rate of the slowest link on each flow's path."""
+    """The capacity of the slowest link on each flow's path."""
     return np.asarray(np.where(routing > 0, capacity[:, None], np.inf).min(axis=0))
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """One link is the secular equation, which needs no convex solver."""
+    """The rates and delays.
+
+    One link needs only the secular equation, several need a convex solver.
+    """
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     one = secular.solve(alpha, x, float(capacity[0]))
@@ -97,7 +109,11 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
 
 
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) -> Assumption:
-    """One link is ``equilibrium``; of several only the rest is known, not the way there."""
+    """The assumption that the buffers hold the queues at rest.
+
+    For one link it is that of ``equilibrium``.  For several links only the queues at rest are
+    known, not those before.
+    """
     if len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1:
         edge = column(
             scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)

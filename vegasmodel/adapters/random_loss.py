@@ -1,4 +1,4 @@
-"""Adapter of throughput under random loss: rounds between losses, flows sharing one lossy link."""
+"""Adapter of throughput under random loss: flows share one link that loses packets at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME = "random-loss"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Rates at the mean queueing delay at which all flows fit the link."""
+    """Rates at the mean queueing delay at which all flows together fit the link."""
     reason = one_link(scenario)
     if reason is None and scenario.links[0].loss == 0:
         reason = "the link loses no packets at random"
@@ -50,7 +50,10 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _over_estimate(flow: Flow) -> float:
-    """A lossy link's queue empties now and then: a measured baseRTT is the true one."""
+    """The flow's over-estimate of its baseRTT; 0 if the flow measures its baseRTT.
+
+    A lossy link's queue empties now and then, so a measured baseRTT is the true one.
+    """
     return 0.0 if flow.over_estimate == "measured" else float(flow.over_estimate)
 
 
@@ -71,6 +74,6 @@ def _hypotheses(scenario: Scenario, status: str) -> list[Assumption]:
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
-    """The laws know receiver windows and delayed ACKs."""
+    """The assumptions about receiver windows and delayed ACKs, which the laws know."""
     known = ("window-not-limited", "one-ack-a-packet")
     return [a for a in left_out(scenario, random_loss=True) if a.name not in known]

@@ -14,7 +14,7 @@ from vegasmodel.scenario import RateDelay, Scenario
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Each flow gets an equal part of its class's service rate."""
+    """Each flow's rate: an equal part of the service rate of its class."""
     queue = scenario.links[0].queue
     reason = one_link(scenario)
     if not isinstance(queue, RateDelay):

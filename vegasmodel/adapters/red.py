@@ -1,4 +1,4 @@
-"""Adapter of the RED fixed point: Vegas and loss-based flows under a marking or dropping curve."""
+"""Adapter of the RED fixed point: Vegas and loss-based flows under a dropping or marking curve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW = 8  # round-trip times of which every swing is looked at
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The one mean queue at which the flows' rates add up to the capacity."""
+    """The rates at the one mean queue at which they add up to the capacity."""
     queue = scenario.links[0].queue
     reason = one_link(scenario)
     if reason is None and any(find(g.law).recovery == "slow start" for g in scenario.flows):

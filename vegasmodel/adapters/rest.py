@@ -1,9 +1,9 @@
-"""Flows that start one after the other: which queue each one finds, and whether it had settled.
+"""Flows that start one after another: the queue that each one finds, and whether it had settled.
 
-A flow that measures its baseRTT takes the queue that it finds for propagation.  The closed forms
-assume that the earlier flows have then reached their steady state.  ``follow`` computes these
-states one after the other.  ``settled`` says whether the windows, which move by a packet a round
-trip, reach each of them before the next flow starts.
+A flow that measures its baseRTT takes the queueing delay that it finds for propagation delay.  The
+closed forms assume that the earlier flows have then reached their steady state.  ``follow``
+computes these states one after the other.  Windows move by a packet per round trip; ``settled``
+says whether they reach each state before the next flow starts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ Mask = NDArray[np.bool_]
 
 
 class Rest(NamedTuple):
-    """The steady state once the flows of one start have joined; absent flows have window 0."""
+    """The steady state ("rest") after the flows of one start have joined.
+
+    Absent flows have window 0.
+    """
 
     windows: Floats  # packets
     delays: Floats  # of each flow's path, s; of those still to come, too
@@ -35,7 +38,7 @@ Solve = Callable[[Mask, Floats], tuple[Floats, Floats]]
 
 
 def starts(scenario: Scenario) -> Floats:
-    """Start of each flow, s."""
+    """The start of each flow, s."""
     return np.array([member.start for member in scenario.members])
 
 
@@ -45,13 +48,13 @@ def measures(scenario: Scenario) -> Mask:
 
 
 def given(scenario: Scenario) -> Floats:
-    """Over-estimates as given; 0 where measured."""
+    """The given over-estimate of each flow's baseRTT, s; 0 if the flow measures it."""
     x = [m.flow.over_estimate for m in scenario.members]
     return np.array([0.0 if value == "measured" else float(value) for value in x])
 
 
 def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
-    """Over-estimates [n], and the rest after each moment of arrivals.
+    """Over-estimates of the baseRTTs [n], and the steady state after each moment of arrivals.
 
     Flows that start together find the same queue.
     """
@@ -70,9 +73,9 @@ def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
 
 
 def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -> Assumption:
-    """Whether flows that measure find the others at rest, and the averages begin at rest.
+    """The assumption that arriving flows find the others in steady state, as do the averages.
 
-    ``backlog`` [n] packets that each flow keeps queued, ``c`` [n] the rate of its slowest link.
+    ``backlog`` [n]: packets that each flow keeps queued.  ``c`` [n]: the rate of its slowest link.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
     rest, before = -np.inf, np.zeros(rtt.size)
@@ -95,10 +98,10 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
 def fits(
     scenario: Scenario, x: Floats, rests: list[Rest] | None, backlog: Floats, queue: float
 ) -> Assumption:
-    """Whether one link's buffer holds the queue at rest, and on the way there.
+    """The assumption that the link's buffer holds the queue, in steady state and before.
 
-    ``backlog`` [n] packets at which a flow stops to grow.  An overflow on the way cuts windows,
-    and the queue that a later flow takes for propagation is another.
+    ``backlog`` [n]: packets at which a flow stops growing.  An overflow before the steady state
+    cuts windows; a flow that starts later then measures another queue.
     """
     name, link = "infinite-buffer", scenario.links[0]
     if link.buffer == np.inf:

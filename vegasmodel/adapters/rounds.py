@@ -1,4 +1,4 @@
-"""Adapter of the event-driven simulator of packet trains."""
+"""Adapter of the simulator ``rounds``, which follows trains of packets from event to event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "rounds"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Throughputs by simulation over ``warmup .. duration``, with and without phases."""
+    """Throughputs over ``warmup .. duration`` by simulation, with and without phases."""
     found = figures(scenario)
     if not found.applicable:
         return found
@@ -22,9 +22,9 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
-    """The same without the question whether phases matter, which takes as long again.
+    """The same without the test whether phases matter, which takes as long again.
 
-    ``enough`` (``answers.answer``) may stop the runs early.
+    ``enough`` (see ``answers.answer``) may end the runs early.
     """
     try:
         found = answers.answer(scenario, enough=enough)

@@ -1,7 +1,7 @@
-"""Adapters of Vegas alone on one link: ``equilibrium``, ``bands``, ``arrivals`` and Bonald's form.
+"""Adapters for Vegas flows alone on one link.
 
-All four speak of Vegas flows alone on one link, and differ in the over-estimates ``x`` and in
-whether the thresholds leave a set.
+These are ``equilibrium``, ``bands``, ``arrivals`` and Bonald's closed form.  They differ in the
+over-estimates ``x`` of the baseRTT, and in whether the answer may be a set.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def _failure(status: int) -> str:
 
 
 def equilibrium(scenario: Scenario) -> Prediction:
-    """``boutremans`` (3)-(6) with the over-estimates given, or those of the arrival order."""
+    """The rates by ``boutremans`` (3)-(6).
+
+    The over-estimates of the baseRTTs are those given, or those of the arrival order.
+    """
     name, reason = "equilibrium", _reason(scenario)
     if reason is None:
         reason = _crowd(scenario)
@@ -58,9 +61,10 @@ def equilibrium(scenario: Scenario) -> Prediction:
 
 
 def arrivals(scenario: Scenario) -> Prediction:
-    """Each flow takes the queue that it finds for a part of its propagation: exact recursion.
+    """The rates when each flow takes the queueing delay that it finds for propagation delay.
 
-    Where the thresholds leave a band, the order of arrival also says where in it each flow rests.
+    The recursion is exact.  If alpha < beta, the order of arrival also decides where between them
+    each flow's backlog rests.
     """
     name = "arrivals"
     unknown = rest.measures(scenario)
@@ -112,7 +116,7 @@ def _by_moment(
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
     path: list[tuple[Floats, Floats, float]],
 ) -> list[rest.Rest]:
-    """The states after the last arrival of each moment, flows in the order of the file."""
+    """The state after the last arrival of each moment, with flows in the order of the file."""
     when = rest.starts(scenario)[order]
     rests = []
     for last in np.flatnonzero(np.append(np.diff(when) > 0, True)):
@@ -127,7 +131,11 @@ def _quasi_static(
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
     path: list[tuple[Floats, Floats, float]],
 ) -> Assumption:
-    """Where a band leaves a set, the way there decides: earlier flows must keep up on it."""
+    """The assumption that earlier flows follow the steady state while later ones arrive.
+
+    With alpha < beta the steady states form a set, and the way there decides which of them is
+    reached.
+    """
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
     lower, upper = np.array(zones, dtype=np.float64).T
@@ -159,7 +167,10 @@ def _quasi_static(
 
 
 def arrivals_bonald(scenario: Scenario) -> Prediction:
-    """Bonald's closed form as ``boutremans`` 3.1.2 prints it; its rates need not add up to c."""
+    """Bonald's closed form as ``boutremans`` 3.1.2 prints it.
+
+    Its rates need not add up to the capacity.
+    """
     name = "arrivals-bonald"
     reason = _reason(scenario)
     alpha = threshold(scenario)
@@ -226,14 +237,18 @@ def bands(scenario: Scenario) -> Prediction:
 
 
 def threshold(scenario: Scenario) -> Floats:
-    """The one backlog that stands for each flow's band: the middle of its dead zone."""
+    """The middle of each flow's dead zone, as the one backlog that stands for it.
+
+    In the dead zone, between alpha and beta, Vegas leaves its window alone.
+    """
     return column(scenario, lambda f: float(sum(dead_zone(f.alpha, f.beta, f.variant))) / 2.0)
 
 
 def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
-    """Over-estimates, and the rests in which the arrivals find the others; ``alpha`` is held.
+    """Over-estimates of the baseRTTs, and the steady state after each arrival.
 
-    Very many arrivals, each by itself, go by the plain recursion, which gives no rests.
+    Each flow holds the backlog ``alpha``.  If very many flows arrive, each by itself, a plain
+    recursion gives the over-estimates only.
     """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
     if rtt.size > MAX_ORDER and _alone(scenario):
@@ -263,7 +278,10 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 
 
 def _alone(scenario: Scenario) -> bool:
-    """Every flow arrives by itself and measures, by the papers' equation: the plain recursion."""
+    """Whether a plain recursion gives the over-estimates.
+
+    It does if each flow arrives by itself, measures its baseRTT, and has the papers' equation.
+    """
     distinct = len({m.start for m in scenario.members}) == len(scenario.members)
     return (
         distinct
@@ -273,7 +291,7 @@ def _alone(scenario: Scenario) -> bool:
 
 
 def _crowd(scenario: Scenario) -> str | None:
-    """Why the over-estimates of so many arrivals are not worked out; None if they are."""
+    """Why the over-estimates of so many arrivals are not computed; ``None`` if they are."""
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None
@@ -283,7 +301,10 @@ def _crowd(scenario: Scenario) -> str | None:
 
 
 def _law(scenario: Scenario) -> str:
-    """Which equation: ns-2's rounding widens the band about the middle but leaves it there."""
+    """The variant whose equation holds.
+
+    ns-2's rounding widens the dead zone but leaves its middle, so ns-2 has the papers' equation.
+    """
     variant = scenario.flows[0].variant
     return variant if STACKS[variant].backlog_over_base else "paper"
 
@@ -296,7 +317,11 @@ def _reason(scenario: Scenario) -> str | None:
 
 
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
-    """A flow grows up to its upper edge at most, and in slow start until its backlog is gamma."""
+    """The assumption that the buffer holds the queue.
+
+    A flow grows at most to the upper edge of its dead zone; in slow start it grows until its
+    backlog is gamma.
+    """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(
         scenario, x, rests, np.maximum(edge, column(scenario, lambda f: f.gamma)), queue
@@ -317,12 +342,12 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """The detail explains a failure; it has no place where the hypothesis holds."""
+    """The assumption without its detail if it holds, since the detail explains a failure."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 
 def _papers_vegas(scenario: Scenario) -> list[Assumption]:
-    """What Bonald's form takes for granted: measured baseRTTs, and the papers' equation."""
+    """Two assumptions of Bonald's form: baseRTTs are measured, and the papers' equation holds."""
     rows = [
         Assumption(
             "base-rtt-measured",

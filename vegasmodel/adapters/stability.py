@@ -1,4 +1,7 @@
-"""Adapter of the stability verdict: a scenario -> where the delayed equations rest -> the roots."""
+"""Adapter of the stability verdict: linearises the delayed equations at their equilibrium.
+
+The equilibrium is stable if all characteristic roots have negative real parts.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ __all__ = ["StabilityVerdict", "place", "stability"]
 
 @dataclass(frozen=True, eq=False)
 class StabilityVerdict:
-    """Whether a scenario's equilibrium holds under feedback delay.
+    """Whether a scenario's equilibrium is stable under feedback delay.
 
-    ``applicable`` is False where there is no rest that can be linearised, with the ``reason``.
+    ``applicable`` is False if there is no equilibrium that can be linearised; ``reason`` says why.
     """
 
     scenario: Scenario
@@ -37,11 +40,14 @@ class StabilityVerdict:
 
     @property
     def stable(self) -> bool | None:
-        """None where not applicable."""
+        """None if not applicable."""
         return None if self.stability is None else self.stability.stable
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the command's document; rates 1/s, roots one of each conjugate pair."""
+        """The verdict as the command ``stability`` prints it.
+
+        Rates are in 1/s; of each conjugate pair of roots only one is given.
+        """
         found: dict[str, Any] = {
             "schema": 1,
             "scenario": self.scenario.name,
@@ -68,10 +74,11 @@ class StabilityVerdict:
 
 
 def stability(scenario: Scenario) -> StabilityVerdict:
-    """Linearise the delayed simulator's equations where they rest, and look at the roots.
+    """Whether the equilibrium of the delayed simulator's equations is stable.
 
-    One drop-tail or RED link (no marks), forward flows without end of Vegas and of the laws that
-    grow by one packet a round trip.  ``vm.equilibrium.stability`` has the equations.
+    The equations are linearised there.  They need one drop-tail or RED link (without marks), and
+    forward flows without end, of Vegas or of laws that grow by one packet per round trip.
+    ``vm.equilibrium.stability`` has the equations.
     """
     found = place(scenario)
     if isinstance(found, str):
@@ -85,7 +92,7 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 
 
 def place(scenario: Scenario) -> Rest | str:
-    """The rest of the delayed equations and its loop, or why there is none."""
+    """The equilibrium of the delayed equations and its control loop, or why there is none."""
     reason = _unsupported(scenario)
     if reason is not None:
         return reason

@@ -1,4 +1,4 @@
-"""The commands: what they ask for, and what they hand on; no science."""
+"""The commands: they read arguments, call the package and print; they contain no science."""
 
 __all__: list[str] = []
 

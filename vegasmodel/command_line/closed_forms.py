@@ -1,6 +1,6 @@
-"""Commands that give the closed forms by themselves: ``equilibrium``, ``arrivals``, ``rd``.
+"""Commands that each evaluate one closed form: ``equilibrium``, ``arrivals``, ``rd``.
 
-A list stands between commas (``--alpha 3,3``); a single value holds for every flow.
+An option for several flows takes a list with commas (``--alpha 3,3``) or one value for all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vegasmodel.status import Status
 
 
 class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
-    """The command ran, and its solver has no answer that it stands for."""
+    """The command ran, but its solver found no answer."""
 
 
 @click.command()
@@ -243,7 +243,7 @@ def rd(
 
 
 def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
-    """``--capacity`` in packets of ``--packet-size``, and that in bytes."""
+    """``--capacity`` in packets of ``--packet-size`` per second, and ``--packet-size`` in bytes."""
     from vegasmodel.scenario import Link, Scenario
 
     size = rules.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
@@ -251,9 +251,9 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
 
 
 def values(text: str, field: str, option: str) -> Any:
-    """A comma-separated list of quantities as an array, each as ``field`` of a flow may be.
+    """A list with commas as an array; each value obeys the rule for the key ``field`` of a flow.
 
-    A message names a value of several by its place, from 0: ``--alpha[2]``.
+    An error names a value of a list by its place, from 0: ``--alpha[2]``.
     """
     import numpy as np
 
@@ -269,7 +269,7 @@ def values(text: str, field: str, option: str) -> Any:
 
 
 def spread(array: Any, n: int, option: str) -> Any:
-    """One value for every flow, or one each."""
+    """An array with one value per flow; a single value is repeated."""
     import numpy as np
 
     if array.size not in (1, n):

@@ -1,6 +1,7 @@
-"""The command line: reads arguments, calls the package, prints.  No science here.
+"""The main commands: they read arguments, call the package and print; they contain no science.
 
-Data goes to standard output, everything else to standard error.  Exit statuses: ``exits``.
+Data goes to standard output, everything else to standard error.  ``support.exits`` lists the exit
+statuses.
 """
 
 from __future__ import annotations
@@ -401,14 +402,14 @@ for command in (
 
 
 def _seconds(timeout: str | None) -> float | None:
-    """``--timeout``."""
+    """The value of ``--timeout`` in seconds."""
     from vegasmodel.fields.units import parse
 
     return None if timeout is None else parse(timeout, "time", field="--timeout", low_open=True)
 
 
 def _check_picture(path: Path | None) -> None:
-    """Before any work: a picture can be written there."""
+    """Check, before any work, that a picture can be written to this path."""
     if path is not None:
         from vegasmodel.console import output_path
 
@@ -456,7 +457,7 @@ def _show(
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
 ) -> list[Uncertainty]:
-    """What errors of fields do to the ratios, for each closed form that answers."""
+    """For each closed form with an answer: how uncertain the ratios are, by errors of fields."""
     if not uncertain:
         return []
     from vegasmodel.fields.units import FieldError
@@ -474,12 +475,12 @@ def _doubts(
 
 
 def main() -> NoReturn:
-    """Run a command and leave with its status, whatever goes wrong."""
+    """Run a command and exit with its status, whatever goes wrong."""
     exits.main(run)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit status of a command line; every expected failure is one line."""
+    """The exit status of a command line; an expected failure prints one line."""
     try:
         if asked := os.environ.get(shell.ASKS):
             return shell_complete(app, {}, NAME, shell.ASKS, asked)

@@ -1,4 +1,4 @@
-"""Reads a flow as the command line takes it: ``vegas:alpha=3,beta=3``."""
+"""Reads a flow as written on the command line: ``vegas:alpha=3,beta=3``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def _value(text: str) -> object:
 def scenario_from_options(
     flows: Sequence[str], *, capacity: str, rtt: str, buffer: str, packet_size: str, loss: str
 ) -> Scenario:
-    """The one-link scenario of ``vegasmodel ratio``.  A law named twice gets ``-2``, ``-3``, ..."""
+    """The one-link scenario of ``vegasmodel ratio``.
+
+    A law named twice gets the suffix ``-2``, ``-3``, ...
+    """
     tables = [parse_flow(text, rtt=rtt) for text in flows]
     seen: dict[str, int] = {}
     for table in tables:

@@ -1,4 +1,4 @@
-"""What many commands take: arguments and options, each a decorator, and a scenario read."""
+"""Arguments and options that many commands share, as decorators, and the reading of a scenario."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ variant = click.option("--variant", default="paper", help="paper, ns2 or linux."
 
 
 def register(files: Iterable[Path]) -> None:
-    """``--laws``: the laws of these files can be named from here on."""
+    """Run the user's files of laws (``--laws``), so that scenarios can name these laws."""
     if files:
         from vegasmodel import laws
 
@@ -64,7 +64,7 @@ def register(files: Iterable[Path]) -> None:
 
 
 def load(scenario: Path, files: Iterable[Path] = ()) -> Scenario:
-    """The scenario of a file, which may name laws of ``files``."""
+    """The scenario in a file; it may name laws from ``files``."""
     from vegasmodel.scenario import load as read
 
     register(files)

@@ -1,4 +1,4 @@
-"""A first scenario file with a comment on each key, from what a trace tells where there is one."""
+"""Writes a first scenario file with a comment on each key, by estimates from a trace if given."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ warmup = "50 s"            # averages begin here
 
 
 def plain(name: str) -> str:
-    """A file that every command takes as it is."""
+    """A scenario file that every command accepts unchanged."""
     return PLAIN.format(name=name, laws=", ".join(laws.names()))
 
 
 def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
-    """A file with a flow for each of the trace, and what of it was estimated.
+    """A scenario file with a flow for each flow of the trace, and the list of estimates in it.
 
-    What the trace cannot tell stands there as a guess, and its comment says so.  ``FieldError``:
-    the trace holds more flows than a file does, or no network could be built from it.
+    What the trace cannot tell is a guess, and its comment says so.  Raises ``FieldError`` if the
+    trace has more flows than a file may have, or if no network could have such values.
     """
     if not 0 < len(trace.flows) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
@@ -94,7 +94,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
 
 
 def _size(trace: Trace) -> dict[str, str]:
-    """The size of most flows' packets; the default where the trace has none."""
+    """The most frequent packet size of the flows; the default if the trace has none."""
     sizes = trace.known("packet_size")
     if sizes is None:
         return {}
@@ -119,7 +119,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _written(entry: Filled) -> tuple[str, str]:
-    """An estimate as it stands in the file, and its comment: both in one unit, RTTs in ms."""
+    """An estimate as text for the file, and its comment; both have the same unit, ms for RTTs."""
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
     short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
@@ -128,7 +128,7 @@ def _written(entry: Filled) -> tuple[str, str]:
 
 
 def _rounded(value: float, low: float, high: float) -> float:
-    """Three digits to six: the fewest that move it by at most a tenth of its range, and within."""
+    """The value with 3 to 6 digits, within its range, moved by at most a tenth of the range."""
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):
         short = float(f"{value:.{digits}g}")
@@ -138,7 +138,7 @@ def _rounded(value: float, low: float, high: float) -> float:
 
 
 def _place(key: str) -> tuple[str, int, str] | None:
-    """``link[0].buffer`` as its parts."""
+    """The parts of a key such as ``link[0].buffer``."""
     head, dot, attribute = key.partition("].")
     kind, bracket, number = head.partition("[")
     return (kind, int(number), attribute) if dot and bracket else None

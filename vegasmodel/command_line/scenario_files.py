@@ -1,4 +1,4 @@
-"""The commands a user begins with: ``new``, ``inspect``, ``explain``."""
+"""The commands with which a user begins: ``new``, ``inspect``, ``explain``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that ask a scenario many questions: ``design``, ``sweep``, ``basins``, ``map``."""
+"""Commands that ask many questions about a scenario: ``design``, ``sweep``, ``basins``, ``map``."""
 
 from __future__ import annotations
 

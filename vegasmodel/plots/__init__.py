@@ -1,4 +1,7 @@
-"""Results -> figures.  The only package that knows matplotlib; it loads when a name is used."""
+"""Turns results into figures.
+
+No other package imports matplotlib; it is loaded at its first use.
+"""
 
 from vegasmodel.support import lazy
 from vegasmodel.support.extras import need

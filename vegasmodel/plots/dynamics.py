@@ -30,13 +30,12 @@ FINE = 0.5  # over the shortest RTT: samples this far apart show every cycle
 
 
 def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
-    """Windows over time and below them the queues, of ``most`` flows and links at most.
+    """Windows over time, and the queues below them, of at most ``most`` flows and links.
 
-    Of more, some evenly over their order are drawn, the first and the last among them.
-
-    ``data`` as ``simulate`` gives it.  Where packets are lost again and again, a second column
-    shows the last ``cycles`` cycles large, from loss to loss, with a line at each.  Samples must
-    be at most half the shortest RTT apart for that.
+    If there are more, evenly spaced ones are drawn, with the first and the last.  ``data`` is the
+    result of ``simulate``.  If packets are lost repeatedly, a second column enlarges the last
+    ``cycles`` cycles, from loss to loss, with a line at each loss.  This needs samples at most half
+    the shortest RTT apart.
     """
     losses = _losses(data)
     zoom = cycles > 0 and losses.size > 2 * cycles and _fine(data)
@@ -93,13 +92,13 @@ def _some(n: int, most: int) -> NDArray[np.int64]:
 
 
 def _fine(data: xr.Dataset) -> bool:
-    """Samples are so near that no cycle falls between them."""
+    """Whether samples are so close together that no cycle falls between them."""
     step = float(np.diff(data["time"].values[:2])[0])
     return step <= FINE * float(np.nanmin(data["rtt"].values)) * (1.0 + 1e-9)
 
 
 def _losses(data: xr.Dataset) -> Floats:
-    """Instants at which packets are lost; those within the loser's round trip are one loss."""
+    """The times of losses; losses within one round trip of the losing flow count as one."""
     rises = np.diff(data["lost"].values, axis=0) > 0
     rows = np.flatnonzero(rises.any(axis=1))
     trip = np.where(rises, data["rtt"].values[1:], 0.0).max(axis=1)[rows]

@@ -1,4 +1,4 @@
-"""Two fields against one figure: a panel of coloured cells each, with lines of equal value."""
+"""Maps: a figure over two fields as coloured cells, with lines of equal value."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def heat(
     shown: str,
     up: str,
 ) -> Figure:
-    """Panels [y, x] side by side, one colour scale for all; grey where there is no value.
+    """Panels [y, x] side by side with one colour scale; a cell without a value is grey.
 
-    A ``share`` is coloured from 0 to 1 about one half, a ``ratio`` by its logarithm about 1.
-    Coordinates in seconds are shown in ms (starts in s), capacities in Mbit/s.
+    A ``share`` is coloured from 0 to 1, centred at one half; a ``ratio`` by its logarithm, centred
+    at 1. Coordinates in seconds are shown in ms (starts in s), capacities in Mbit/s.
     """
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")
@@ -74,7 +74,7 @@ def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
 
 
 def _ticks(axis: Axis, dim: str, panel: xr.DataArray) -> None:
-    """Ticks at some of the cells, each with the value of its axis there."""
+    """Put ticks at some of the cells, each with the axis's value there."""
     at = np.asarray(panel[dim].values, dtype=float)
     if dim.endswith(".capacity"):
         at = at * 8e-6 * panel.attrs["packet_size"]

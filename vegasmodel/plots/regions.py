@@ -1,4 +1,4 @@
-"""The plane of two Vegas windows: where they grow, hold and shrink (``boutremans`` figure 6)."""
+"""The plane of two Vegas windows: where each grows, holds and shrinks (``boutremans`` figure 6)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ MESH = 501
 
 
 class _Plane(NamedTuple):
-    """Two Vegas flows on one link; the edges of their backlogs, packets; x, d in seconds."""
+    """Two Vegas flows on one link, with the edges of their dead zones in packets.
+
+    X and d in seconds.
+    """
 
     lower: Floats
     upper: Floats
@@ -47,7 +50,7 @@ class _Plane(NamedTuple):
     variant: str
 
     def top(self) -> Floats:
-        """A little more than the windows of either flow alone on the link, at its upper edge."""
+        """A little more than the window of either flow alone on the link, at its upper edge."""
         delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
         return 1.1 * self.c * (self.d + float(delay))
 
@@ -59,13 +62,14 @@ def convergence_regions(
     x: ArrayLike | None = None,
     arrows: int = 15,
 ) -> Figure:
-    """Two Vegas flows in the plane of their windows: who grows, holds, shrinks (``boutremans`` 6).
+    """Two Vegas flows in the plane of their windows: where each grows, holds and shrinks.
 
-    Lines where Diff_i is at its edges (alpha_i and beta_i; with alpha = beta one line a flow), the
-    region where both hold shaded, hatched where the first flow has the greater rate; arrows point
-    where the windows move.  ``paths``: datasets of ``simulate``, each drawn from a circle to
-    a square.  ``x``: over-estimates of the baseRTTs, s; default those that the scenario fixes,
-    else 0.  Raises ``ValueError`` where the scenario is not of two Vegas flows on one link.
+    This is figure 6 of ``boutremans``.  Lines show where the backlog Diff_i is alpha_i and beta_i
+    (if alpha = beta, one line per flow).  The region where both windows hold is shaded; it is
+    hatched where the first flow has the greater rate.  Arrows show where the windows move.
+    ``paths``: results of ``simulate``, each drawn from a circle to a square.  ``x``: over-estimates
+    of the baseRTTs, s; by default those that the scenario gives, else 0.  Raises ``ValueError``
+    unless the scenario has two Vegas flows on one link.
     """
     plane = _plane(scenario, x)
     top = plane.top()
@@ -118,7 +122,7 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
 
 
 def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
-    """Where both hold; hatched, where the first flow has the greater rate."""
+    """Shade where both windows hold; hatch where the first flow has the greater rate."""
     W = np.stack(np.meshgrid(*(np.linspace(0, t, MESH) for t in top)), axis=-1)
     diff, delay = phase_plane.reckoned(W, plane.x, plane.c, plane.d, plane.variant)
     # least distance to an edge, positive inside: its zero line is the region's border
@@ -135,7 +139,7 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
 
 
 def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
-    """The edges of both flows, the link just full, and equal rates."""
+    """Draw the edges of both flows' dead zones, the line of a full link, and equal rates."""
     c, d = plane.c, plane.d
     last = 2 * float((top / c).max())
     for flow, color in ((0, BLUE), (1, RED)):
@@ -157,7 +161,7 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
 
 
 def _arrows(ax: Axes, plane: _Plane, top: Floats, many: int) -> None:
-    """Where the windows move to, on a coarse grid."""
+    """Draw on a coarse grid where the windows move."""
     steps = (np.arange(many) + 0.5) / many
     W = np.stack(np.meshgrid(*(t * steps for t in top)), axis=-1).reshape(-1, 2)
     move = phase_plane.drift(W, plane.lower, plane.upper, plane.x, plane.c, plane.d, plane.variant)

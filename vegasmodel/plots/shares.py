@@ -1,7 +1,7 @@
-"""Who gets what: throughputs and baseRTTs by group, arrival, buffer or class.
+"""Figures of who gets what: throughputs and baseRTTs by group, arrival, buffer or class.
 
-``models`` and ``measured`` are predictions; the first are drawn as lines, the second as markers
-with two standard errors.  Each prediction carries its scenario, from which the axis is read.
+``models`` and ``measured`` are predictions.  Models are drawn as lines, measurements as markers
+with two standard errors.  Each prediction has its scenario, which gives its place on the axis.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 
 def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure:
-    """Mean throughput per flow of each group, one bar a model; spans and errors as whiskers."""
+    """The mean throughput per flow of each group, one bar per model.
+
+    Whiskers show the ranges of set-valued answers, or two standard errors.
+    """
     shown = [p for p in results if p.applicable]
     groups = [group.name for group in scenario.flows][:12]
     fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))
@@ -73,9 +76,10 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 
 
 def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
-    """Throughput over the order of arrival; a set of answers (``bands``) as a shaded range.
+    """Throughput over the order of arrival; an answer that is a set (``bands``) is a shaded range.
 
-    Without over-estimates or with one threshold, every flow would get the dotted fair share.
+    The dotted line is the fair share, which every flow would get with exact baseRTTs or a common
+    threshold.
     """
     fig = figure()
     ax = fig.subplots()
@@ -105,9 +109,9 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
 def base_rtt_by_arrival(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """The baseRTT that each flow believes, over the order of arrival, beside the true one.
+    """The baseRTT that each flow assumes, over the order of arrival, beside the true one.
 
-    Sources of evidence that give no baseRTT are left out.
+    Models and measurements without a baseRTT are left out.
     """
     fig = figure()
     ax = fig.subplots()
@@ -132,9 +136,10 @@ def base_rtt_by_arrival(
 def throughput_over_buffer(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """Each group's part of the first link over its buffer: one panel a group, one curve a model.
+    """Each group's share of the first link over its buffer.
 
-    Give the predictions of all the scenarios, which differ in the buffer; their order is free.
+    There is one panel per group and one curve per model.  Pass the predictions for scenarios that
+    differ in the buffer, in any order.
     """
     drawn = _kinds(models, measured)
     groups = [g.name for g in drawn[0][0].scenario.flows][:PANELS] if drawn else []
@@ -160,12 +165,13 @@ def throughput_over_buffer(
 
 
 def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
-    """Rates of one flow of each class over the ratio of their numbers, with RD and without.
+    """Rates of a flow of each Rate-Delay class over the ratio of their numbers.
 
-    Above: mean throughput of a rate-class and of a delay-class flow, as parts of the fair share,
-    capacity over all flows.  Below: their quotient, ``podlesny``'s relative fairness, 1 where both
-    get the same.  A prediction counts as RD or not by the queue of its first link; without RD its
-    marks are hollow.  Each model has a dash of its own, in both.
+    The upper panel shows the mean throughput of a rate-class and of a delay-class flow, as a
+    fraction of the fair share (capacity over all flows).  The lower panel shows their quotient,
+    ``podlesny``'s relative fairness, which is 1 if both get the same.  Curves with and without
+    Rate-Delay services (RD) are drawn.  A prediction counts as RD if the queue of its first link
+    is; without RD its markers are hollow.  Each model has its own dash in both panels.
     """
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
@@ -208,7 +214,7 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
 def _kinds(
     models: Iterable[Prediction], measured: Iterable[Prediction]
 ) -> list[tuple[Prediction, Look, bool]]:
-    """Every prediction with rates, its look, and whether it is drawn as marks alone."""
+    """Every prediction with rates, its look, and whether it is drawn by markers alone."""
     both = [(p, False) for p in models] + [(p, True) for p in measured]
     return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
 
@@ -223,7 +229,7 @@ def _draw(
     marks: bool = False,
     hollow: bool = False,
 ) -> None:
-    """A curve with small markers, or markers with bars of ``se`` to both sides."""
+    """Draw a curve with small markers, or markers with bars of ``se`` to both sides."""
     if marks:
         bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
         face = "white" if hollow else how.color
@@ -243,7 +249,7 @@ def _rows(result: Prediction, group: int) -> list[int]:
 
 
 def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
-    """Range of the group's mean: from the answer's set, or two standard errors."""
+    """The range of the group's mean: from the answer's set, or two standard errors."""
     if result.throughput_range is not None:
         low, high = result.throughput_range[rows].mean(axis=0)
         return float(low), float(high)
@@ -261,7 +267,7 @@ def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
 
 
 def _part(result: Prediction, group: int) -> tuple[float, float]:
-    """The group's part of the first link's bytes, and two standard errors of it."""
+    """The group's share of the first link's bytes, and two standard errors of it."""
     scenario, rows = result.scenario, _rows(result, group)
     assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
     size = scenario.size_of(scenario.flows[group]) / scenario.packet_size
@@ -274,9 +280,9 @@ def _is_rd(result: Prediction) -> bool:
 
 
 def _classes(result: Prediction) -> tuple[float, float, float]:
-    """Rate-class flows per delay-class flow, and the mean rate of a flow of each; see caller.
+    """Rate-class flows per delay-class flow, and the mean rate of a flow of each class.
 
-    Flows back and short flows that come and go are not counted.
+    Reverse flows and short flows that come and go are not counted.
     """
     members, rates = result.scenario.members, result.throughput
     assert rates is not None  # noqa: S101 - _kinds leaves out the others

@@ -1,8 +1,8 @@
-"""What all figures share: colours, marks, legends, and how a picture is written.
+"""The style of all figures: colours, markers, legends, and how a picture is written.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart (grey for the yellow,
-which is faint on white); a model has the same
-colour, dash and marker in every figure, so that grey prints are readable too.
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart (with grey instead
+of yellow, which is faint on white).  A model has the same colour, dash and marker in every figure,
+so a grey print can be read too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Curve = Sequence[ArrayLike]  # x, y, and of a measurement the error of y too
 
 
 class Look(NamedTuple):
-    """How a source of evidence is drawn, and what a legend calls it."""
+    """How a model or a measurement is drawn, and its name in a legend."""
 
     label: str
     color: str
@@ -68,12 +68,12 @@ _LOOKS = {
 
 
 def look(model: str) -> Look:
-    """The look of a model or an engine; an unknown name is drawn in grey under its own name."""
+    """The look of a model or a simulator; an unknown name is drawn in grey under that name."""
     return _LOOKS.get(model) or Look(plain(model), GREY, DASHES[2], "d")
 
 
 class Picture(Figure):
-    """A figure that a notebook shows, without pyplot and its global list of figures."""
+    """A figure that a notebook shows; it does not use pyplot and its global list of figures."""
 
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
@@ -89,18 +89,18 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
 
 
 def save(fig: Figure, path: str | Path) -> None:
-    """Write the picture whole or not at all; the format is that of the suffix."""
+    """Write the picture whole or not at all; the file's suffix gives the format."""
     with whole(path) as part:
         fig.savefig(part, dpi=150)
 
 
 def plain(text: str) -> str:
-    """A name as it is: a dollar sign starts no formula."""
+    """A name as it is: a dollar sign does not start a formula."""
     return text.replace("$", r"\$")
 
 
 def tidy(*axes: Axes, grid: bool = True) -> None:
-    """No box, a faint grid."""
+    """Remove the box and draw a faint grid."""
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
@@ -109,7 +109,7 @@ def tidy(*axes: Axes, grid: bool = True) -> None:
 
 
 def legend(fig: Figure, *axes: Axes, columns: int = 4) -> None:
-    """One legend under the axes, each name once, where it can hide nothing."""
+    """One legend under the axes, where it hides nothing; each name appears once."""
     entries: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -135,8 +135,8 @@ def curves(
 ) -> Figure:
     """Models as lines, measurements as markers: any quantity over any parameter.
 
-    A curve is its x and y, and for a measurement the half length of its error bars too.  Where all
-    x are whole numbers, so are the axis's.
+    A curve is x and y; a measurement also has half the length of its error bars.  If all x are
+    whole numbers, so are the ticks of the axis.
     """
     fig = figure()
     ax = fig.subplots()

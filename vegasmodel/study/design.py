@@ -255,7 +255,7 @@ class _Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """The values around each place where the answer approaches the target and turns away."""
+        """New values to try, around each place where the answer nears the target and turns away."""
         x, y = self.x, self.y
         new: list[float] = []
         for i in range(1, x.size - 1):

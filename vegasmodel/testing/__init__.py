@@ -1,4 +1,4 @@
-"""For property tests of code that uses this package: Hypothesis strategies, and what always holds.
+"""For property tests of code that uses this package: Hypothesis strategies, and invariants.
 
 Needs the extra ``testing``.
 """

@@ -1,4 +1,4 @@
-"""What holds of every answer, with the tolerance that each statement needs."""
+"""What every answer satisfies, with the tolerance of each statement."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 
 
 def counting(prediction: Prediction) -> float:
-    """The part of a link by which whole-packet counting may exceed its capacity.
+    """The fraction of a link's capacity by which counts of whole packets may exceed it.
 
-    In a time T a link sends at most ``c T`` packets and the one in transmission, and each of n
-    flows' counts may begin and end within a packet: ``(n + 1) / (c T)``.  Packets of a flow's own
-    size count as so many of the scenario's.
+    In a time T a link sends at most ``c T`` packets and the one in transmission, and the count of
+    each of n flows may begin and end within a packet.  So the fraction is ``(n + 1) / (c T)``.
+    Packets of a flow's own size are converted to the scenario's.
     """
     scenario = prediction.scenario
     run, slowest = scenario.run, min(link.capacity for link in scenario.links)
@@ -30,11 +30,11 @@ def counting(prediction: Prediction) -> float:
 
 
 def check(prediction: Prediction) -> None:
-    """``AssertionError`` unless the answer is one that can be.
+    """Raise ``AssertionError`` unless the answer is possible.
 
-    An answer has a throughput for every flow, finite and at least 0; a model without an answer
-    has a reason.  No link carries more than its capacity, but for whole-packet counting
-    (``counting``).  A baseRTT is a positive time; a loss rate lies between 0 and 1.
+    An answer has a throughput for every flow, finite and at least 0; a model without an answer has
+    a reason.  No link carries more than its capacity, up to whole-packet counting (``counting``).
+    A baseRTT is a positive time.  A loss rate lies between 0 and 1.
     """
     if not prediction.applicable:
         assert prediction.throughput is None, "an answer that is not applicable has no throughput"
@@ -56,9 +56,9 @@ def check(prediction: Prediction) -> None:
 
 
 def check_rates(rates: Floats, capacity: float) -> None:
-    """``AssertionError`` unless steady rates of Vegas flows fill the link, each above 0.
+    """Raise ``AssertionError`` unless steady rates of Vegas flows are positive and fill the link.
 
-    Their sum is the capacity to 1e-12: what rounding leaves of a sum of up to 100 rates.
+    Their sum is the capacity to 1e-12, the rounding error of a sum of up to 100 rates.
     """
     assert np.all(rates > 0), "each flow has a rate"
     total = math.fsum(np.ravel(rates))

@@ -38,9 +38,10 @@ class Equilibrium(NamedTuple):
 def equilibria(draw: st.DrawFn, max_flows: int = 20) -> Equilibrium:
     """Vegas flows alone on one link: thresholds of 0.1 to 100 packets, over-estimates to 1 s.
 
-    ``invariants.check_rates`` says what holds of the rates.  For the variants ``paper`` and
-    ``ns2`` that is also: permuting the flows permutes the rates; ``(alpha, x / k, k c)`` has
-    ``k`` times the rates; a larger over-estimate of one flow never lowers its own rate.
+    ``invariants.check_rates`` says what holds for the rates.  For the variants ``paper`` and
+    ``ns2`` three more statements hold: if the flows are permuted, so are the rates; ``(alpha, x /
+    k, k c)`` has ``k`` times the rates; a larger over-estimate of one flow never lowers its own
+    rate.  Here x are the over-estimates and c is the capacity.
     """
     n = draw(st.integers(1, max_flows))
     alpha = draw(st.lists(st.floats(0.1, 100.0), min_size=n, max_size=n))
@@ -49,7 +50,7 @@ def equilibria(draw: st.DrawFn, max_flows: int = 20) -> Equilibrium:
 
 
 def queues() -> st.SearchStrategy[Queue]:
-    """Each queue discipline."""
+    """Any queue discipline."""
     return st.one_of(
         st.builds(DropTail),
         st.builds(RateDelay, k=st.floats(0.25, 4.0), delay_buffer=st.floats(0.05, 0.5)),
@@ -73,10 +74,10 @@ def scenarios(
 ) -> Scenario:
     """Valid scenarios: up to ``max_links`` links that all flows cross, groups of 1 to 4 flows.
 
-    Links of 50 to 5000 pkt/s with 5 to 200 packets of buffer, or the same in bandwidth-delay
-    products; RTTs of 20 to 300 ms; 60 s, of which 20 are left out.  All of a scenario is of one
-    variant.  What holds: ``Scenario.from_toml(s.to_toml()) == s``, and ``invariants.check`` of
-    every model's answer to it.
+    Links have 50 to 5000 pkt/s and a buffer of 5 to 200 packets, or as much in bandwidth-delay
+    products.  RTTs are 20 to 300 ms.  Runs last 60 s, of which the first 20 are not counted.  All
+    flows of a scenario have one variant.  For each scenario ``Scenario.from_toml(s.to_toml()) ==
+    s`` holds, and ``invariants.check`` holds for every model's answer.
     """
     variant = draw(st.sampled_from(list(variants)))
     discipline = st.just(DropTail()) if queue is None else queue
