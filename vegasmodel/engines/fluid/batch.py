@@ -1,13 +1,12 @@
-"""Thousands of scenarios at once, averages only.
+"""The fluid of thousands of scenarios at once; it returns averages only.
 
-Windows decide as each flow's stack and law do; where all follow the papers' law that is at every
-instant, by the self-clocked fluid of ``windows.py``.  There scenarios of different sizes lie side
-by side, padded with flows that never start, and two engines
-answer: ``threads`` runs the compiled loop of ``march.py`` over them, one thread a core,
-and gives bit for bit what it gives one by one, leaving out whole cycles once they repeat (to
-1e-9 of a window); ``jax`` steps all of them together through jit and vmap, on whatever device JAX
-has: meant for a GPU, on a CPU it is the slower one.  No history is kept: memory is a few numbers
-a flow.
+Windows decide as each flow's stack and law do. Where all flows follow the papers' law they decide
+at every instant, by the self-clocked fluid of ``windows.py``. Scenarios of different sizes then lie
+side by side, padded with flows that never start. Two engines solve them. ``threads`` runs the
+compiled loop of ``march.py`` over the scenarios, one thread a core. Its results are bit for bit
+those of single runs. It skips whole cycles once they repeat (to 1e-9 of a window). ``jax`` steps
+all scenarios together through jit and vmap, on whatever device JAX has. It is meant for a GPU; on a
+CPU it is slower. No history is kept: memory is a few numbers a flow.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ class BatchRun:
 
 
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
-    """Scenarios as arrays, for decisions at every instant, whatever the stack.
+    """Scenarios as arrays, for windows that decide at every instant, whatever the stack.
 
-    Raises ``ValueError`` that names a scenario the model has not.
+    Raises ``ValueError`` that names a scenario for which the model has no equation.
     """
     if not scenarios:
         raise ValueError("a batch has at least one scenario")
@@ -94,15 +93,15 @@ def run(
     chunk: int | None = None,
     threads: int | None = None,
 ) -> BatchRun:
-    """Simulate them all.
+    """Simulate all scenarios.
 
-    Windows decide as each flow's stack and law do.  They decide at every instant, with no more of a
-    stack than its thresholds, where all flows follow the papers' law, where ``losers`` or
-    ``packets`` is given, and in a packed batch: these and ``step`` are those of ``continuous.run``.
-    ``engine`` is "threads" (so many ``threads``; default: one a core) or "jax".  ``chunk``
-    scenarios share a loop of the latter (default: all of them on a GPU, 64 on a CPU).  Raises
-    ``ValueError`` for misuse; a scenario that fails is flagged in ``ok`` and leaves the others
-    alone.
+    Windows decide as each flow's stack and law do. In three cases they decide at every instant and
+    use only the thresholds of a stack: where all flows follow the papers' law, where ``losers`` or
+    ``packets`` is given, and in a packed batch. These two and ``step`` are those of
+    ``continuous.run``. ``engine`` is "threads" (their number is ``threads``, default one a core) or
+    "jax". In "jax", ``chunk`` scenarios share a loop (default: all of them on a GPU, 64 on a CPU).
+    Raises ``ValueError`` for wrong arguments. A scenario that fails is flagged in ``ok`` and does
+    not affect the others.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
@@ -134,7 +133,7 @@ def run(
 def _mixed(
     scenarios: Sequence[Scenario], sampled: list[int], step: float, threads: int | None
 ) -> BatchRun:
-    """Those numbered ``sampled`` one by one on threads, the others as a packed batch."""
+    """Run scenarios numbered ``sampled`` one by one on threads, the others as a packed batch."""
     for i in sampled:
         reason = one_by_one.unsupported(scenarios[i])
         if reason is not None:

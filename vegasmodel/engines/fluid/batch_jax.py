@@ -1,14 +1,14 @@
 """The engine of ``batch.py`` on JAX: the self-clocked fluid of ``windows.py``, jit and vmap.
 
-All scenarios take a step in each pass of the loop, each scenario of its own length: a part of its
-shortest round trip.  A pass solves (W1) once, at the end of the step, by a fixed number of
-bracketed Newton iterations.  If the queue begins or overflows within a step, the next pass solves
-for the time of that event; after a jump, for the delay behind it.  Steps end at these events, at
-starts and stops and at the ends of fast recovery.  They do not end where a window meets a
-threshold, so averages differ from those of the other engine by the error of a step.  As there,
-cycles that repeat are computed once.
+Each pass of the loop steps all scenarios. Each has its own step: a part of its shortest round trip.
+A pass solves (W1) once, at the end of the step, by a fixed number of bracketed Newton iterations.
+If the queue begins or overflows within a step, the next pass solves for the time of that event.
+After a jump it solves for the new delay. Steps end at these events, at starts and stops and at the
+ends of fast recovery. They do not end where a window meets a threshold, so averages differ from
+those of the engine "threads" by the error of a step. Both engines compute cycles that repeat only
+once.
 
-float64 holds inside, whatever JAX's configuration, which is not changed.
+The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Array = Any
 
 
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
-    """The columns of ``BatchRun``, [scenario, flow] or [scenario], in float64."""
+    """The results for ``BatchRun``, [scenario, flow] or [scenario], in float64."""
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
     size = min(chunk or (CHUNK if on_cpu else n), n)
@@ -71,7 +71,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """What writes values to these places of an array's last axis."""
+    """A function that writes values to these places of an array's last axis."""
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
         values[..., places] = some
@@ -84,7 +84,7 @@ def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 def _compiled(
     losers: int,
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
-    """The state before the first pass, and what moves it on by so many passes."""
+    """Two compiled functions: the state before the first pass, and passes from a state on."""
 
     def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:
         moved: _Moving = jax.lax.while_loop(
@@ -100,7 +100,7 @@ def _compiled(
 
 
 class _Totals(NamedTuple):
-    """Integrals since warmup; arrays [flow], else scalars."""
+    """Integrals since warmup; per flow [flow] or scalars."""
 
     delivered: Array
     window: Array
@@ -111,7 +111,7 @@ class _Totals(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """How things stood just after the last overflow."""
+    """The state just after the last overflow."""
 
     t: Array
     window: Array
@@ -142,7 +142,7 @@ class _Moving(NamedTuple):
 def _threshold(
     e: Array, rtt: Array, over: Array, s: Array, over_base: Array
 ) -> tuple[Array, Array]:
-    """``windows.threshold``."""
+    """``windows.threshold`` in JAX: the window at which Diff = e, and its derivative by s."""
     gap = s - over
     base = rtt + over
     reached = (gap > 0) & (e < jnp.inf)
@@ -161,7 +161,7 @@ class _Motion(NamedTuple):
 
 
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
-    """``windows.window_after`` for all flows: window, its slopes in s1 and h, its motion."""
+    """``windows.window_after`` for all flows: window, its derivatives by s1 and h, its motion."""
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
     bend = -0.5 * h / ((p.rtt + s1) * (p.rtt + s1))
@@ -180,8 +180,8 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # A window that meets a falling threshold on its way rests from there on: where the chord of
-    # W/L crosses 1, with part = -g0/(g1 - g0) of the step done, g = W/L - 1.
+    # A window that meets a falling threshold on its way rests from there on. With g = W/L - 1, the
+    # chord of W/L crosses 1 after the part -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (
@@ -223,7 +223,7 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
 
 
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
-    """``windows.excess``: (W1) at the end of a step, and its slopes in s1 and h."""
+    """``windows.excess``: (W1) at the end of a step, and its derivatives by s1 and h."""
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
     total = jnp.sum(W / rtt) - c
@@ -231,7 +231,7 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
 
 
 def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
-    """Delay and length of a step: ``windows.delay_after``, or ``time_to`` where it is full."""
+    """Delay and length of a step: ``windows.delay_after``, or ``time_to`` at a full buffer."""
     c, level, full = case.capacity, y.level, y.full
     empty = ~full & (_excess(p, c, y, jnp.zeros_like(y.s), h)[0] <= 0)
 
@@ -253,7 +253,7 @@ def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
 
 
 def _admit(p: Flows, y: _Moving) -> _Moving:
-    """Start and stop flows that are due; the delay is to be settled then."""
+    """Start and stop flows that are due; the delay must then be computed anew."""
     active = (p.start <= y.t) & (y.t < p.stop)
     fresh, gone = active & ~y.on, y.on & ~active
     return y._replace(
@@ -269,7 +269,7 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 
 
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
-    """``march.lose``, where the step has ended in an overflow; whole cycles are skipped."""
+    """``march.lose`` where the step has ended in an overflow; whole cycles are then skipped."""
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
     hit = hit & y.on & spilt
@@ -289,7 +289,7 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
 
 
 def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
-    """``windows_tally.skip_cycles``, where the step has ended in an overflow."""
+    """``skip_cycles`` of ``repeats.py`` where the step has ended in an overflow."""
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
     near = ~y.on | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)
@@ -307,7 +307,7 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 
 
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be: ``march.horizon``, but up to the next threshold."""
+    """How long the next step may be: ``march.horizon``, but at most to the next threshold."""
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
@@ -322,7 +322,7 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
-    """One pass: a step; or the same step cut at the overflow; or the delay after a jump."""
+    """One pass: a step, or the same step cut at the overflow, or the delay after a jump."""
     p, c = case.flows, case.capacity
 
     def next_of(*times: Array) -> Array:
@@ -393,12 +393,12 @@ def _begin(case: Batch) -> _Moving:
 
 
 def _runs(case: Batch, y: _Moving) -> Array:
-    """Whether there is more to do."""
+    """Whether the scenario needs more passes."""
     return (y.t < case.duration) & ~y.stuck
 
 
 def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
-    """The columns of ``BatchRun`` from states at the end, [flow, scenario] or [scenario]."""
+    """The results for ``BatchRun``, [flow, scenario] or [scenario], from the final states."""
     p, of = case.flows, y.totals
     failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
     there = np.isfinite(p.start)

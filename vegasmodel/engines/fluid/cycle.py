@@ -1,12 +1,12 @@
-"""The periodic steady state itself: the return map of the overflow, and its fixed point.
+"""The periodic steady state: a fixed point of the map from one overflow to the next.
 
-Sources that only a loss turns back run in cycles from one overflow of the buffer to the next
-(``devendictis`` figure 2).  The state just after an overflow is the vector of windows; the map
-that carries it to the state after the next overflow is the return map P on that section.  Its
-fixed point is the limit cycle, the eigenvalues of DP there are the Floquet multipliers (one of
-them is zero for the direction across the section, and is left out; 1 where a dead band,
-alpha < beta, remembers where it was entered).  Where no buffer overflows
-the motion ends in a fixed point; its multipliers are those of the map over one round trip.
+Sources that only a loss turns back move in cycles from one overflow of the buffer to the next
+(``devendictis`` figure 2). The state just after an overflow is the vector of windows. The return
+map P takes it to the state after the next overflow. A fixed point of P is the limit cycle, and the
+eigenvalues of its derivative DP there are the Floquet multipliers. One multiplier, for the
+direction across the section, is zero and is left out. One is 1 where a dead zone, alpha < beta,
+remembers where it was entered. If no buffer overflows, the motion ends in a fixed point. Its
+multipliers are those of the map over one round trip.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ INSTANT = 1e-6  # of a round trip: overflows this near to each other are one wit
 
 
 class _Motion:
-    """A scenario's flows on their link, and the maps of its motion."""
+    """A scenario's flows on their link, with functions that advance them."""
 
     def __init__(self, scenario: Scenario, losers: str, packets: bool | None, step: float) -> None:
         from vegasmodel.engines.fluid import march as windows_march
@@ -69,7 +69,7 @@ class _Motion:
         self._nowhere = np.empty((0, 2 * self.n + 1))
 
     def go(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
-        """Move the state to ``end`` or to just after the next overflow."""
+        """Advance the state to ``end`` or to just after the next overflow."""
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
             until_loss, False, tally, np.empty(0), self._nowhere,
@@ -77,7 +77,7 @@ class _Motion:
         return code
 
     def copy(self, state: State, window: Floats | None = None) -> State:
-        """A state to experiment with, at ``window`` if given."""
+        """A copy of the state for experiments, with the windows ``window`` if given."""
         copied = type(state)(*(part.copy() for part in state))
         if window is not None:
             copied.window[:] = window
@@ -96,13 +96,14 @@ def limit_cycle(
     step: float = STEP,
     longest: float | None = None,
 ) -> LimitCycle:
-    """Find the steady state of a scenario, without averaging a long run where it repeats.
+    """Find the steady state of a scenario, without a long average if the motion repeats.
 
-    Windows decide as each flow's stack and law do (``steady.py``).  They decide at every instant,
-    with no more of a stack than its thresholds, where all flows follow the papers' law, and where
-    ``losers`` or ``packets`` is given: these and ``step`` are those of ``continuous.run``.
-    ``longest``, in round trips, bounds the wait for an overflow or for rest (default
-    ``LONGEST_WAIT``).  Raises ``ValueError`` where the model has no equation for the scenario.
+    Windows decide as each flow's stack and law do (``steady.py``). In two cases they decide at
+    every instant and use only the thresholds of a stack: where all flows follow the papers' law,
+    and where ``losers`` or ``packets`` is given. These two and ``step`` are those of
+    ``continuous.run``. ``longest``, in round trips, bounds the wait for an overflow or for rest
+    (default ``LONGEST_WAIT``). Raises ``ValueError`` where the model has no equation for the
+    scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)
@@ -128,7 +129,7 @@ def limit_cycle(
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
-    """Move on to an overflow, or until the windows rest (``DONE``), or neither in time."""
+    """Advance to an overflow, or until the windows rest (``DONE``), or neither in time."""
     trips = 16.0
     while trips <= longest:
         old = state.window.copy()
@@ -161,7 +162,7 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
 
 
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
-    """Iterate the return map until it repeats, help it by Newton's method, or average."""
+    """Iterate the return map until it repeats; else try Newton's method, then average."""
     seen: list[Floats] = [state.window.copy()]
     begin, count, attempt = state.clock[0], 0, PATIENCE
 
@@ -191,7 +192,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """No overflow followed: the windows rest, or the march has failed."""
+    """The result where no overflow followed: the windows rest, or the march has failed."""
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
         if code == Status.DONE:
@@ -203,7 +204,7 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
 def _map(
     motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
 ) -> Callable[[Floats], Floats]:
-    """The k-th iterate of the return map near ``state``; NaN where no overflow follows."""
+    """The return map applied k times, near ``state``; NaN where no overflow follows."""
 
     def image(window: Floats) -> Floats:
         moved, tally = motion.copy(state, window), empty_tally(motion.n)
@@ -231,7 +232,7 @@ def _periodic(
 def _newton(
     motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
 ) -> State | None:
-    """A stable fixed point of the k-th iterate near ``state``, by Newton's method."""
+    """A stable fixed point of the return map applied k times, by Newton's method."""
     image, on, window = _map(motion, state, k, onward), state.window > 0, state.window.copy()
     identity = np.eye(int(on.sum()))
     for _ in range(12):
@@ -254,7 +255,7 @@ def _newton(
 def _average(
     motion: _Motion, state: State, onward: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
-    """Nothing repeats: the mean over many overflows, and its standard error over blocks."""
+    """For motions that never repeat: mean over many overflows, with its standard error."""
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
         block = empty_tally(motion.n)

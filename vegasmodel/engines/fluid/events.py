@@ -1,4 +1,4 @@
-"""When a motion changes within a step, and how long a step may be without."""
+"""When the motion of a window or the queue changes within a step, and how long a step may be."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """Packets by which flow i cannot have kept its motion in the step; negative if it can."""
+    """Packets by which flow i breaks the motion ``move`` in the step; negative if it keeps it."""
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
         return -np.inf
@@ -55,9 +55,9 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """How far a step of length h to s1 passes a change of motion, over the windows.
+    """How far a step of length h to s1 passes a change of motion: the largest over the windows.
 
-    Positive: some motion of the last step has ended within this one.
+    It is positive if some motion of the last step has ended within this one.
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -80,8 +80,8 @@ def time_to_change(
 ) -> float:  # fmt: skip
     """The part of h after which a motion changes: a root of ``changed`` from below.
 
-    Beyond the root other motions hold and ``changed`` has another slope, so the secant goes
-    through the last two points before it; the chord to the point beyond it is for when that fails.
+    Beyond the root other motions hold and ``changed`` has another slope. So the secant goes through
+    the last two points before the root. If that fails, the chord to the point beyond it is used.
     """
     low, high = 0.0, h
     f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
@@ -117,9 +117,10 @@ def time_to_change(
 
 @jit
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
-    """ds/dt while all move as they do, (W1) differentiated: sum (m + (dW/ds - W) s')/(T + s) = 0.
+    """ds/dt if all motions continue, from (W1): sum (m + (dW/ds - W) s')/(T + s) = 0.
 
-    ``m``, packets/s: climb/(T + s) of a window that grows; dW/ds where it slides on a threshold.
+    ``m``, packets/s: climb/(T + s) of a window that grows. ``dW/ds``: where a window slides on a
+    threshold.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):
@@ -140,10 +141,10 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 def horizon(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
-    """The usual step, the longest, and a time that none may pass: ``until``, or a recovery's end.
+    """The usual step, the longest, and a time that none may pass: ``until`` or a recovery's end.
 
-    A step errs only in so far as the delay changes within it.  So where that moves slowly a step is
-    longer: until T + s, or s - x where Vegas slides, has changed by a given part.
+    A step's error comes only from the change of the delay within it. So where the delay moves
+    slowly a step is longer: until T + s, or s - x where Vegas slides, has changed by a given part.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):

@@ -1,7 +1,7 @@
-"""Marching the windows of ``windows.py`` through time, from event to event.
+"""Advance the windows of ``windows.py`` through time, from event to event.
 
-Events are stepped upon: a flow starts or stops, a window reaches or leaves a threshold, the queue
-begins or ends, the buffer overflows.  Between them steps are a part of the shortest round trip.
+Steps end at events: a flow starts or stops, a window reaches or leaves a threshold, the queue
+begins or ends, the buffer overflows. Between events steps are a part of the shortest round trip.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATIENCE = 8  # stalls in a row before the longest step is taken, events or not
 
 
 class Desk(NamedTuple):
-    """Where a march works; arrays [flow], ``moves`` and ``last`` with the queue's at the end."""
+    """Working arrays of a march, [flow]; ``moves`` and ``last`` end with an entry for the queue."""
 
     on: np.ndarray  # bool: active
     new: Floats  # windows at the end of the step
@@ -41,7 +41,7 @@ class Desk(NamedTuple):
 
 @jit
 def settle(p: Flows, y: State, on: np.ndarray, c: float) -> None:
-    """The delay that goes with the windows as they are: (W1) after a jump."""
+    """Set the delay that goes with the current windows: (W1) after a jump."""
     y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
 
 
@@ -49,10 +49,11 @@ def settle(p: Flows, y: State, on: np.ndarray, c: float) -> None:
 def lose(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
 ) -> bool:
-    """Cut the windows of those who lose; false if no window could be cut.
+    """Cut the windows of the losers; False if no window could be cut.
 
-    A source whose window stands or falls sends one packet per ACK, so it finds the place that
-    its last packet left; the extra packet that does not fit is sent by one that grows.
+    A source whose window is constant or falls sends one packet per ACK, so each finds the place
+    that its last packet left. The additional packet that does not fit comes from a source whose
+    window grows.
     """
     cut = False
     for i in range(on.size):
@@ -69,7 +70,7 @@ def lose(
 
 @jit
 def admit(p: Flows, y: State, on: np.ndarray) -> float:
-    """Start and stop flows that are due; the time of the next start or stop."""
+    """Start and stop flows that are due; returns the time of the next start or stop."""
     t, due = y.clock[0], np.inf
     for i in range(on.size):
         active = p.start[i] <= t < p.stop[i]
@@ -91,7 +92,7 @@ def admit(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Make the end of a step the state.  True: a slow start ended."""
+    """Make the end of a step the current state.  True: a slow start ended."""
     ended = False
     for i in range(on.size):
         if on[i]:
@@ -105,7 +106,7 @@ def accept(
 
 
 def desk(window: Floats, losses: np.ndarray, trail: int) -> Desk:
-    """Where a march begins to work; ``trail`` instants of a cycle are kept."""
+    """Working arrays for a march; they can store ``trail`` instants of a cycle."""
     n = window.size
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
@@ -124,9 +125,9 @@ def march(
 ) -> int:  # fmt: skip
     """Integrate up to ``end``, or to the first overflow; DONE, OVERFLOW or STUCK.
 
-    ``fraction`` is the step over the shortest round trip.  ``skip`` leaves out whole cycles once
-    they repeat, unless a grid wants a cycle of more than ``TRAIL`` steps.  ``record[k]`` receives
-    the windows and the delay at ``grid[k]``, linear within a step, and the losses of ``out``.
+    ``fraction`` is the step over the shortest round trip. ``skip`` skips whole cycles once they
+    repeat, unless a grid needs a cycle of more than ``TRAIL`` steps. ``record[k]`` receives the
+    windows and the delay at ``grid[k]``, linear within a step, and the losses of ``out``.
     """
     place = desk(y.window, out.losses, TRAIL if skip and grid.size > 0 else 0)
     return onward(
@@ -140,7 +141,7 @@ def onward(
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
     desk: Desk,
 ) -> int:  # fmt: skip
-    """``march`` at a desk."""
+    """``march`` with working arrays that the caller provides."""
     k = 0
     while k < grid.size and grid[k] < y.clock[0]:
         k += 1
@@ -209,8 +210,8 @@ def average_many(
 ) -> None:  # fmt: skip
     """Averages of the scenarios ``begin .. end`` of a batch, whose arrays are [scenario, flow].
 
-    ``wide`` receives throughput, mean RTT, baseRTT and losses; ``narrow`` the mean queue and
-    why the march ended.
+    ``wide`` receives throughput, mean RTT, baseRTT and losses. ``narrow`` receives the mean queue
+    and the reason why the march ended.
     """
     n = p.rtt.shape[1]
     grid, record = np.empty(0), np.empty((0, 2 * n + 1))

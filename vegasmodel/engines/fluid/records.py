@@ -1,4 +1,4 @@
-"""What a march needs and moves: flows, batches of them, the state, the integrals."""
+"""The records of a march: flows, batches of them, the state, the integrals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vegasmodel.metrics import Floats
 
 
 class Flows(NamedTuple):
-    """One array [flow] per property; times in seconds, windows in packets."""
+    """The flows' properties, one array [flow] each; times in seconds, windows in packets."""
 
     rtt: Floats  # T_i, empty network
     keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
 
 class State(NamedTuple):
-    """What moves; arrays are changed in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
+    """The state that a march changes in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
 
     window: Floats  # [flow], 0 while a flow is inactive
     over_estimate: Floats  # [flow] x_i, infinite before the start
@@ -52,7 +52,7 @@ class State(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Integrals since the last reset."""
+    """Integrals over time since the last reset."""
 
     delivered: Floats  # [flow] packets
     window: Floats  # [flow] integral of W dt

@@ -1,4 +1,4 @@
-"""How cycles that repeat are skipped, and what of them is written down."""
+"""Skip cycles that repeat, and record their samples."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TRAIL = 2**12  # steps of a cycle that are kept
 
 @jit
 def nearest(x: float) -> float:
-    """The whole number next to a count that rounding has moved."""
+    """The whole number nearest to a count that has a rounding error."""
     count: float = np.floor(x + 0.5)
     return count
 
 
 @jit
 def follow(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
-    """Write down the ``m``-th instant of a cycle; the number of the next one."""
+    """Store instant ``m`` of a cycle; returns the index of the next one."""
     if m < trail.shape[0]:
         trail[m, 0], trail[m, -1] = t, s
         for i in range(window.size):
@@ -34,9 +34,10 @@ def replay(
     trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
     k: int, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Write down the grid times before ``until`` by the cycle whose ``m`` instants are known.
+    """Record the grid times before ``until`` from a repeating cycle with ``m`` stored instants.
 
-    ``earlier``: losses up to its end; ``lost``: up to ``until``.  Each cycle begins with a loss.
+    ``earlier``: losses up to the end of the stored cycle; ``lost``: up to ``until``. Each cycle
+    begins with a loss. Returns the index of the next grid time.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
@@ -61,11 +62,11 @@ def replay(
 def skip_cycles(
     y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
 ) -> float:
-    """Just after an overflow: if it left the state as the last one did, go on by whole cycles.
+    """Just after an overflow: if the state equals that after the last one, skip whole cycles.
 
     ``mark`` and ``before`` hold the state and the integrals after the last overflow, and are
-    brought up to date.  ``earlier`` receives the losses up to now.  ``known``: what happens in a
-    cycle is known.  Returns the period.
+    updated. ``earlier`` receives the losses up to now. ``known`` says whether the cycle's instants
+    are stored, if they are needed. Returns the period.
     """
     period: float = y.clock[0] - mark.clock[0]
     same = True

@@ -1,9 +1,9 @@
-"""The fluid of one link for any law, stack and queue that it has: averages and trajectories.
+"""Entry to the fluid of one link, for any law, stack and queue: averages and trajectories.
 
 Where every flow follows the papers' law (``paper``), windows are continuous and decide at every
-instant: ``continuous.py`` integrates them exactly.  Where one runs in ns-2 or Linux, windows are
-of whole packets and decide once a round trip: ``sampled``.  A law from outside the package has
-no thresholds that could be solved for, so ``sampled`` steps it, in ``paper`` at every instant.
+instant; ``continuous.py`` integrates them exactly. Where a flow runs in ns-2 or Linux, windows are
+of whole packets and decide once a round trip; ``sampled`` steps them. It also steps a law from
+outside the package, whose thresholds are unknown; in ``paper`` that law decides at every instant.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MECHANISMS = (
 
 
 def papers_only(scenario: Scenario) -> bool:
-    """Every flow follows the papers' law: windows decide at every instant."""
+    """Whether every flow follows the papers' law: windows decide at every instant."""
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
 
@@ -53,7 +53,7 @@ def unsupported(scenario: Scenario) -> str | None:
 
 
 def all_continuous(scenario: Scenario) -> bool:
-    """The equations of ``continuous.py`` are all that the scenario asks for."""
+    """Whether the equations of ``continuous.py`` cover the whole scenario."""
     link = scenario.links[0]
     plain = isinstance(link.queue, DropTail) and link.loss == 0
     known = not foreign(group.law for group in scenario.flows)
@@ -65,10 +65,9 @@ def run(
 ) -> ContinuousRun:
     """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
 
-    If jittered starts or packets, RED or random loss make it random, averages are means over
-    ``runs`` (default: those of the scenario if it says how many, else 5), trajectories are of the
-    first.
-    Raises ``ValueError`` where the model has no equation for the scenario.
+    Jittered starts or packets, RED or random loss make the scenario random. Then averages are means
+    over ``runs`` (default: the number in the scenario if it states one, else 5), and trajectories
+    are of the first run. Raises ``ValueError`` where the model has no equation for the scenario.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -106,7 +105,7 @@ def run(
 
 
 def sound(scenario: Scenario) -> None:
-    """Raise ``FieldError`` if a law from outside has given no number."""
+    """Raise ``FieldError`` if a law from outside has returned no usable number."""
     for law in registered(group.law for group in scenario.flows):
         from vegasmodel.engines.outside import sound
 
@@ -114,7 +113,7 @@ def sound(scenario: Scenario) -> None:
 
 
 def by_chance(scenario: Scenario) -> bool:
-    """Runs of the scenario differ by chance."""
+    """Whether runs of the scenario differ by chance."""
     link = scenario.links[0]
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     tossed = isinstance(link.queue, Red) or link.loss > 0
@@ -122,7 +121,7 @@ def by_chance(scenario: Scenario) -> bool:
 
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
-    """The k-th run: averages after warmup, and the windows and the delay at these times."""
+    """Run number k: averages after warmup, and the windows and the delay at these times."""
     from vegasmodel.engines.fluid.sampled import march
 
     n, state = flows.size, begin(scenario, flows, k)
@@ -143,7 +142,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
 
 
 def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
-    """The link's state at time 0 of the k-th run, which draws the flows' starts too."""
+    """The link's state at time 0 of run number k; also draws the flows' random starts."""
     from vegasmodel.engines.fluid.sampled import drops, records
 
     rng = np.random.default_rng([scenario.run.seed, k])
@@ -156,7 +155,7 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario) -> tuple[Any, float, bool]:
-    """What a march is told of the scenario: its link, its step, and whether windows are smooth."""
+    """What a march needs of the scenario: its link, its step, and whether windows are smooth."""
     smooth = papers_only(scenario)
     return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth
 
@@ -177,7 +176,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
 
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
-    """What the flows of a group have in common, by the fields of ``sampled.records.Sender``."""
+    """The common fields of the flows of a group, as in ``sampled.records.Sender``."""
     rules = find(group.law)
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = dead_zone(group.alpha, group.beta, runs.name)
@@ -213,7 +212,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
 
 
 def senders(scenario: Scenario) -> np.ndarray:
-    """The scenario's flows as the engine's records, before the first start."""
+    """The scenario's flows as records, before the first start."""
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)

@@ -1,10 +1,10 @@
 """The steady state of windows that decide once a round trip, or of any law's drift.
 
-A section is a moment at which ACKs make a window fall by a packet: a cut, or a step down of Vegas.
-Where the state of senders and queue returns to what it was at an earlier section, and once more
-after as many sections, the motion is periodic; where no window moves, it is at rest.  Else, and
-where chance has a part, it is neither, and the long average is given with its standard error.
-The windows move in steps of whole packets, so there are no multipliers.
+States are compared at the moments at which a window falls by a packet upon ACKs: a cut, or a step
+down of Vegas. If the state of senders and queue returns, and returns once more after as many such
+moments, the motion is periodic. If no window moves, it is at rest. Otherwise, and where chance
+decides, the answer is the long average with its standard error. The windows move in steps of whole
+packets, so there are no multipliers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WITHIN_A_STEP = ("extra", "extra_lost", "growth_before", "delivery_rate")  # ...
 
 
 class _Motion:
-    """A scenario's senders on their link, moving on."""
+    """A scenario's senders and link, with functions that advance them."""
 
     def __init__(self, scenario: Scenario) -> None:
         from vegasmodel.engines.fluid.sampled.march import march
@@ -70,12 +70,12 @@ class _Motion:
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
     def go(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
-        """Move on to ``end``, or until a window falls, which is told."""
+        """Advance to ``end`` or until a window falls; True if one fell."""
         told = (*self._frame, until_fall, tally, np.empty(0), self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))
 
     def now(self) -> _State:
-        """What the future depends on."""
+        """The state on which the future depends."""
         flows = self.flows
         moving = np.array([flows[name].astype(np.float64) for name in self._columns])
         left = np.maximum(flows["timeout_ends"] - self.time, 0.0)
@@ -86,14 +86,14 @@ class _Motion:
         )  # fmt: skip
 
     def rested(self, before: _State) -> bool:
-        """No window has moved since, and no loss is to come."""
+        """Whether no window has moved since ``before`` and no loss is to come."""
         moved = np.abs(self.flows["cwnd"] - before.window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
         return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
 
 
 class _State(NamedTuple):
-    """Senders and queue at a section."""
+    """State of senders and queue just after a window has fallen."""
 
     time: float
     window: Floats  # [flow]
@@ -103,9 +103,9 @@ class _State(NamedTuple):
     draws: int  # by chance, so far
 
     def apart(self, later: _State) -> float:
-        """The largest difference; infinite where chance had a part.
+        """The largest difference of two states; infinite if random numbers were drawn between them.
 
-        The time since a loss counts for those who have lost again.
+        The time since a loss counts only for flows that have lost again.
         """
         if later.draws > self.draws:
             return math.inf
@@ -116,10 +116,10 @@ class _State(NamedTuple):
 
 
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
-    """Move on once all flows are there that stay, until the motion repeats or has been averaged.
+    """Run until the motion repeats or its average is known, once all long-lived flows have started.
 
-    ``longest`` bounds what follows, in round trips.  Raises ``ValueError`` where the model has no
-    equation for the scenario.
+    ``longest`` bounds the run after that, in round trips. Raises ``ValueError`` where the model has
+    no equation for the scenario.
     """
     reason = door.unsupported(scenario)
     if reason is not None:
@@ -139,7 +139,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
 
 def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
-    """Move on until the state has come back twice, or rests; None: neither up to ``end``."""
+    """Run until the state has returned twice, or rests; None if neither happens up to ``end``."""
     seen: dict[bytes, list[tuple[int, _State]]] = {}
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
     first, sizes = motion.now(), list[float]()
@@ -174,7 +174,7 @@ def _rest(motion: _Motion) -> LimitCycle:
 
 
 def _average(motion: _Motion, span: float) -> LimitCycle:
-    """The mean of what follows, with its standard error over blocks."""
+    """The mean of the next ``span`` seconds, with its standard error over blocks."""
     total, means = empty_tally(motion.n), []
     for _ in range(BLOCKS):
         block = empty_tally(motion.n)

@@ -36,7 +36,7 @@ def note(
     y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, k: int,
     grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Write down the grid times within a step; the number of the next one."""
+    """Record the grid times within a step; returns the index of the next one."""
     t, s, n = y.clock[0], y.clock[1], new.size
     while k < grid.size and grid[k] <= later:
         part = (grid[k] - t) / h if h > 0.0 else 1.0

@@ -1,8 +1,8 @@
 """Windows over one self-clocked link: the fluid without feedback delay, integrated by exact events.
 
-Symbols as in ``boutremans`` 3.1: propagation ``d_i`` (here ``T_i``, as in ``devendictis``),
+Symbols as in ``boutremans`` 3.1: propagation delay ``d_i`` (here ``T_i``, as in ``devendictis``),
 capacity ``c``, queueing delay ``s`` (the papers' Delta outside the steady state), over-estimate
-``x_i``.  The queue follows the windows at once, because ACKs clock the sources:
+``x_i``. The queue follows the windows at once, because ACKs clock the sources:
 
     sum_i W_i / (T_i + s) = c,   or s = 0 where that sum is below c already             (W1)
 
@@ -10,17 +10,17 @@ capacity ``c``, queueing delay ``s`` (the papers' Delta outside the steady state
 
     dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
 
-with ``m = 1`` for Reno, and for Vegas ``boutremans`` (1): 1 below the lower threshold, -1 above
-the upper one, 0 between, and *every value between those of the two sides* on a threshold.  That
-is Filippov's solution of the discontinuous law: where the law chatters about a threshold, the
-window slides along it.  In terms of the window the thresholds are ``W = threshold(e, s)``.
+For Reno ``m = 1``. For Vegas ``boutremans`` (1) gives m: 1 below the lower threshold, -1 above the
+upper one, 0 between, and on a threshold *every value between those of the two sides*. That is
+Filippov's solution of the discontinuous law: where the law chatters about a threshold, the window
+slides along it. In terms of the window the thresholds are ``W = threshold(e, s)``.
 
-One step of length h solves (W1) and (W2) together, implicitly, by the trapezoidal rule for
-``1/(T + s)``.  Given the new s each window is known in closed form (it grows, shrinks, rests or
-has reached its threshold), so a step is one scalar monotone equation, for any number of flows.
-Sliding is exact, the steady state of Vegas is exact, the rest is of second order in h: the
-instants at which a motion changes (a window reaches its threshold, the queue begins) are located
-and stepped upon, so that the state after a time depends smoothly on the state before it.
+One step of length h solves (W1) and (W2) together, implicitly, by the trapezoidal rule for ``1/(T +
+s)``. Given the new s each window is known in closed form (it grows, shrinks, rests or has reached
+its threshold). So a step is one scalar monotone equation, for any number of flows. Sliding and the
+steady state of Vegas are exact. The rest is of second order in h. The instants at which a motion
+changes (a window reaches its threshold, the queue begins) are located, and steps end there. So the
+state after a time depends smoothly on the state before it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 @jit
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
-    """Window at which Diff = e, and its slope in s.
+    """Window at which Diff = e, and its derivative by s.
 
     ``boutremans`` (4): W = e (T + s)/(s - x); Linux divides by baseRTT: W = e (T + x)/(s - x).
     """
@@ -53,10 +53,10 @@ def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> t
 def window_after(
     p: Flows, i: int, y: State, s: float, s1: float, h: float
 ) -> tuple[float, float, float, int]:
-    """Window of flow i at the end of a step from s to s1, its slopes in s1 and h, and its motion.
+    """Window of flow i after a step from s to s1, its derivatives by s1 and h, and its motion.
 
-    The implicit form of (W2): W1 = W + m g with m in Sgn(W1, s1) and
-    g = h/2 (1/(T + s) + 1/(T + s1)) round trips.
+    The implicit form of (W2): W1 = W + m g with m in Sgn(W1, s1) and g = h/2 (1/(T + s) + 1/(T +
+    s1)) round trips.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -95,7 +95,7 @@ def window_after(
 def excess(
     p: Flows, y: State, on: np.ndarray, s: float, s1: float, h: float, c: float
 ) -> tuple[float, float, float]:
-    """(W1) at the end of a step: sum W1/(T + s1) - c, and its slopes in s1 and h."""
+    """(W1) at the end of a step: sum W1/(T + s1) - c, and its derivatives by s1 and h."""
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):
         if on[i]:
@@ -112,10 +112,10 @@ def excess(
 def delay_after(
     p: Flows, y: State, on: np.ndarray, guess: float, h: float, c: float, s_max: float
 ) -> float:
-    """Queueing delay at the end of a step of length h; anything above ``s_max`` means overflow.
+    """Queueing delay at the end of a step of length h; a value above ``s_max`` means overflow.
 
-    Newton's method from ``guess``, kept in a bracket: the excess falls in s1, with kinks.  About a
-    kink Newton would go to and fro; the chord of the bracket ends that.
+    Newton's method from ``guess``, kept in a bracket: the excess falls in s1, with kinks. About a
+    kink Newton's method would oscillate; the chord of the bracket ends that.
     """
     s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
     f_low, f_high, chords = 0.0, 0.0, 0
@@ -148,7 +148,7 @@ def delay_after(
 def time_to(
     p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
 ) -> float:
-    """The part of the step h after which the delay is ``s_max``: the same equation, h unknown."""
+    """The part of the step h after which the delay reaches ``s_max``, by the same equation."""
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
         f, _, slope = excess(p, y, on, s, s_max, guess, c)
@@ -167,7 +167,7 @@ def time_to(
 
 @jit
 def foretold(s: float, trend: tuple[float, float], h: float) -> float:
-    """The delay after h if its first two derivatives stay: where to look for it first."""
+    """The delay after h if its first two derivatives stay constant: a first guess."""
     slope, bend = trend
     return max(s + h * (slope + 0.5 * h * bend), 0.0)
 
@@ -177,10 +177,10 @@ def attempt(
     p: Flows, y: State, on: np.ndarray, h: float, trend: tuple[float, float], c: float,
     s_max: float, new: Floats, moves: np.ndarray,
 ) -> tuple[float, float]:  # fmt: skip
-    """One step of at most h, cut where the buffer is full: its length and the new delay.
+    """One step of at most h, cut where the buffer is full; returns its length and the new delay.
 
-    ``trend``: about the first two derivatives of the delay.  ``new`` receives the windows,
-    ``moves`` their motions and at the end whether a queue stands.
+    ``trend``: approximate first two derivatives of the delay. ``new`` receives the windows.
+    ``moves`` receives their motions and, at the end, whether there is a queue.
     """
     s = y.clock[1]
     s1 = delay_after(p, y, on, foretold(s, trend, h), h, c, s_max)

@@ -1,20 +1,21 @@
 """Windows of whole packets that decide once a round trip, over one self-clocked link.
 
-Where an implementation decides is part of its law: ns-2's and Linux's Vegas look at a round trip
-when it is over, at what they measured in it, and only a whole packet leaves.  So the fluid of
-(W1) and (W2) is sampled here.  With ``n_i`` packets of flow i in flight and ``k_i`` of them lost,
+The times at which an implementation decides are part of its law. ns-2's and Linux's Vegas decide at
+the end of a round trip, on what they measured in it, and only whole packets leave. So the fluid of
+(W1) and (W2) is sampled here. With ``n_i`` packets of flow i in flight and ``k_i`` of them lost,
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 where that sum is below c               (S1)
     dW_i/dt = m_i/(T_i + s),   m_i = drift of the law                                   (S2)
     n_i = floor(W_i); after a cut n_i falls by one an ACK until it is that              (S3)
 
-A round trip ends when as many packets as were in flight have been acknowledged:
-integral of dt/(T + s) = 1.  ACKs tell of the queue that their packets met when they were sent, a
-round trip ago.  The packet that finds c s > B is lost; it is the one that made its window's whole
-part grow, so who stands or falls loses nothing.  A round trip later its sender hears of it.
+A round trip ends when as many packets as were in flight have been acknowledged: integral of dt/(T +
+s) = 1. ACKs report the queue that their packets met when they were sent, a round trip ago. The
+packet that finds c s > B is lost. It is the packet that made the whole part of its window grow, so
+a flow whose window is constant or falls loses nothing. Its sender learns of the loss a round trip
+later.
 
-Steps are a part of the shortest round trip.  What comes within one counts in the order in which
-it comes; its effect on the queue begins at the step's end.
+Steps are a part of the shortest round trip. Events within one step count in their order; their
+effect on the queue begins at the step's end.
 """
 
 from vegasmodel.support import lazy

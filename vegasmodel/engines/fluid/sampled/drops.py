@@ -1,4 +1,4 @@
-"""Whose packets are lost: at the full buffer, by RED, by chance."""
+"""Which packets are lost: at the full buffer, by RED, or by random loss."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ NEVER = 1e300  # seconds ago
 
 @jit
 def seed(number: int) -> None:
-    """Begin the draws of RED and of random loss, in this thread."""
+    """Seed the random numbers of RED and of random loss, in this thread."""
     np.random.seed(number)
 
 
 @jit
 def draw(now: LinkState) -> float:
-    """A uniform draw on 0 .. 1, which is counted."""
+    """A uniform random number on 0 .. 1; draws are counted."""
     now.draws += 1
     return np.random.random()
 
 
 @jit
 def lose(flow: Sender, packets: float) -> None:
-    """Packets of flow i are lost; a round trip later it hears of the first.
+    """Packets of the flow are lost; a round trip later its sender learns of the first.
 
-    None: an overflow of smooth windows, in which each that grows loses one and is cut at once.
+    ``packets`` is 0 at an overflow of smooth windows, where each flow that grows loses one packet
+    and is cut at once.
     """
     flow.undetected += packets
     flow.lost += max(packets, 1.0)
@@ -39,7 +40,7 @@ def lose(flow: Sender, packets: float) -> None:
 
 @jit
 def victim(flows: Table[Sender], now: LinkState) -> int:
-    """A packet that arrives now, drawn by the flows' rates."""
+    """The flow of a packet that arrives now, drawn in proportion to the flows' rates."""
     total, s, last = 0.0, now.delay, 0
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -58,10 +59,11 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
 
 @jit
 def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float) -> None:
-    """Random loss and RED, of so many arrivals.
+    """Random loss and RED among ``packets`` arrivals.
 
     RED (Floyd and Jacobson 1993; ns-2's ``wait_``): the number of packets between two drops is
-    uniform on 1/p .. 2/p, so the next falls when the sum of p since the last is uniform on 1 .. 2.
+    uniform on 1/p .. 2/p. So the next drop comes when the sum of p since the last one reaches a
+    uniform random number on 1 .. 2.
     """
     if link.loss > 0.0:
         now.loss_gap -= packets * -np.log1p(-link.loss)
@@ -84,7 +86,7 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
 
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Packets of a slow start's train, and one of a sender that has woken, at a full buffer."""
+    """Losses at a full buffer, of a slow start's train and of a sender that has woken."""
     if flow.in_slow_start and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
         over = min(np.ceil(over - WINDOW_ERROR), flow.extra)
@@ -92,7 +94,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.extra -= over
             flow.extra_lost += over
             lose(flow, over)
-    # the only packet of a sender that has woken comes at any moment of a transmission
+    # the only packet of a sender that has woken arrives at a random moment of a transmission
     alone = flow.extra == flow.in_flight == 1.0
     if alone and link.capacity * now.delay + draw(now) <= link.room:
         flow.extra = 0.0
@@ -100,9 +102,9 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 @jit
 def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
-    """The flow whose packet on top of those that ACKs let go left last; -1: none is left.
+    """The flow that was the last to send an additional packet, beyond one per ACK; -1 if none did.
 
-    Of several that left at one instant, as those of like flows do, any: packets have an order.
+    If several sent at one instant, as like flows do, chance selects one: packets have an order.
     """
     last, which, like = np.inf, -1, 0.0
     for i in range(flows.shape[0]):
@@ -120,21 +122,21 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 
 @jit
 def phase(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """When packets of a flow come after a departure, in transmission times of the link, 0 .. 1.
+    """When a flow's packets arrive after a departure, in transmission times of the link, 0 .. 1.
 
-    ACKs clock them out, so they come a round trip after a departure, and the sender's wait.
+    ACKs clock the packets out, so they arrive a round trip and the sender's wait after a departure.
     """
     return (flow.rtt * link.capacity + link.max_wait * draw(now)) % 1.0
 
 
 @jit
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
-    """Whose packet finds the buffer full, when flow ``grew`` has sent one too many.
+    """The flow that loses a packet at a full buffer when flow ``grew`` has sent one too many.
 
-    A departure makes room for one packet.  Two that come before the next are two of a window that
-    grew, or of two flows whose RTTs differ: packets of one RTT keep a transmission time between
-    them.  Chance brings the latter together; the later one is lost (Floyd and Jacobson 1992, on
-    phase effects).
+    A departure makes room for one packet. Two packets that arrive before the next departure come
+    from one window that grew, or from two flows whose RTTs differ: packets of one RTT keep a
+    transmission time between them. Chance brings two such flows together, and the later packet is
+    lost (Floyd and Jacobson 1992, on phase effects).
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
@@ -155,10 +157,10 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 
 @jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> None:
-    """Packets that find the buffer full: those that left last; if windows are smooth, one of each.
+    """Drop the packets that find the buffer full: those sent last, or one per smooth window.
 
-    Who stands or falls sends one packet an ACK, so it finds the place that its last packet left,
-    unless another was there first (``loser``).
+    A flow whose window is constant or falls sends one packet an ACK, which finds the place that its
+    last packet left, unless another packet has taken it (``loser``).
     """
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -173,7 +175,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
         if smooth:
             for i in range(flows.shape[0]):
                 flow = flows[i]
-                # about a threshold a window goes to and fro: it slides there and does not grow
+                # a window that moves to and fro about a threshold slides there and does not grow
                 if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
                     lose(flow, 0.0)
             return

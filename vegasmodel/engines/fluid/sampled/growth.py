@@ -1,4 +1,4 @@
-"""How windows move in a step, and how many packets leave for it: (S2) and (S3)."""
+"""How windows grow in a step and how many packets leave: (S2), (S3) of the package's docstring."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
-    """(S2) and (S3) over a step.
+    """Apply (S2) and (S3) over a step of ``h`` seconds; returns whether packets in flight changed.
 
-    ``extra``: packets that left on top of those that ACKs let go; ``growth``: of the window, pkt/s.
+    ``extra``: packets that left beyond those that ACKs released. ``growth``: of the window, pkt/s.
     """
     s, t, moved = now.delay, now.time, False
     for i in range(flows.shape[0]):

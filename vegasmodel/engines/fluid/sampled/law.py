@@ -1,4 +1,4 @@
-"""What the law of a flow sees, and what it answers: its drift, and its window after a loss."""
+"""The law of a flow as ``sampled`` calls it: its input, its drift, its window after a loss."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """Compiled code that calls the k-th of them, without a table: all are inlined."""
+    """A compiled function that calls function number k, without a table: all are inlined."""
 
     def link(k: int, function: Any, rest: Any) -> Any:
         if rest is None:
@@ -34,7 +34,7 @@ _built_in = _chain([law.drift for law in BUILT_IN])
 
 @jit
 def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
-    """What the law of flow i sees."""
+    """The state of the flow that its law may read."""
     s = now.delay if smooth else flow.acked_delay
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
     rtt, base = flow.rtt + s, flow.rtt + flow.over_estimate
@@ -54,7 +54,7 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """m_i of (S2): packets a round trip by which the law moves the window."""
+    """The drift of the law, m_i of (S2): packets by which it moves the window in a round trip."""
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
         return flow.drift_factor * call(flow.drift_at, f)
@@ -63,13 +63,13 @@ def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
 
 @jit
 def allowed_in_flight(flow: Sender, smooth: bool) -> float:
-    """Packets that the window lets be in flight: whole ones, unless windows are smooth."""
+    """Packets that the window allows in flight: whole ones, unless windows are smooth."""
     return flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
 
 
 @jit
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The window after a loss, by the law's own rule or its factor; the law remembers the loss."""
+    """The window after a loss, by the law's own rule or its factor; the law stores its memory."""
     f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)
     if flow.remember_at != 0:

@@ -1,4 +1,4 @@
-"""From step to step, to the end: who starts and stops, how long a step is, what it adds up to."""
+"""From step to step to the end: starts and stops of flows, the step's length, the averages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 @jit
 def admit(flows: Table[Sender], now: LinkState) -> float:
-    """Start and stop flows that are due; the time of the next start or stop."""
+    """Start and stop flows that are due; returns the time of the next start or stop."""
     t, due = now.time, np.inf
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -47,7 +47,7 @@ def admit(flows: Table[Sender], now: LinkState) -> float:
 
 @jit
 def rests(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Nothing will move until a flow starts or stops."""
+    """Whether nothing will move until a flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
     for i in range(flows.shape[0]):
@@ -63,7 +63,7 @@ def step_length(
     flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, smooth: bool,
     until: float,
 ) -> float:  # fmt: skip
-    """How long the next step is: a part of the shortest round trip; while all rest, to the end."""
+    """Length of the next step: a part of the shortest round trip; if all rest, up to ``until``."""
     h: float = until - now.time
     if smooth or not rests(flows, link):
         for i in range(flows.shape[0]):
@@ -78,10 +78,10 @@ def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
 ) -> bool:  # fmt: skip
-    """Move on to ``end``, or until ACKs make a window fall by a packet, which is told.
+    """Advance to ``end``, or until a window falls by a packet upon ACKs; True if one fell.
 
-    ``fraction`` is the step over the shortest round trip.
-    ``smooth``: no whole packets, no delay of decisions; the law's drift at every instant.
+    ``fraction`` is the step over the shortest round trip. ``smooth`` means no whole packets and no
+    delay of decisions: the law's drift acts at every instant.
     """
     now, fell = state[0], False
     k = 0

@@ -11,7 +11,7 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 
 @jit
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
-    """(S1): the queueing delay, by Newton's method, which from the left never overshoots."""
+    """The queueing delay s that solves (S1); Newton's method never overshoots from below."""
     s = now.delay
     for _ in range(50):
         f, slope = -c, 0.0
@@ -33,7 +33,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
 
 @jit
 def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
-    """(S1) at the full buffer: packets a second too many, if some flow has grown."""
+    """Packets a second too many at the full buffer, by (S1), if some flow has grown."""
     f = -c
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -44,10 +44,10 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 @jit
 def burst(flow: Sender, now: LinkState, c: float) -> float:
-    """Packets of a slow start's round that queue though on average none need wait.
+    """Packets of a slow start's round trip that queue though at the average rate none would wait.
 
-    Its packets come as one train: two for each ACK, while the link lets one go.  So the queue grows
-    by what the window has grown in this round, at least.
+    They come as one train: two for each ACK, of which the link sends one. So the queue grows at
+    least by the growth of the window in this round trip.
     """
     if not flow.in_slow_start:
         return 0.0

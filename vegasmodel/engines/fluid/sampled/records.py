@@ -1,4 +1,4 @@
-"""What moves in ``sampled``: a record a flow, one of the link; and what the link is."""
+"""The state of ``sampled``: a record for each flow and one for the link; the link's constants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets
 
 
 class Sender:
-    """A flow: times in seconds, windows in packets."""
+    """A flow's sender: its parameters and its state; times in seconds, windows in packets."""
 
     rtt: float  # T, empty network
     law: int  # place in ``BUILT_IN``, or -1
@@ -76,7 +76,7 @@ class Sender:
 
 
 class LinkState:
-    """The link's clock, its queue, and what chance has drawn for it."""
+    """The link's clock, its queue, and its random numbers."""
 
     time: float  # t, seconds
     delay: float  # s, seconds
@@ -91,7 +91,7 @@ FLOW, LINK_STATE = layout(Sender), layout(LinkState)
 
 
 class Bottleneck(NamedTuple):
-    """The link."""
+    """The constants of the link."""
 
     capacity: float  # packets a second
     room: float  # packets that can wait

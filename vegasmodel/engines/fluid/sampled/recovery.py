@@ -1,4 +1,4 @@
-"""What a sender does that hears of a loss: its cut, its recovery, its timer."""
+"""A sender's reaction to a loss: its cut, its recovery, its timer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 @jit
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
-    """The sender hears of its losses."""
+    """The sender learns of its losses and reacts."""
     lost, W = flow.undetected, allowed_in_flight(flow, smooth)
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0

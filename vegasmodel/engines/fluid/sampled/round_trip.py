@@ -1,4 +1,4 @@
-"""A round trip of a sender: what its packets measure, when it is over, what it decides then."""
+"""A round trip of a sender: what its packets measure, when it ends, and the decision then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def sample_delay(flows: Table[Sender], now: LinkState, h: float) -> float:
-    """What the packets of a step will tell of the queue; how many they are."""
+    """Collect the delays that the packets of a step measure; returns the number of packets."""
     s, arrivals = now.delay, 0.0
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -30,7 +30,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float) -> float:
 
 @jit
 def decide(flow: Sender, now: LinkState) -> None:
-    """ns-2 takes a packet away at once and adds one in the course of the round, Linux at once."""
+    """Apply the law's decision: at once, but ns-2 spreads the growth over the next round trip."""
     m = drift(flow, now, False)
     flow.round_drift = 0.0
     if flow.whole_window or (not flow.real_numbers and m < 0.0):
@@ -41,7 +41,7 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 @jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """A round trip is over: what it measured, and the law's decision if it decides so."""
+    """End a round trip: store what it measured, and let the law decide if it does so then."""
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
         flow.backoff = 1.0
@@ -80,7 +80,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
 @jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
-    """What the ACKs of ``g`` round trips tell: losses, which are counted, and a round's end."""
+    """Process the ACKs of ``g`` round trips: losses, whose number it returns, and a round's end."""
     losses = 0
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
