@@ -56,19 +56,19 @@ def numbers(
 
 
 def positive(name: str, value: ArrayLike) -> Floats:
-    """Float64, every entry more than 0 and finite."""
+    """Check that every entry is positive and finite; returns the value as float64."""
     return numbers(name, value, above=True)
 
 
 def count(name: str, value: Any, low: int = 1) -> int:
-    """A whole number, at least ``low``."""
+    """Check that the value is a whole number, at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise FieldError(name, value, f"a whole number, at least {low}")
     return int(value)
 
 
 def word(name: str, value: str, words: tuple[str, ...]) -> None:
-    """One of a few words."""
+    """Check that the value is one of ``words``."""
     Choice(words).check(value, name)
 
 

@@ -46,7 +46,7 @@ _SIGNATURES = {
 
 @intrinsic  # type: ignore[untyped-decorator]  # Numba
 def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """``a b + c``, rounded once."""
+    """``a b + c`` as one machine instruction, rounded once."""
     return _F8(a, b, c), lambda _context, builder, _signature, args: builder.fma(*args)
 
 

@@ -57,7 +57,7 @@ class _Boxes:
     linux: bool
 
     def phi(self, g: Floats) -> tuple[Floats, Floats]:
-        """phi_i and psi_i = -dphi_i/dg at gaps g [m]: ([m, n], [m, n])."""
+        """The factors phi_i, rate over backlog, and psi_i = -dphi_i/dg at gaps g [m]: [m, n]."""
         y = g[:, None] + (self.x.max() - self.x)
         if not self.linux:
             return 1.0 / y, 1.0 / y**2
@@ -66,7 +66,7 @@ class _Boxes:
         return phi, phi * (1.0 / y + 1.0 / (y + base))
 
     def gaps(self, edge: Floats) -> Floats:
-        """Gaps [m] where every flow sits at the given edge [m, n]."""
+        """The gap Delta - max x, [m], if every flow is at the given edge [m, n] of its backlog."""
         variant = "linux" if self.linux else "paper"
         state = secular.solve(edge, self.x, self.c, rtt=self.rtt, variant=variant)
         return np.asarray(state.gap)
@@ -75,7 +75,10 @@ class _Boxes:
 def jain_range(
     a: Floats, b: Floats, x: Floats, c: float, rtt: Floats, variant: str
 ) -> tuple[float, float]:
-    """(least, greatest) for edges a, b [n], over-estimates x, capacity c, rtt [n]."""
+    """Least and greatest Jain index for the edges a, b [n] of the flows' backlogs, packets.
+
+    x are the over-estimates [n], c the capacity, rtt [n].
+    """
     if np.any(a == 0.0):
         raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")
     boxes, n = _Boxes(a, b, x, c, rtt, find(variant).backlog_over_base), x.size
@@ -119,7 +122,7 @@ def _least_squares(boxes: _Boxes) -> float:
 
 
 def _level(low: Floats, high: Floats, c: float) -> Floats:
-    """The level [m] with sum clip(level, low, high) = c: exact, by its piecewise linear sum."""
+    """The level [m] that solves sum clip(level, low, high) = c, exactly, by its linear pieces."""
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
         down, up = np.sort(lows), np.sort(highs)

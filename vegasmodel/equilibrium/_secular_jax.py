@@ -60,7 +60,7 @@ _linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 
 
 def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    """(Delta [...], Delta - x_i [..., n], gap, passes, status)."""
+    """Solve for the delay: (Delta [...], Delta - x_i [..., n], gap, passes, status)."""
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
 
@@ -230,7 +230,7 @@ def _iterate(
 
 
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
-    """``kernel.newton`` and ``kernel.one_pole`` on arrays."""
+    """The next step of each case: ``kernel.newton`` or ``kernel.one_pole`` on arrays."""
     if linux:
         part = f / c
         return 2.0 * rest / slope * (part / (1.0 + jnp.sqrt(jnp.maximum(1.0 + part, 0.0))))

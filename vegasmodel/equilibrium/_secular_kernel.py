@@ -176,7 +176,7 @@ def precise(
 def spread(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, rates: Any, low: int, high: int
 ) -> tuple[float, float]:
-    """Write the rates of one chunk; their sum as two floats."""
+    """Write the rates of one chunk of flows; returns their sum as two floats."""
     total, rest = 0.0, 0.0
     for i in range(low, high):
         a, rate = alpha[i], 0.0
@@ -329,7 +329,7 @@ def first_gap(
     linux: bool, c: float, top: float, pole: float, least: float, total: float,
     moment: float, reach: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """(a bound below g, one above, a first g to try) from the survey."""
+    """Three gaps from the survey: one below the solution, one above, and a first one to try."""
     if linux:
         g = max(least, reach - top)
     else:
@@ -374,7 +374,7 @@ def advance(
 def find_gap(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, int, int]:
-    """(max x, gap, passes, status) of one case."""
+    """Solve one case for its gap: (max x, gap, passes, status)."""
     top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
     if not alphas > 0.0 or math.isnan(top):
         return math.nan, math.nan, 0, INVALID
@@ -398,7 +398,7 @@ def find_gap(
 def solve_case(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, rates: Any, work: Any
 ) -> tuple[float, float, float, int, int]:
-    """One case: writes ``rates`` and returns (delay, gap, residual, passes, status)."""
+    """Solve one case: write ``rates``, return (delay, gap, residual, passes, status)."""
     top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
     if LEAST <= c <= MOST:
         top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)

@@ -262,7 +262,7 @@ class Band:
         return grid[good], state.rates[good], state.delay[good]
 
     def _window(self, edge: Floats, delay: float) -> Floats:
-        """(10): r (rtt + Delta) at an edge of the backlog, for one Delta."""
+        """(10): window r (rtt + Delta) at an edge of the backlog, for one queueing delay Delta."""
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         held = edge * (self.rtt + delay) / (y * bend)

@@ -32,7 +32,7 @@ SHORTEST = 1e-10  # step, of the longest
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Where the branch turns back in the parameter."""
+    """A point where the branch turns back in the parameter."""
 
     x: Floats  # [n]
     parameter: float
@@ -115,7 +115,7 @@ def follow(
 
 
 class _Curve:
-    """F(x, p) = 0 in u = (x, p) over their scales."""
+    """The curve F(x, p) = 0 in the scaled variables u = (x, p)/scale."""
 
     def __init__(self, equations: Equations, slopes: Slopes | None, unit: Floats) -> None:
         self.equations, self.given, self.unit = equations, slopes, unit
@@ -128,7 +128,7 @@ class _Curve:
         return float(np.abs(self.value(u)).max())
 
     def slopes(self, u: Floats) -> Floats:
-        """dF/du, [n, n + 1]."""
+        """The Jacobian dF/du, [n, n + 1]."""
         if self.given is not None:
             v = u * self.unit
             return np.asarray(self.given(v[:-1], float(v[-1])), dtype=np.float64) * self.unit

@@ -131,7 +131,7 @@ def droptail(buffer: float) -> Floats:
 
 
 def red(curve: Curve) -> Floats:
-    """RED's curve, rows (queue, loss); drops spread as ``red.effective`` has it, at the corners."""
+    """RED's curve, rows (queue, loss): at its corners, drops spread as in ``red.effective``."""
     rows = curve.corners()
     rows = np.column_stack([rows[:, 0], effective(rows[:, 1], curve.spacing)])
     return np.asarray(rows[np.append(True, np.diff(rows, axis=0).sum(axis=1) > 0)])
@@ -327,7 +327,7 @@ class _Network:
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
-        """d(ds/dt)/ds of the full links: ds_l/dt = load - 1, so J over the slope of s."""
+        """Jacobian d(ds/dt)/ds of the full links: ds_l/dt = load - 1, so J over the slope of s."""
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]
         # on a vertical piece the queue stands, and its loss moves as fast as it must

@@ -36,9 +36,10 @@ SAME = 1e-9  # of a rate: the limit that holds it
 class Sources:
     """The flows, arrays [flow].
 
-    ``rtt`` T, s; ``edge`` e, the backlog at which a window stops to grow (inf: not by delay) and
-    ``over_estimate`` x, s; ``linux``: Diff over baseRTT; ``climb`` m, packets a round trip;
-    ``decrease`` the factor at a loss; ``least`` and ``most`` of a window, packets.
+    ``rtt`` T is the round trip without queues, s. ``edge`` e is the backlog at which a window stops
+    growing (inf: delay never stops it), ``over_estimate`` x, s. ``linux``: Diff divides by baseRTT.
+    ``climb`` m is the growth, packets a round trip, and ``decrease`` the factor at a loss.
+    ``least`` and ``most`` bound a window, packets.
     """
 
     rtt: Floats

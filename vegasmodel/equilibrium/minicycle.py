@@ -58,7 +58,7 @@ RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle tha
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """The steady cycle.  Arrays of the inputs' broadcast shape; windows and packets per flow."""
+    """The steady cycle: arrays of the inputs' broadcast shape; windows and packets are per flow."""
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
     reno: Floats  # throughput of one Reno flow, pkt/s

@@ -51,7 +51,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Path:
-    """Inputs of one cycle, arrays of one shape: packets, and numbers of sources."""
+    """The inputs of one cycle, as arrays of one shape: packets, and numbers of sources."""
 
     M: Floats  # bandwidth-delay product mu T
     B: Floats  # buffer
@@ -66,7 +66,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Course:
-    """Where the phases of a cycle lie, given V at its end."""
+    """The phases of a cycle and where they begin, given Vegas's window V at its end."""
 
     fill: Floats  # mini-cycles with an empty queue, after the first
     queue: Floats  # [..., 6] q at the start of phases 2.. and at the end, B + 1
@@ -91,7 +91,7 @@ class Sums:
 
 
 def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
-    """The positive root of ``p x^2 + r x - c = 0`` for p, c >= 0, without cancellation."""
+    """The positive root x of ``p x^2 + r x - c = 0`` for p, c >= 0, without cancellation."""
     s = np.sqrt(r * r + 4 * p * c)
     high = r > 0
     return np.where(high, 2 * c / np.where(high, r + s, 1.0), (s - r) / (2 * p))
@@ -153,7 +153,7 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
 
 
 def cycle(path: Path, V_N: Floats) -> Sums:
-    """The cycle of both protocols that ends at V = ``V_N``: phases, packets and durations."""
+    """The cycle that ends at Vegas's total window V = ``V_N``: phases, packets and durations."""
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
     late = course.misfit > 1e-10 * V_N
@@ -190,7 +190,7 @@ def cycle(path: Path, V_N: Floats) -> Sums:
 
 
 def _course(path: Path, V_N: Floats) -> Course:
-    """Phases of a cycle that starts after a loss at ``V_N``."""
+    """The phases of a cycle that begins after a loss at Vegas's total window ``V_N``."""
     M, B, n_V, n_R = path.M, path.B, path.n_vegas, path.n_reno
     lower, upper = path.lower, path.upper
     V_1, R_1 = path.cut * V_N, (M + B + 1 - V_N) / 2  # (8), (9)

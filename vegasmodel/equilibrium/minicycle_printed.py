@@ -19,9 +19,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 def throughput(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats]:
-    """Lambda_Vegas and Lambda_Reno in pkt/s; mu in pkt/s, T in s, B and alpha in packets.
+    """Throughputs Lambda_Vegas, Lambda_Reno as printed, pkt/s; NaN where the buffer exceeds mu T.
 
-    NaN where the buffer exceeds mu T: the paper's hypothesis 2 excludes it.
+    mu in pkt/s, T in s, B and alpha in packets. The paper's hypothesis 2 excludes larger buffers.
     """
     B_th = alpha * (3 - 2 * lam)
     below = np.less(B, B_th)
@@ -37,7 +37,7 @@ def throughput(
 def equilibrium(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """P_Vegas, P_Reno in packets and Delta in seconds, for B above B_th."""
+    """Packets P_Vegas, P_Reno of a cycle and its duration Delta in seconds, for B above B_th."""
     M = mu * T
     # (7) at q = B
     W_V_N = alpha * (M + B) / B
@@ -75,11 +75,11 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """C_V = sum of (17) over i = b+1 .. b+steps, for real ``steps``.
+    """C_V = sum of (17) over i = b+1 .. b+steps, for real ``steps``: Vegas's packets in phase 3.
 
-    Euler and Maclaurin: the integral, half the difference of the end values, a twelfth of that of
-    the slopes.  The integral is elementary with the queue as parameter: W_V = alpha + X/q,
-    di = (1 + X/q^2) dq, X = alpha mu T.
+    By Euler and Maclaurin it is the integral, plus half the difference of the end values, plus a
+    twelfth of the difference of the slopes there. The integral is elementary with the queue q as
+    parameter: W_V = alpha + X/q, di = (1 + X/q^2) dq, X = alpha mu T.
     """
     X = alpha * M
 
@@ -95,7 +95,7 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
-    """P_Vegas, P_Reno in packets and Delta in seconds, for B below B_th."""
+    """Packets P_Vegas, P_Reno of a cycle and its duration Delta in seconds, for B below B_th."""
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1
     P_Reno = 3 / 2 * N * (N - 1)

@@ -34,9 +34,9 @@ ACCURATE = 1e-10  # KKT residual of a certified answer
 class Certificate:
     """How far rates and prices are from the optimality (KKT) conditions; all relative, >= 0.
 
-    Stationarity: max over flows of ``|r_i (q_i - x_i) / alpha_i - 1|``.  Primal: excess of a
-    link's load over c.  Dual: a negative price, over the largest.  Complementarity: price times
-    idle capacity, over all that is queued, ``sum_l price_l c_l``.  Small values prove optimality,
+    Stationarity: max over flows of ``|r_i (q_i - x_i) / alpha_i - 1|``. Primal: excess of a link's
+    load over c. Dual: a negative price, over the largest price. Complementarity: price times idle
+    capacity, over the sum of all queues, ``sum_l price_l c_l``. Small values prove optimality,
     since the problem is convex.
     """
 
@@ -47,7 +47,7 @@ class Certificate:
 
     @property
     def residual(self) -> float:
-        """The largest of the four; NaN if any is."""
+        """The largest of the four violations; NaN if any is."""
         return float(np.max([self.stationarity, self.primal, self.dual, self.complementarity]))
 
     @property

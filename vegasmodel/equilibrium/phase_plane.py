@@ -54,9 +54,9 @@ def drift(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> NDArray[np.int64]:
-    """(1): +1 where a window grows, 0 where it holds, -1 where it shrinks, [..., n].
+    """Direction of each window by (1): +1 grows, 0 holds, -1 shrinks, [..., n].
 
-    ``lower`` and ``upper`` are the edges of Diff, as ``stacks.dead_zone`` gives them.
+    ``lower`` and ``upper`` are the edges of the backlog Diff, as ``stacks.dead_zone`` gives them.
     """
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)

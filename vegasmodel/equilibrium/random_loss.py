@@ -70,13 +70,14 @@ def square_root(
 def random_factor(decrease: ArrayLike) -> Floats:
     """Mean window at a loss, times sqrt(b p / 2), under independent losses.
 
-    ``m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k))``: E sqrt(V) for the fixed point
-    in law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1 - d^2s).
-    Infinite for d = 1.
+    b packets share an ACK, p is the loss probability, and d = ``decrease`` the factor at a loss.
+    ``m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k))``. This is E sqrt(V) for the
+    stationary law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1 -
+    d^2s). Infinite for d = 1.
 
-    In logarithms the factors are f(k + 1/2) - f(k) with f(u) = ln(1 - d^(2u)).  Those from K =
-    ``FACTORS`` on sum to f'(K)/8 - f(K)/2, by the midpoint and the trapezoidal rule for the
-    integral that both sums have in common; what is left out is below 1e-11.
+    In logarithms the factors are f(k + 1/2) - f(k) with f(u) = ln(1 - d^(2u)). The factors from K =
+    ``FACTORS`` on sum to f'(K)/8 - f(K)/2, by the midpoint and the trapezoidal rule for one
+    integral. The error is below 1e-11.
     """
     d = numbers("decrease", decrease, high=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -171,12 +171,13 @@ def rate_utilization(
 ) -> Floats:
     """Part of ``S_R`` that synchronised AIMD flows use: 1 where ``B_R >= (1/b - 1) S_R rtt``.
 
-    With y = 1 + B_R / (S_R rtt) and the window factor b after a loss::
+    S_R is the service rate of class R and B_R its buffer. With y = 1 + B_R / (S_R rtt) and the
+    window factor b after a loss::
 
         U = (1 - b^2) y^2 / (1 - 2 b y + y^2)          for y < 1/b
 
-    An approximation, derived in ``symbolic.podlesny``: a lower bound for any number of flows of
-    one ``rtt`` without timeouts, since flows that do not lose together leave less idle.
+    An approximation, derived in ``symbolic.podlesny``. It is a lower bound for any number of flows
+    of one ``rtt`` without timeouts, since flows that do not lose together leave less idle.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)

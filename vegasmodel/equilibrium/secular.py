@@ -42,22 +42,22 @@ def queueing_delay(
 def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
     """Rates at the steady state, pkt/s [..., n]: ``boutremans`` (5), to 8 units in the last place.
 
-    ``variant`` says what Vegas holds constant, and so which equation stands for (3):
+    ``variant`` says what Vegas holds constant, and so which equation replaces (3):
 
     - ``paper``: W (RTT - base)/RTT = alpha, so r = alpha/(Delta - x).
-    - ``ns2``: the same equation.  ns-2 rounds, so with alpha = beta the backlog may stay anywhere
-      in [alpha - 0.5, alpha + 0.5); this is its middle, ``bands`` gives the whole set.
+    - ``ns2``: the same equation. ns-2 rounds, so with alpha = beta the backlog may stay anywhere
+      in [alpha - 0.5, alpha + 0.5). The result is for its middle; ``bands`` gives the whole set.
     - ``linux``: W (RTT - base)/base = alpha, so r = alpha (rtt + x)/((Delta - x)(rtt + Delta)).
-      Needs ``rtt`` [..., n] s.  This is the lower edge of its band [alpha, alpha + 1).
+      Needs ``rtt`` [..., n] s. The result is for the lower edge of its band [alpha, alpha + 1).
 
-    alpha = 0 marks an absent flow (padding): its rate is 0 and its x and rtt do not count.
-    NaN where it fails; ``solve`` says why.  Raises ``ValueError`` for shapes that do not fit.
+    alpha = 0 marks an absent flow (padding): its rate is 0, and its x and rtt are ignored. NaN
+    where it fails; ``solve`` gives the reason. Raises ``ValueError`` for shapes that do not fit.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).rates
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
-    """``queueing_delay`` and ``rates`` with residual, passes and status; arguments as there."""
+    """``queueing_delay`` and ``rates`` with residual, passes and status; the same arguments."""
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base
     if linux and rtt is None:

@@ -20,13 +20,20 @@ Floats = NDArray[np.float64]
 
 
 def own(alpha: Any, x: Any, c: Any) -> Floats:
-    """(7), derived: (dr_i/dx_i)/r_i = (1 - w_i)/y_i [..., n], 1/s."""
+    """(7), derived: relative change of rate r_i by its own over-estimate x_i, [..., n], 1/s.
+
+    (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i = Delta - x_i and the weights w of the module.
+    """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, _others(w) / y, w))
 
 
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
-    """(8), derived: (dr_i/dx_k)/r_i = -w_k/y_i [..., i, k], 1/s; row (7) on the diagonal."""
+    """(8), derived: relative change of rate r_i by another's over-estimate x_k, [..., i, k], 1/s.
+
+    (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta - x_i and the weights w of the module. The diagonal
+    holds (7).
+    """
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
     i = np.arange(y.shape[-1])
@@ -35,22 +42,29 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
 
 
 def delay(alpha: Any, x: Any, c: Any) -> Floats:
-    """(9), derived: (dr_i/dDelta)/r_i = -1/y_i [..., n], 1/s; a partial derivative, x held."""
+    """(9), derived: relative change of rate r_i by the delay Delta at fixed x, [..., n], 1/s.
+
+    (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i.
+    """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, -1.0 / y, w))
 
 
 def own_printed(y: Any) -> Floats:
-    """(7) as printed: y_i s/(1 + y_i^2 s), s = sum over k != i of 1/y_k^2.  Equals ``own``."""
+    """(7) as printed, for gaps y_i = Delta - x_i; it equals ``own``.
+
+    y_i s/(1 + y_i^2 s), s = sum over k != i of 1/y_k^2.
+    """
     y = positive("y", y)
     s = _others(1.0 / y**2)
     return np.asarray(y * s / (1.0 + y**2 * s))
 
 
 def cross_printed(y: Any) -> Floats:
-    """(8) as printed [..., i, k]: -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2); diagonal NaN.
+    """(8) as printed, [..., i, k], for gaps y_i = Delta - x_i; NaN on the diagonal.
 
-    It is wrong where the y_j differ: in the derived form the numerator's y_j is y_i.
+    -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2). It is wrong where the y_j differ: in the derived
+    form the numerator's y_j is y_i.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
@@ -60,7 +74,7 @@ def cross_printed(y: Any) -> Floats:
 
 
 def delay_printed(y: Any) -> Floats:
-    """(9) as printed: -1/y_i.  Equals ``delay``."""
+    """(9) as printed, -1/y_i for gaps y_i = Delta - x_i; it equals ``delay``."""
     return np.asarray(-1.0 / positive("y", y))
 
 

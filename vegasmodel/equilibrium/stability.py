@@ -97,7 +97,7 @@ class Loop:
 
     @property
     def gain(self) -> float:
-        """Gamma = sum of mu_i gamma_i: 1 is the boundary without RED."""
+        """The sum Gamma of mu_i gamma_i (shares times slopes); without RED stable below 1."""
         return float(self.rate @ self.slope / self.rate.sum())
 
     @property
@@ -142,7 +142,10 @@ class Stability:
 
 
 def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
-    """F(z), F'(z) and the sum of the sizes of F's terms, each of the shape of ``z`` (1/s)."""
+    """F(z) of the characteristic equation, F'(z), and the sum of the sizes of F's terms.
+
+    Each has the shape of ``z`` (1/s).
+    """
     z = np.asarray(z, dtype=np.complex128)
     total = float(loop.rate.sum())
     value, slope = np.zeros(z.shape, np.complex128), np.zeros(z.shape, np.complex128)
@@ -169,7 +172,7 @@ def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
 
 
 def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
-    """(share of the rates, R, (gamma, m/W, m lambda/W^2)) of flows that are alike."""
+    """Like flows together: (share of the rates, RTT, (gamma, m/W, m lambda/W^2)) of each class."""
     rows: dict[tuple[float, ...], list[float]] = {}
     total = float(loop.rate.sum())
     for R, rate, gamma, W, m in zip(
@@ -183,7 +186,7 @@ def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]
 def _answer(
     loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
 ) -> tuple[Any, Any]:
-    """g(z) of a class and its derivative."""
+    """How the windows of a class react to the delay, g(z), and its derivative."""
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
         return -gamma, 0.0
@@ -245,7 +248,7 @@ def _right(loop: Loop) -> float:
 
 
 def _top(loop: Loop) -> float:
-    """Frequency above which losses add less than ``SMALL`` to F."""
+    """Frequency above which losses add less than ``SMALL`` to the characteristic function F."""
     w, total = 4.0 * math.pi / float(loop.rtt.min()), float(loop.rate.sum())
     if loop.plain:
         return w
@@ -267,7 +270,7 @@ def _periods(loop: Loop) -> Floats:
 
 
 def _axis(loop: Loop, top: float) -> Floats:
-    """Frequencies of the poles 2 pi i k/R above 0 and below ``top``, each once."""
+    """Frequencies 2 pi k/R of the poles of F on the imaginary axis, in 0 .. ``top``, each once."""
     each = [2 * np.pi / R * np.arange(1, int(top * R / 6.28) + 2) for R in _periods(loop)]
     poles = np.sort(np.concatenate(each))
     poles = poles[poles < top]
@@ -283,7 +286,7 @@ def _clear(loop: Loop, top: float) -> float:
 
 
 def _real_poles(loop: Loop) -> Floats:
-    """Poles left of the imaginary axis."""
+    """The real poles of F, all left of the imaginary axis."""
     if loop.plain:
         return np.empty(0)
     decays = [-2.0 * kind[2] for _, _, kind in _classes(loop) if kind[1] > 0.0]
@@ -299,7 +302,7 @@ def _beside(loop: Loop, edge: float) -> float:
 
 
 def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
-    """Roots in left .. right, -top .. top, by the argument principle; None: F turned too fast."""
+    """Roots in left .. right, -top .. top, by the argument principle; None if F turned too fast."""
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0
     for start, end in itertools.pairwise(corners):

@@ -23,7 +23,7 @@ class QueueRule:
     """Rule of a scenario's queue table: its ``discipline`` decides which keys it may have."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read the table by the rules of its discipline."""
+        """Read a scenario's queue table by the rules of its discipline."""
         if not isinstance(value, Mapping):
             raise FieldError(where, value, 'a table such as { discipline = "droptail" }')
         Choice(tuple(_QUEUES)).check(value.get("discipline"), f"{where}.discipline")

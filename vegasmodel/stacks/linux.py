@@ -1,4 +1,7 @@
-"""The Linux kernel: whole windows, SACK, RACK, proportional rate reduction (``docs/linux.md``)."""
+"""The stack ``linux``: how the Linux kernel's TCP differs from the law (``docs/linux.md``).
+
+It has windows of whole packets, SACK, RACK and proportional rate reduction.
+"""
 
 from vegasmodel.stacks.stack import Stack
 

@@ -17,7 +17,7 @@ s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
 
 
 def window() -> Derivation:
-    """(3) and (4): the window at which Diff of (1) is alpha, with baseRTT of (2)."""
+    """(3) and (4): Vegas's window at rest, where Diff of (1) is alpha with the baseRTT of (2)."""
     base, rtt = d + x, d + Delta
     diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
     rest = sp.Eq(diff, alpha)
@@ -139,7 +139,7 @@ def bonald_total() -> Derivation:
 
 
 def bend_integrand() -> Any:
-    """((1-s) ln(1-s) + s)/s^2, whose integral from 0 to 1 is the constant of ``asymptotic``."""
+    """((1-s) ln(1-s) + s)/s^2; ``asymptotic`` needs its integral from 0 to 1."""
     return ((1 - s) * sp.log(1 - s) + s) / s**2
 
 

@@ -262,7 +262,7 @@ def buffer_threshold() -> Formula:
 
 
 def formulas() -> tuple[Formula, ...]:
-    """Every formula that the paper prints from (7) to the end of appendix A."""
+    """All formulas that the paper prints from (7) to the end of appendix A."""
     return (
         equilibrium_window(),
         reno_at_loss(),

@@ -78,7 +78,7 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What ``integrate`` returns.  Call it for y at any kept time, a float or an array [t]."""
+    """The result of ``integrate``; a call gives y at any kept time, a float or an array [t]."""
 
     time: Floats  # [step] ends of the steps, t_0 first
     state: Floats  # [step, n]; after the action where an event moved the state
@@ -95,7 +95,7 @@ class Solution:
         return self.status in ("done", "event")
 
     def __call__(self, t: float | Floats) -> Floats:
-        """y(t); ValueError outside what was kept."""
+        """The state y(t); ValueError for times outside those kept."""
         starts = [piece.start for piece in self._pieces]
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if times.size and not starts[0] <= times.min() <= times.max() <= self._pieces[-1].end:
@@ -146,7 +146,7 @@ class _Stepper:
             memory.current = None
 
     def first_step(self, t: float, y: Floats, span: float) -> float:
-        """A cautious first step: the explicit Euler step that moves y by a hundredth."""
+        """Length of a cautious first step: the explicit Euler step that moves y by a hundredth."""
         slope = self.slope(t, y)
         size, speed = self.norm(y, y, y), self.norm(slope, y, y)
         return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)

@@ -70,7 +70,7 @@ class Chance(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Integrals since the last reset."""
+    """Integrals over time since the last reset."""
 
     delivered: Floats  # [flow] packets
     acked: Floats  # [flow] packets, lost ones among them
@@ -82,7 +82,7 @@ class Totals(NamedTuple):
 
 @jit
 def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
-    """The linear interpolant at t in the interval that begins at index k."""
+    """Linear interpolation of ``values`` at t, in the interval of ``times`` from index k on."""
     if k >= last:
         return float(values[last])
     part = (t - times[k]) / (times[k + 1] - times[k])
@@ -110,9 +110,10 @@ def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
 
 @jit
 def dropped(chance: Chance, mean: float) -> float:
-    """Probability that a packet which finds room is dropped.
+    """Probability that random loss or RED drops a packet, at RED's average queue ``mean``.
 
-    RED's base probability p_b(v), and its drops evened out: 2 p_b/(3 - p_b), ns-2's ``wait_``.
+    RED drops 2 p_b/(3 - p_b) of the packets: p_b is its base probability, and ns-2's ``wait_``
+    spaces the drops.
     """
     if not chance.red or mean <= chance.low:
         return chance.loss
@@ -136,9 +137,10 @@ def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
 def queue_step(
     y: Senders, past: Past, last: int, h: float, c: float, s_max: float, loss: float, came: Floats
 ) -> tuple[float, float, float]:
-    """A step of at most h: its length, the delay at its end, and the packets that overflow.
+    """Advance the queue by a step of at most h: (length, delay at its end, packets that overflow).
 
-    c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, kept in 0 .. s_max.
+    c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, kept in 0 .. s_max: s is the queueing delay, c the
+    capacity, p the loss, A_i(t - f_i) the packets of flow i that have arrived.
     """
     t, s = past.time[last], past.delay[last]
     equal = TINY * h + CLOCK_ERROR * t

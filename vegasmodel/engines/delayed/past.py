@@ -19,7 +19,7 @@ Lag = float | Callable[[float, Floats, Past], float]  # seconds, or tau(t, y, pa
 
 
 class Piece(NamedTuple):
-    """Dense output of one step: y_0 + h Q (x, x^2, x^3, x^4), x = (t - t_0)/h, up to ``end``."""
+    """Dense output of one step: y_0 + h Q (x, x^2, x^3, x^4) at x = (t - t_0)/h, up to ``end``."""
 
     start: float
     h: float

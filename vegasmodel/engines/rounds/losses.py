@@ -350,7 +350,10 @@ def _relapse(f: Sender, holes: Floats, acks: float) -> None:
 
 @jit
 def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
-    """ns-2's Vegas when the first hole fills; packets below ``again`` were sent twice."""
+    """ns-2's Vegas when the first hole fills: take the RTT sample, look for overdue packets, send.
+
+    Packets below ``again`` were sent twice and give no sample.
+    """
     deflate(f)
     restart_timer(f, end)
     if f.acked > f.round_end:

@@ -48,7 +48,7 @@ def timeout(f: Sender) -> float:
 
 @jit
 def arm(f: Sender, now: float) -> None:
-    """Start the timer again."""
+    """Restart the retransmission timer."""
     pause = timeout(f)
     f.deadline, f.alarm = now + pause, EXPIRY
     if not f.timer_wheel:
