@@ -1,7 +1,8 @@
-"""``_secular_kernel.py`` and ``_secular_lanes.py`` compiled by Numba: the same bits, faster.
+"""Vegas's steady state compiled by Numba: ``_secular_kernel.py`` and ``_secular_lanes.py``.
 
-This file is loaded for large inputs only, since the import of Numba takes longer than solving a
-hundred flows. Fast-math is off: it would remove the double-double arithmetic.
+The results are those of plain Python to the last bit. This file is loaded for large inputs only,
+since the import of Numba takes longer than solving a hundred flows. Fast-math is off: it would
+remove the double-double arithmetic.
 """
 
 from __future__ import annotations

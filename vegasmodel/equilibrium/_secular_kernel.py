@@ -28,8 +28,8 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# Relative steps at which to switch to exact sums, and at which to end. The error left is at most
-# the square of a Newton or one-pole step, or the cube of a two-pole step
+# Newton's method changes to exact sums, and ends, when a step is below these parts of g. The error
+# left is at most the square of a Newton or one-pole step, or the cube of a two-pole step.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

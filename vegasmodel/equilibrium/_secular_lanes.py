@@ -1,9 +1,10 @@
-"""Many small cases at once: the kernel's arithmetic with the innermost loop over cases.
+"""Vegas's steady state for many small cases at once, with the innermost loop over the cases.
 
-A lane is one case of the loop. It adds the same terms in the same order as
-``_secular_kernel.find_gap``, so its bits are the same. Neighbouring lanes lie in neighbouring
-memory, so the compiler uses vector instructions. ``_compiled.py`` compiles this source, and only
-the compiled copies are used. A lane that meets anything unusual is left to ``solve_case``.
+A case in that loop is called a lane. It adds the same terms in the same order as
+``_secular_kernel.find_gap``, so the result is the same to the last bit. Neighbouring lanes are
+neighbours in memory, so the compiler uses vector instructions. ``_compiled.py`` compiles this
+source, and only the compiled copies are used. A lane with values out of range, or that does not
+converge, is left to ``solve_case``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Flows that join one after the other, each in the equilibrium of those before.
 
-A flow that joins late finds a queue and takes its delay for propagation delay. So its over-estimate
-x is the queueing delay then, x_i = Delta_{i-1} (``boutremans`` 3.1.2, after Bonald 1998; as there,
-the flow's own first packets are ignored). Units: packets, seconds, packets per second.
+A flow that joins late finds a queue and takes the queue's delay for propagation delay. So its
+over-estimate x is the queueing delay then, x_i = Delta_{i-1} (the paper ``boutremans``, 3.1.2,
+after Bonald 1998; as there, the flow's own first packets are ignored). Units: packets, seconds,
+packets per second.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""`devendictis`, equations (7)-(17) and appendix A, exactly as printed.
+"""The paper `devendictis` exactly as printed: Vegas beside Reno, (7)-(17) and appendix A.
 
-Two of them are wrong; comments mark them, and `docs/errata.md` has the derivations. Where the
-printed limits a, b, N of a sum are not whole numbers, the closed forms are evaluated as they stand.
-The sum over (17) is then continued by Euler and Maclaurin's formula; at whole numbers it agrees
-with the sum to 1e-4 packets.
+Two of the equations are wrong; comments mark them, and `docs/errata.md` has the derivations. Where
+the printed limits a, b, N of a sum are not whole numbers, the closed forms are evaluated as they
+stand. The sum over (17) is then continued by Euler and Maclaurin's formula; at whole numbers it
+agrees with the sum to 1e-4 packets.
 """
 
 from __future__ import annotations

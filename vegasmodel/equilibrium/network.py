@@ -1,16 +1,18 @@
 """Several links: the equilibrium of Vegas flows as the maximum of a sum of utilities.
 
 At rest flow i keeps alpha_i packets queued along its path, by its own measurement: ``r_i (q_i -
-x_i) = alpha_i``. ``q_i`` is the sum of the queueing delays of its links, ``x_i`` its over-estimate
-of the propagation delay. That is the optimality condition ``alpha_i / r_i + x_i = q_i`` of
+x_i) = alpha_i``. ``r_i`` is its rate, ``q_i`` the sum of the queueing delays of its links, ``x_i``
+its over-estimate of the propagation delay. That is the optimality condition ``alpha_i / r_i + x_i =
+q_i`` of
 
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 
-where the queueing delays are the links' prices. The objective is strictly concave for all x >= 0,
-and every flow crosses a link, so the equilibrium exists and its rates are unique. Prices are unique
-where the rows of A of the full links are independent; with redundant links one valid set is
-returned. Left out: buffers (taken as large enough), ACKs that queue, and alpha < beta (solve once
-with each). Propagation delays have no effect.
+where A says which flows cross which links, c are the capacities, and the queueing delays are the
+links' prices. The objective is strictly concave for all x >= 0, and every flow crosses a link, so
+the equilibrium exists and its rates are unique. Prices are unique where the rows of A of the full
+links are independent; with redundant links one valid set is returned. Left out: buffers (taken as
+large enough), ACKs that queue, and alpha < beta (solve once with each). Propagation delays have no
+effect.
 """
 
 from __future__ import annotations

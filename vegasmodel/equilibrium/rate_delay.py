@@ -1,8 +1,8 @@
-"""Rate-Delay services (``podlesny``): a flow of queue R gets k times the rate of a flow of D.
+"""Rate-Delay services (paper ``podlesny``): a flow of class R gets k times the rate of one of D.
 
-Class R holds loss-based flows, class D delay-based ones. Rates in pkt/s, times in seconds, buffers
-in packets; all arguments broadcast. The paper's formulas are exact, as in the paper. The additions
-(``rate_utilization``, ``delay_loss``) are approximations.
+Class R holds loss-based flows, class D delay-based ones; each class has its queue. Rates in pkt/s,
+times in seconds, buffers in packets; all arguments broadcast. The paper's formulas are evaluated
+exactly. The additions (``rate_utilization``, ``delay_loss``) are approximations.
 """
 
 from __future__ import annotations

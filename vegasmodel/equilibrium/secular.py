@@ -1,13 +1,13 @@
-"""Vegas's steady state with over-estimated base RTTs (``boutremans`` 3.1, equations (2) to (6)).
+"""Vegas's steady state with over-estimated base RTTs: the paper ``boutremans``, (2) to (6).
 
 Flow i holds alpha_i packets by its own measurement. Its baseRTT is d_i + x_i (2), propagation delay
 plus over-estimate. All flows see one queueing delay Delta, which solves
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
-The solver finds the gap g = Delta - max x, which keeps its digits where Delta does not.
-``_secular_kernel.py`` holds the arithmetic. NumPy input runs it interpreted or, if large, compiled.
-JAX input goes to ``_secular_jax.py``.
+with the capacity c. The solver finds the gap g = Delta - max x, which suffers less from rounding
+than Delta. ``_secular_kernel.py`` holds the arithmetic. NumPy input runs it interpreted or, if
+large, compiled. JAX input goes to ``_secular_jax.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Derivatives of rates and delay by the over-estimates: ``boutremans`` 3.1.3, (7) to (9).
+"""Derivatives of rates and delay by the over-estimates: paper ``boutremans`` 3.1.3, (7) to (9).
 
-Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). Along the equilibrium
-(6), dDelta/dx_k = w_k. Arguments as in ``secular.rates`` (variant ``paper``): [..., n] and [...].
-Derivatives of or by an absent flow (alpha = 0) are 0. NaN where there is no steady state. Each
-function has the paper's printed form beside it, which has one alpha for all flows.
+Each flow i has a rate r_i and an over-estimate x_i of the propagation delay; Delta is the queueing
+delay. Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). Along the
+equilibrium (6), dDelta/dx_k = w_k. Arguments as in ``secular.rates`` (variant ``paper``): [..., n]
+and [...]. Derivatives of or by an absent flow (alpha = 0) are 0. NaN where there is no steady
+state. Each function has the paper's printed form beside it, which has one alpha for all flows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How long windows take to reach their steady state.
 
-A window moves by at most a packet a round trip (``boutremans`` (1)). So a change of n packets takes
-n round trips. Only slow start is faster: it doubles the window in one or two round trips. Units:
-packets, seconds, packets per second.
+A window moves by at most a packet a round trip (paper ``boutremans``, (1)). So a change of n
+packets takes n round trips. Only slow start is faster: it doubles the window in one or two round
+trips. Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
     """Upper bound in seconds for flows that start together in an empty network.
 
-    Slow start may give the link to any of them. So a window may have to fall from c RTT, or rise
-    from nothing, to its rest.
+    Slow start may give the link of capacity c to any of them. So a window may have to fall from c
+    RTT, or rise from nothing, to its rest.
     """
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))

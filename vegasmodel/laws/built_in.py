@@ -1,4 +1,4 @@
-"""The registry of the package's own laws."""
+"""The congestion control laws of the package, by name."""
 
 from __future__ import annotations
 

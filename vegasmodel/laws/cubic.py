@@ -7,16 +7,18 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# RFC 9438 4.7, fast convergence: a loss at a window W below the last W_max sets W_max = W (1 +
-# beta)/2. The window itself still restarts at beta W. A negative value marks such a W_max.
+# RFC 9438 4.7, fast convergence: a loss at a window W below the last W_max sets W_max to W (1 +
+# beta)/2. The window itself still restarts at beta W. A W_max reduced so is stored as a negative
+# number.
 def remember(f: Source) -> float:
     """W_max after a loss, with a minus sign if fast convergence has reduced it."""
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): the cubic is W(t) = C (t - K)^3 + W_max with K = cbrt((W_max - W_epoch)/C). It
-# is evaluated one round trip ahead (4.2). Reno's window is W_est (4.3): it grows from W_epoch by
-# alpha a round trip, and by 1 once it has reached the window at the loss.
+# RFC 9438 (1), (2): the cubic is W(t) = C (t - K)^3 + W_max with K = cbrt((W_max - W_epoch)/C),
+# evaluated one round trip ahead (4.2). W_epoch is the window after the cut. Reno's window is W_est
+# (4.3): it grows from W_epoch by the RFC's alpha a round trip, and by 1 once it has reached the
+# window at the loss.
 def drift(f: Source) -> float:
     """Packets to the cubic's value one round trip ahead, or to Reno's window where that is larger.
 

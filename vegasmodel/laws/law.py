@@ -54,8 +54,9 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
-    # How a window of whole packets grows: by the drift itself, by 1/W at each ACK as
-    # implementations do, or by the stack's own comparison of the backlog with alpha and beta.
+    # How a window of whole packets moves: "drift": as the drift says; "one a window": by 1/W at
+    # each ACK, as implementations of Reno do; "thresholds": as the stack compares the backlog with
+    # alpha and beta.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the rules of that, of a law of the package
     once_a_round: bool = False  # decides once a round trip, on what it measured in it

@@ -18,8 +18,8 @@ from vegasmodel.laws.packets import (
 SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 
 
-# boutremans (1): dW/dt = 1/RTT where Diff < alpha, -1/RTT where Diff > beta, else 0.
-# Diff = W (RTT - baseRTT)/RTT; Linux divides by baseRTT instead.
+# The law of the paper boutremans, (1): dW/dt = 1/RTT where Diff < alpha, -1/RTT where Diff > beta,
+# else 0. Diff = W (RTT - baseRTT)/RTT; Linux divides by baseRTT instead.
 def drift(f: Source) -> float:
     """The window moves by one packet a round trip, up or down, or it rests."""
     if f.backlog < f.alpha:

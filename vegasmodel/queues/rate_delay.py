@@ -1,4 +1,4 @@
-"""Rate-Delay services (``podlesny``): two queues behind one link, and how they share its buffer."""
+"""Rate-Delay services (paper ``podlesny``): two queues behind one link that share its buffer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What an implementation of TCP adds to a law, one stack a file: ``paper``, ``ns2``, ``linux``.
 
 A stack is one implementation of TCP. A scenario's ``variant`` names it. Closed forms, simulators
-and packet drivers all read the dead zone of Vegas and the limit of a buffer here.
+and packet drivers all read two things here: the dead zone of Vegas, the backlogs at which its
+window rests, and the limit of a buffer.
 """
 
 from __future__ import annotations

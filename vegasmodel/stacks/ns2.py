@@ -1,4 +1,4 @@
-"""ns-2: its agents count whole packets, and its retransmission timer ticks (``docs/ns2.md``).
+"""The stack ``ns2``: its agents count whole packets, and its timer ticks (``docs/ns2.md``).
 
 ``NS2`` has the defaults of 1999 to 2001, when the papers were written. ``NS2_2_35`` has the
 defaults of release 2.35.

@@ -1,4 +1,4 @@
-"""Vegas as the papers print it: the sender of ns-2, with a window that is a real number."""
+"""The stack ``paper``: Vegas as the papers print it, in ns-2's sender with a real-valued window."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
-"""The equations of `boutremans` in SymPy: (3) to (11), and flows that arrive one by one.
+"""The paper `boutremans` in SymPy: equations (3) to (11), and flows that arrive one by one.
 
-Symbols are those of the paper. ``derivations()`` lists all derivations. Windows in packets, times
-in seconds.
+The paper is Boutremans and Le Boudec on the fairness of TCP Vegas. Symbols are those of the paper.
+``derivations()`` lists all derivations. Windows in packets, times in seconds.
 """
 
 from __future__ import annotations

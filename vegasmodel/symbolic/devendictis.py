@@ -1,8 +1,9 @@
-"""`devendictis` in SymPy: equations (7)-(17) and appendix A derived from their premises.
+"""The paper `devendictis`, one Vegas beside one Reno source: its equations derived in SymPy.
 
-Each function takes one step of the paper's argument. It returns a ``Formula``: the premises, the
-expression derived from them, and the expression as printed. ``formulas()`` lists them all.
-``completion()`` derives what our numeric model adds to the paper.
+Equations (7)-(17) and appendix A follow from their premises. Each function takes one step of the
+paper's argument. It returns a ``Formula``: the premises, the expression derived from them, and the
+expression as printed. ``formulas()`` lists them all. ``completion()`` derives what our numeric
+model adds to the paper.
 
 Windows and buffer are in packets, T in seconds, mu in pkt/s. W_V1, W_Va, W_VN stand for W_V(1),
 W_V(a), W_V(N), and the same for W_R.

@@ -1,4 +1,4 @@
-"""`podlesny` in SymPy: (5)-(7), the fairness index, the buffers, and our additions.
+"""The paper `podlesny`, on Rate-Delay services, in SymPy: (5)-(7), fairness index, buffers.
 
 Rates in pkt/s, buffers in packets. ``derivations()`` lists all; one without ``printed`` is not in
 the paper.

@@ -1,4 +1,4 @@
-"""How RED spaces its drops, and the signs that make its fixed point unique."""
+"""Derivations for RED: how it spaces its drops, and why its equilibrium queue is unique."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of a derivation: premises, steps, result, and what the paper prints."""
+"""The record of a derivation: its premises, steps and result, and the paper's printed form."""
 
 from __future__ import annotations
 

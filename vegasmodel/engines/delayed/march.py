@@ -1,10 +1,10 @@
-"""The kernel of ``feedback.py``: curves of packets sent and arrived, from event to event.
+"""The kernel of ``feedback.py``: it advances packets sent and arrived from event to event.
 
-All curves are piecewise linear on one grid of times. A step is no longer than the shortest delay to
-or from the queue, so everything that it reads of the past is known. Steps end where a flow starts
-or stops, where the news of a loss arrives, and where the queue empties or the buffer fills. False
-position locates the last two. Within a step the time at which a window reaches its threshold is the
-root of a quadratic.
+The numbers of packets are functions of time, piecewise linear on one grid of times. A step is no
+longer than the shortest delay to or from the queue, so everything that it reads of the past is
+known. Steps end where a flow starts or stops, where the news of a loss arrives, and where the queue
+empties or the buffer fills. False position locates the last two. Within a step the time at which a
+window reaches its threshold is the root of a quadratic.
 """
 
 from __future__ import annotations
@@ -285,8 +285,9 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     An early loss is one of a packet that found room: a random loss or one by RED.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # Misra, Gong and Towsley: dW = -(1 - decrease) W dN p; one half is applied before the law, the
-    # other after it
+    # A window W that sends dN packets, a part p of them lost early, falls on average by (1 -
+    # decrease) W p dN (Misra, Gong and Towsley). Half of that is applied before the law, half after
+    # it.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

@@ -180,8 +180,9 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # A window that meets a falling threshold on its way rests from there on. With g = W/L - 1, the
-    # chord of W/L crosses 1 after the part -g0/(g1 - g0) of the step.
+    # A window W that meets a falling threshold L on its way stays on it from there on. Let g = W/L
+    # - 1 be g0 at the start of the step and g1 at its end. A straight line between them is 0 after
+    # the part -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (

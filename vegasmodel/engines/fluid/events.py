@@ -1,4 +1,8 @@
-"""When the motion of a window or the queue changes within a step, and how long a step may be."""
+"""Find the time within a step at which a window or the queue changes its motion.
+
+A window grows, shrinks, rests or follows a threshold, and steps must end where that changes.
+``horizon`` computes how long a step may otherwise be.
+"""
 
 from __future__ import annotations
 

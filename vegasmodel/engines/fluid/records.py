@@ -1,4 +1,4 @@
-"""The records of a march: flows, batches of them, the state, the integrals."""
+"""The records of the continuous fluid: flows, batches of scenarios, the state, the integrals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skip cycles that repeat, and record their samples."""
+"""Once the simulated cycles repeat, skip whole cycles and fill in their samples."""
 
 from __future__ import annotations
 

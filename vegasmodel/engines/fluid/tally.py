@@ -1,4 +1,4 @@
-"""Averages and samples of an integration."""
+"""Time integrals and samples of a simulation, from which its averages follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vegasmodel.metrics import Floats
 
 @making
 def nothing(n: int) -> Tally:
-    """Integrals at zero, for n flows."""
+    """A tally for n flows with all integrals at zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 

@@ -1,8 +1,8 @@
 """Phase effects: does the outcome depend on senders that are unrealistically exact?
 
-Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992). So the
-scenario is simulated twice: as it is, and with the random waits of its senders switched over (off
-if they wait, on if they do not).
+Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992): the same
+source then loses again and again. So the scenario is simulated twice: as it is, and with its
+senders' random waits reversed (none if they wait, those of hosts if they do not).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def otherwise(scenario: Scenario) -> Scenario:
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """Compare the answer ``found`` with the answer if the senders' waits are switched over."""
+    """Compare the answer ``found`` with the answer if the senders' random waits are reversed."""
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
     asked = otherwise(scenario)

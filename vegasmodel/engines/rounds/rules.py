@@ -1,8 +1,8 @@
 """The laws of the package as compiled functions, and the choice among them by number.
 
-``Sender.rules`` is the number of a law's rules: 0 for a law of the user, which is called by its
-address, then those of the package. A choice is a chain of comparisons, which LLVM inlines together
-with the rules.
+``Sender.rules`` is the number of a flow's law. A law of the user has 0 and is called by its
+address; the laws of the package follow. A choice is a chain of comparisons, into which the compiler
+LLVM inlines the rules.
 """
 
 from __future__ import annotations

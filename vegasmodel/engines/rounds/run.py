@@ -152,10 +152,10 @@ class Course:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-        # How many parcels, groups of packets that travel together, can be on their way at once? A
-        # parcel holds at least one packet, except those that stand for silences. Short intervals
-        # need many parcels. So does the first overflow of a large window, because lost and
-        # delivered packets alternate there.
+        # How many parcels (groups of packets that travel together) can be on their way at once? A
+        # parcel holds at least one packet, unless it stands for a time without packets. Short
+        # intervals need many parcels. So does the first overflow of a large window, because lost
+        # and delivered packets alternate there.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         room = min(max(16 * near + 8192, spare, int(pipe)), _RING)

@@ -1,4 +1,7 @@
-"""How windows grow in a step and how many packets leave: (S2), (S3) of the package's docstring."""
+"""How the windows of whole packets grow in a step, and how many packets leave for it.
+
+Equations (S2) and (S3) are in the docstring of the package ``sampled``.
+"""
 
 from __future__ import annotations
 

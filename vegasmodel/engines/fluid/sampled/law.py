@@ -1,4 +1,4 @@
-"""The law of a flow as ``sampled`` calls it: its input, its drift, its window after a loss."""
+"""The interface to a flow's law: the state that it reads, its drift, its window after a loss."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From step to step to the end: starts and stops of flows, the step's length, the averages."""
+"""The main loop: from step to step it starts and stops flows, moves windows and sums averages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue: the delay that goes with the windows (S1), RED's average, and bursts."""
+"""The queue: its delay for given windows, RED's drop probability, and bursts of slow start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of ``sampled``: a record for each flow and one for the link; the link's constants."""
+"""The records of ``sampled``: a flow's sender, the state of the link, and the link's constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A round trip of a sender: what its packets measure, when it ends, and the decision then."""
+"""A sender's round trip: the delay that its packets measure, its end, and the law's decision."""
 
 from __future__ import annotations
 
