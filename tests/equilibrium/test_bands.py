@@ -227,7 +227,7 @@ def test_misuse():
         bands.equilibria(1, 3, 0.0, 10.0, variant="linux")
     with pytest.raises(ValueError, match="one of"):
         bands.equilibria(1, 3, 0.0, 10.0, variant="bsd")
-    with pytest.raises(ValueError, match=r"^c: "):
+    with pytest.raises(ValueError, match=r"^capacity: "):
         bands.equilibria(1, 3, 0.0, -1.0)
     with pytest.raises(ValueError, match="windows need rtt"):
         bands.equilibria(1, 3, 0.0, 10.0).windows()
