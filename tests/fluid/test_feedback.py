@@ -177,12 +177,12 @@ def test_vegas_that_the_delay_lets_rest_is_at_the_steady_state_equation():
 )
 def test_vegas_cycles_about_the_steady_state_equation(c, T, alpha, x):
     # the window follows the queue of a round trip ago by a packet each way, so the mean is off
-    # by terms of second order in 1/W
+    # by terms of second order in 1/W once the start has died out
     over = [x * alpha / c * i for i in range(len(T))]
     flows = [vegas(alpha, rtt=rtt, name=f"v{i}", over_estimate=over[i]) for i, rtt in enumerate(T)]
-    run = feedback.run(scenario(flows, c, math.inf, 80.0, 40.0), 2)
+    run = feedback.run(scenario(flows, c, math.inf, 240.0, 120.0), 2)
     expected = steady_state([alpha] * len(T), over, c)
-    np.testing.assert_allclose(run.throughput, expected, rtol=0.03)
+    np.testing.assert_allclose(run.throughput, expected, rtol=0.02)
 
 
 def test_one_vegas_source_swings_by_a_packet_each_way():
