@@ -109,15 +109,16 @@ def _starvation() -> Map:
                 ("ratio", "plain/other"),
             ),
         ),
-        "Vegas keeps alpha packets queued, so two flows queue for 2 alpha/c, which shrinks as the"
-        " link gets faster: 32 ms at 1 Mbit/s with packets of 1000 B and alpha 2, 1.6 ms at 20.  "
-        "Three quarters of that, 1.5 alpha/c, as an over-estimate of one baseRTT give that flow "
-        "twice the rate of the other (left: it takes a standing queue for propagation).  One "
-        "whose path jitters loses (right): it measures its least delay once and takes the rest "
-        "for a queue.  As ns-2 keeps packets in order, a packet that is held back holds back "
-        "those behind it, and the more packets are in flight, the more it holds: part of the "
-        "growth upwards is this.  Go up in either panel: the same milliseconds cost more the "
-        "faster the link.",
+        "Each of two Vegas flows keeps alpha packets queued.  So at the capacity c they cause a"
+        " queueing delay of 2 alpha/c, which shrinks as the link gets faster: with alpha 2 and "
+        "packets of 1000 B it is 32 ms at 1 Mbit/s and 1.6 ms at 20.  Left: if one flow "
+        "over-estimates its baseRTT by three quarters of that, 1.5 alpha/c, it gets twice the "
+        "rate of the other.  It takes part of the queueing delay for propagation delay.  Right:"
+        " a flow whose path has jitter gets less, since it measures its least delay once and "
+        "takes the rest for queueing.  ns-2 keeps packets in order, so a delayed packet also "
+        "delays those behind it.  The more packets are in flight, the more are delayed; this is"
+        " part of the growth upwards.  In both panels the same milliseconds matter more on a "
+        "faster link.",
     )
 
 
@@ -135,14 +136,14 @@ def _buffer_alpha() -> Map:
         "Vegas's part of the link",
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
-        "The line at 0.5 is a fair share.  Beside Reno it runs from alpha 1 at a buffer of 7 "
-        "packets to alpha 10 at 28: the fair alpha grows with the buffer, so no one alpha is fair"
-        " at every buffer.  At a buffer of 5 none of these is: Vegas always gets more.  Left of "
-        "the line Vegas takes up to 0.85; right of it the rival fills the buffer, of which Vegas "
-        "asks for alpha packets.  Beside CUBIC the two are close at a buffer of 5, whatever the "
-        "alpha, and the line crosses that column more than once.  From a buffer of 10 on the line"
-        " runs from alpha 3 to alpha 10 at 28, and right of it Vegas gets less.  Each cell is the"
-        " mean of five runs.",
+        "The line at 0.5 is the fair share.  Beside Reno it runs from alpha 1 at a buffer of 7 "
+        "packets to alpha 10 at 28: the fair alpha grows with the buffer, so no single alpha is"
+        " fair at every buffer.  At a buffer of 5 no alpha here is fair: Vegas always gets "
+        "more.  Left of the line Vegas gets up to 0.85.  Right of it the rival fills the "
+        "buffer, of which Vegas asks for alpha packets only.  Beside CUBIC the two are close at"
+        " a buffer of 5 for every alpha, and the line crosses that column more than once.  From"
+        " a buffer of 10 on, the line runs from alpha 3 to alpha 10 at 28; right of it Vegas "
+        "gets less.  Each cell is the mean of five runs.",
     )
 
 
@@ -164,15 +165,16 @@ def _rtt_bias() -> Map:
             panel("nobody waits: phase effects", 'send_jitter = "0 s"', 1),
             panel("senders wait up to a packet's time", "", 3),
         ),
-        "On the whole the longer round trip gets less, and a larger buffer, whose delay is in "
-        "both round trips, softens that.  Where nobody waits, whose packet arrives just after a "
-        "departure decides who loses: the lines are ragged, and at 50 ms the longer one wins by "
-        "up to three to one.  Where senders wait at random for up to one packet's transmission "
-        "time (2 ms), the ratio is larger over most of the picture.  That wait breaks phases, but"
-        " it is delay too, and the picture does not part the two.  At 50 ms the longer one wins "
-        "here too, at every buffer, with a ratio from 0.71 to 0.93.  Nor does the bias grow "
-        "evenly: at a buffer of 5 the ratio falls from 4.4 at 80 ms to 2.6 at 90 ms.  Each cell "
-        "is one run on the left, the mean of three on the right.",
+        "In general the flow with the longer round trip gets less.  A larger buffer reduces "
+        "this, since its delay adds to both round trips.  Left: senders do not wait.  Then "
+        "whose packet arrives just after a departure decides who loses (phase effects).  So the"
+        " lines are ragged, and at 50 ms the flow with the longer round trip wins by up to "
+        "three to one.  Right: senders wait at random for up to one packet's transmission time "
+        "(2 ms).  Then the ratio is larger over most of the picture.  The wait breaks phases, "
+        "but it also adds delay, and the picture does not separate the two.  At 50 ms the flow "
+        "with the longer round trip wins here too, at every buffer, with a ratio from 0.71 to "
+        "0.93.  The bias does not grow evenly: at a buffer of 5 the ratio falls from 4.4 at 80 "
+        "ms to 2.6 at 90 ms.  Each cell is one run on the left, the mean of three on the right.",
     )
 
 
@@ -196,16 +198,17 @@ def _linux_order() -> Map:
             panel("first window of the earlier flow (the other has 10)", "early"),
             panel("first window of the later flow (the other has 10)", "late"),
         ),
-        "Blue: the later flow gets more than half.  Linux takes the least delay that a flow has "
-        "seen for the empty path, so the first seconds still decide the shares of a run of 90 s."
-        "  A flow that starts 0.5 to 2 s after the other, whose slow start has filled the queue, "
-        "takes that queue for propagation and gets nine tenths of the link or more.  A flow that "
-        "starts 5 s after the other finds a shorter queue, and gets less.  The smaller the first "
-        "window of the earlier flow, the later that queue stands (left).  Of two that start 20 ms"
-        " apart, half a round trip, the earlier may win.  At 0 s nobody is earlier, yet two "
-        "identical flows share 0.66 to 0.34: that is an artefact of the simulator, which favours "
-        "the flow named first.  The first window of the later flow hardly matters from 0.1 s on "
-        "(right).  Each cell is the mean of five runs.",
+        "In blue cells the later flow gets more than half.  Linux takes the least delay that a "
+        "flow has seen for the delay of the empty path.  So the first seconds still decide the "
+        "shares of a run of 90 s.  A flow that starts 0.5 to 2 s after the other meets the "
+        "queue that the other's slow start has filled.  It takes that queue's delay for "
+        "propagation delay and gets nine tenths of the link or more.  A flow that starts after "
+        "5 s finds a shorter queue and gets less.  With a smaller first window of the earlier "
+        "flow, the queue builds up later (left).  If the two start 20 ms apart, half a round "
+        "trip, the earlier may win.  At 0 s neither is earlier, yet two identical flows share "
+        "0.66 to 0.34: this is an artefact of the simulator, which favours the flow named "
+        "first.  The first window of the later flow hardly matters if it starts 0.1 s later or "
+        "more (right).  Each cell is the mean of five runs.",
     )
 
 
