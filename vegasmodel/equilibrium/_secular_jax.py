@@ -71,7 +71,11 @@ def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
 
 
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
-    """Differentiate sum r_i = c: dDelta = (sum dr_i at fixed Delta - dc) / sum |dr_i/dDelta|."""
+    """Derivatives of the solution of sum r_i = c by the implicit function theorem.
+
+    dDelta = (sum dr_i at fixed Delta - dc) / sum |dr_i/dDelta|, with the rates r_i, the queueing
+    delay Delta and the capacity c.
+    """
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
     out = _delay(linux, *primals)
@@ -138,7 +142,7 @@ def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def _sum(g: Any, d: Any, d_low: Any) -> Any:
-    """The sum g + d + d_low as two floats."""
+    """The sum of g, d and the small correction d_low, as two floats."""
     y, e = two_sum(g, d)
     e = e + d_low
     s = y + e

@@ -40,7 +40,7 @@ prange = range  # Numba's prange in the compiled copies that use threads
 
 
 def two_sum(a: float, b: float) -> tuple[float, float]:
-    """``a + b`` exactly, as rounded sum and error."""
+    """The exact sum of a and b: the rounded sum and its error."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -68,7 +68,7 @@ def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
 
 
 def distance(top: float, x: float, g: float) -> tuple[float, float]:
-    """``Delta - x = g + (top - x)`` as two floats."""
+    """The distance ``Delta - x = g + (top - x)`` of a flow from its pole, as two floats."""
     d, d_low = two_sum(top, -x)
     y, e = two_sum(g, d)
     e += d_low

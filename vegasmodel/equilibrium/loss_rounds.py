@@ -216,7 +216,10 @@ class _Chain:
         return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
 
     def _growth(self) -> tuple[Floats, Floats]:
-        """Linear growth from each window (rows) to the loss at each window (columns), packets."""
+        """Linear growth from each window (rows) to the loss at each window (columns), packets.
+
+        Returns the probability of each such loss and the mean number of packets until the loss.
+        """
         w = self.w
         width = np.append(np.diff(w), 1.0)
         self.middle = w + np.maximum(width - 1, 0) / 2  # of the whole windows in a step
@@ -234,7 +237,10 @@ class _Chain:
         return self.alive * lost, self.alive @ sent
 
     def _slow_start(self, growth: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Slow start from 4 packets to each window (rows) as threshold, then linear growth."""
+        """Slow start from 4 packets to each window (rows) as threshold, then linear growth.
+
+        Returns the probability of a loss at each window (columns) and the packets until the loss.
+        """
         w = self.w
         doublings = max(0, math.ceil(math.log2(w[-1] / 4.0)))
         self.slow_windows = np.array([4.0 * 2.0**i for i in range(doublings)])
@@ -252,7 +258,7 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """A phase that starts between two windows of the grid, by linear interpolation."""
+        """Start a phase at a window between two of the grid, by linear interpolation."""
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
@@ -288,7 +294,10 @@ class _Chain:
 
 
 def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
-    """Sum over j < needed of C(n, j) arrive^j lost^(n - j), for whole n >= 0."""
+    """Binomial sum for fewer than ``needed`` arrivals among n packets, n whole and >= 0.
+
+    Sum over j < needed of C(n, j) arrive^j lost^(n - j).
+    """
     total, binomial = np.zeros_like(n), np.ones_like(n)
     for j in range(needed):
         power = np.where(n >= j, lost ** np.maximum(n - j, 0.0), 0.0)

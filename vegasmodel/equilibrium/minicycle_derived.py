@@ -33,18 +33,18 @@ PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 
 @dataclass(frozen=True)
 class Edge:
-    """One threshold edge: the equilibrium of Vegas at queue q is ``V = shift + pull/q``."""
+    """An edge of Vegas's dead zone: at the queue q its total window is ``V = shift + pull/q``."""
 
     shift: Floats
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """V at queue ``q``, by (7)."""
+        """Vegas's total window at rest at the queue ``q``, by (7)."""
         with np.errstate(divide="ignore", over="ignore"):
             return self.shift + self.pull / q
 
     def queue(self, v: Floats) -> Floats:
-        """The queue at which ``v`` is in equilibrium; infinite if ``v`` is too small for any."""
+        """The queue at which Vegas's total window ``v`` rests; infinite if ``v`` is too small."""
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)
 
@@ -77,7 +77,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Sums:
-    """One cycle: window totals at the phase edges, and sums over its mini-cycles."""
+    """One cycle: total windows at the ends of its phases, and sums over its mini-cycles."""
 
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
     R: Floats  # [..., 7]
@@ -98,10 +98,11 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
 
 
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
-    """W_V(N) of appendix A, where both windows grow up to the loss.
+    """Vegas's total window V at the loss, W_V(N) of appendix A, where both windows grow up to it.
 
-    V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1), V + R = mu T + B + 1. For one source each
-    W_V(N) = (mu T + B + 1)/(3 - 2 lambda).
+    V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1), V + R = mu T + B + 1, where R is Reno's total
+    window and N the number of mini-cycles. For one source each W_V(N) = (mu T + B + 1)/(3 - 2
+    lambda).
     """
     return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
 
@@ -111,17 +112,19 @@ def still_grows(
 ) -> npt.NDArray[np.bool_]:
     """Whether Vegas, grown as in appendix A, has not yet met its lower edge at the loss (B_th).
 
-    It sees the queue of ``response`` mini-cycles ago; in each the queue grew by n_V + n_R packets.
+    It sees the queue of ``response`` mini-cycles ago; in each the queue grew by n_V + n_R packets,
+    one for each source.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
 
 
 def held_window(path: Path) -> Floats:
-    """V at the loss if Vegas stops at the lower edge and never has to give way.
+    """Vegas's total window V at the loss if it stops at the lower edge and never has to give way.
 
-    It meets that edge at the queue q_b = X/(V - h), when Reno's window is mu T + q_b - V. Both grew
-    from lambda V and R(N)/2 in the same number of mini-cycles, so
+    The edge is V = h + X/q at the queue q. Vegas meets it at q_b = X/(V - h), when Reno's total
+    window is mu T + q_b - V. Both windows grew from lambda V and R(N)/2 in the same number of
+    mini-cycles, so
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
 
@@ -134,10 +137,11 @@ def held_window(path: Path) -> Floats:
 
 
 def final_windows(path: Path) -> tuple[Floats, Floats]:
-    """The least and the greatest V at the loss, the paper's W_V(N); mostly they are equal.
+    """The least and the greatest total window V of Vegas at the loss; mostly they are equal.
 
-    V is that of appendix A if Vegas grows up to the loss. If Vegas reaches its upper edge, V is (7)
-    at q = B, or its least window. Between the edges, V is the window at which Vegas holds.
+    The paper calls V W_V(N). If Vegas grows up to the loss, V is that of appendix A. If Vegas
+    reaches its upper edge, V is its rest (7) at the full buffer, q = B, or its least window.
+    Between the edges, V is the window at which Vegas holds.
 
     If Vegas is never cut (lambda = 1), *every* window of a range repeats itself: those that the
     lower edge allows to rest at the cycle's shortest queue and the upper edge at its longest. A
@@ -153,7 +157,7 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
 
 
 def cycle(path: Path, V_N: Floats) -> Sums:
-    """The cycle that ends at Vegas's total window V = ``V_N``: phases, packets and durations."""
+    """The cycle that ends at Vegas's total window ``V_N``: its phases, packets and durations."""
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
     late = course.misfit > 1e-10 * V_N
@@ -239,10 +243,10 @@ def _course(path: Path, V_N: Floats) -> Course:
 
 
 def _lagging_window(path: Path, least: Floats) -> Floats:
-    """V at the loss if Vegas cannot come down to the upper edge in time, by a bracketed root.
+    """Vegas's total window V at the loss if it cannot come down to the upper edge in time.
 
-    The bracket's lower end is ``least``, where the phases end too high. Its upper end is the window
-    at which Vegas would hold without an upper edge, where they end too low.
+    It is a bracketed root. The bracket's lower end is ``least``, where the phases end too high. Its
+    upper end is the window at which Vegas would hold without an upper edge, where they end too low.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
@@ -261,10 +265,10 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 
 
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
-    """Phases in which the queue stays empty or grows by a fixed number of packets a mini-cycle.
+    """The phases in which the queue stays empty or grows by a fixed number of packets a mini-cycle.
 
     Returns their lengths, and the integrals of max(W, mu T) = mu T + q and of its product with the
-    waiting packets min(q, B).
+    waiting packets min(q, B), where W is the sum of all windows and q the queue.
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]
@@ -283,8 +287,9 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Phase 3, as the queue grows from ``q`` to ``p``: all its sums are elementary functions.
 
-    V = h + X/q and R = mu T + q - V by (17), so di = dR/n_R = (1 + X/q^2) dq / n_R. Returns the
-    length and the integrals of W = mu T + q, q W and V over i.
+    Vegas's total window is V = h + X/q and Reno's R = mu T + q - V by (17), so di = dR/n_R = (1 +
+    X/q^2) dq / n_R for mini-cycle i. Returns the length and the integrals of W = mu T + q, q W and
+    V over i.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift
     safe = np.where(p > q, q, 1.0)  # an empty phase has no queue to divide by

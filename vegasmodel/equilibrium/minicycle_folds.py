@@ -1,10 +1,10 @@
-"""The buffer at which Vegas stops losing, as a branch of cycles with two folds; B_th is the upper.
+"""The buffer B_th at which Vegas stops losing: a fold of a branch of cycles, which has two folds.
 
-With ``losers="growing"``, whoever still grows loses at an overflow. Then the cycle of
-``devendictis`` has two forms. In one Vegas still grows at every overflow and is cut in each
-(appendix A). In the other it has met its edge and is never cut. Suppose Vegas is cut in a part p of
-the overflows, so by lambda^p on average. It grows to V(p) = loss_limited_window(lambda^p), and the
-edge lies at E(B). Then
+One Vegas and one Reno source share a drop-tail link (``devendictis``), and at an overflow whoever
+still grows loses (``losers="growing"``). Their cycle has two forms. In one Vegas still grows at
+every overflow and is cut by the factor lambda in each (appendix A). In the other it has met its
+edge and is never cut. Suppose Vegas is cut in a part p of the overflows, so by lambda^p on average.
+It grows to V(p) = loss_limited_window(lambda^p), and its edge at the buffer B is E(B). Then
 
     p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
 
@@ -12,10 +12,10 @@ which is one equation in one unknown z with p = clip(z, 0, 1), its normal map (R
 
     ln(V(p)/E(B)) + z - p = 0.
 
-It has a fold at p = 1, where B = B_th(lambda), and one at p = 0, where B = B_th(1). Between the
-folds there are three cycles. The one with 0 < p < 1 is a mean: no overflow cuts by lambda^p, so no
-such cycle runs. It divides the starts that lead to the other two. It is unstable: with a slightly
-smaller window, Vegas meets the overflow below its edge and is cut more often.
+It has a fold at p = 1, where B = B_th(lambda), the upper one, and one at p = 0, where B = B_th(1).
+Between the folds there are three cycles. The one with 0 < p < 1 is a mean: no overflow cuts by
+lambda^p, so no such cycle runs. It divides the starts that lead to the other two. It is unstable:
+with a slightly smaller window, Vegas meets the overflow below its edge and is cut more often.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def equilibrium(
 
 
 def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
-    """(17): W_V(i), Vegas's window while Reno's is ``W_R`` = W_R(b) + i - b."""
+    """(17): Vegas's window at rest while Reno's window is ``W_R`` = W_R(b) + i - b."""
     C = W_R - alpha - M
     root = np.sqrt(C * C + 4 * alpha * W_R)
     return np.where(C > 0, 2 * alpha * W_R / np.where(C > 0, C + root, 1.0), (root - C) / 2)

@@ -28,7 +28,7 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """(7) for all Vegas sources together, if each keeps ``backlog`` packets queued."""
+    """Edge (7) of the Vegas sources' total window, if each keeps ``backlog`` packets queued."""
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
 

@@ -61,7 +61,10 @@ def equilibrium_window() -> Formula:
 
 
 def reno_at_loss() -> Formula:
-    """W_R(N), Reno's window at the loss: mu T + B + 1 packets less Vegas's window, (7) at q = B."""
+    """W_R(N), Reno's window at the loss: mu T + B + 1 packets less Vegas's window, (7) at q = B.
+
+    mu T is the bandwidth-delay product, B the buffer, q the queue.
+    """
     seven = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
     full = sp.Eq(W_VN + W_RN, M + B + 1)
     [solution] = sp.solve([seven, full], [W_VN, W_RN], dict=True)
@@ -86,7 +89,10 @@ def _saturation() -> dict[Expr, Expr]:
 
 
 def phase_1() -> tuple[Formula, ...]:
-    """Phase 1, until both windows fill the link (12): W_V(a), W_R(a), a, A_V and Delta_a."""
+    """Phase 1, from the loss until both windows fill the link (12): its windows, a, A_V, Delta_a.
+
+    a is the number of its mini-cycles, A_V the packets that Vegas sends, Delta_a the duration.
+    """
     at = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
     packets = sp.summation(W_V1 + i - 1, (i, 1, a))
@@ -110,7 +116,10 @@ def duration() -> Formula:
 
 
 def phase_2() -> tuple[Formula, ...]:
-    """Phase 2, both windows grow and the queue fills: the windows, Delta_b and B_V."""
+    """Phase 2, both windows grow and the queue fills: the windows, Delta_b and B_V.
+
+    Delta_b is the duration, B_V the packets that Vegas sends.
+    """
     vegas, reno = W_Va + (i - a), W_Ra + (i - a)
     full = sp.Eq(W_Va + W_Ra, M)
     both = sp.expand(vegas + reno).subs(W_Ra, M - W_Va)
@@ -138,7 +147,10 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """(16), the end of phase 2, and its solution b: Vegas's window meets (7) at q = 2 (b - a)."""
+    """(16), the end of phase 2: Vegas's growing window meets its rest (7) at q = 2 (b - a).
+
+    Solved for the mini-cycle b; q is the queue, and phase 2 begins at mini-cycle a.
+    """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
     sixteen = sp.Eq(W_Va + n, target)
@@ -188,7 +200,7 @@ def slope_in_queue() -> Expr:
 
 
 def cycle_count() -> Formula:
-    """N, the mini-cycles of a cycle, from (8) and (10) at i = N; the paper does not print it."""
+    """The number N of mini-cycles in a cycle, from (8) and (10) at i = N; it is not printed."""
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
     return Formula("8, 10", "N", (eight, ten), solution[N], W_RN - W_RN / 2 + 1)
@@ -208,7 +220,11 @@ def _small_buffer() -> dict[Expr, Expr]:
 
 
 def appendix_a() -> tuple[Formula, ...]:
-    """Appendix A, below the buffer B_th: N, packets, a and Delta, the latter also in terms of N."""
+    """Appendix A, below the buffer B_th: the number N of mini-cycles, packets, a and Delta.
+
+    Delta is the duration of a cycle, and a the mini-cycle at which the link is full. Packets, a and
+    Delta are also given in terms of N, as printed.
+    """
     at = _small_buffer()
     # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
     [start] = sp.solve(
@@ -304,7 +320,7 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """V - h at the loss if Vegas stops at its lower edge: a quadratic that equals zero.
+    """Vegas's window V at the loss if it stops at its lower edge: a quadratic in V - h, equal to 0.
 
     V is the window of all Vegas sources. At rest it is V = h + X/q, where q is the queue.
     """
@@ -318,7 +334,10 @@ def held() -> Completion:
 
 
 def meeting() -> Completion:
-    """(16) for n_vegas and n_reno sources and either stack's rule: a quadratic in n, equal to 0."""
+    """(16) for n_vegas and n_reno sources and either stack's rule: a quadratic in n, equal to 0.
+
+    n is the number of mini-cycles from a full link until Vegas meets its edge.
+    """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
     return Completion("0", (grows,), sp.expand(quadratic))

@@ -43,10 +43,11 @@ def moment_step() -> Derivation:
 
 
 def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
-    """A product of ``terms`` factors whose ratio M(s)/M(s - 1) approaches ``moment_step``.
+    """The moments M(s) = E U^s as a product of ``terms`` factors, and their ratio M(s)/M(s - 1).
 
-    M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)). M(s)/M(s - 1) telescopes to s (1
-    - d^(2 (s + terms))) / (1 - d^(2 s)). That is the step itself as d^(2 terms) vanishes.
+    U and the exact ratio are those of ``moment_step``. M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s +
+    k))) / (1 - d^(2 k)) with the window factor d. The ratio telescopes to s (1 - d^(2 (s + terms)))
+    / (1 - d^(2 s)). That is the exact ratio as d^(2 terms) vanishes.
     """
 
     def moment(at: Expr) -> Expr:

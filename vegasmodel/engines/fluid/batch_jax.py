@@ -161,7 +161,10 @@ class _Motion(NamedTuple):
 
 
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
-    """``windows.window_after`` for all flows: window, its derivatives by s1 and h, its motion."""
+    """``windows.window_after`` for all flows after a step h to the delay s1.
+
+    Returns the windows, their derivatives by s1 and h, and their motions.
+    """
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
     bend = -0.5 * h / ((p.rtt + s1) * (p.rtt + s1))
@@ -224,7 +227,7 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
 
 
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
-    """``windows.excess``: (W1) at the end of a step, and its derivatives by s1 and h."""
+    """``windows.excess``: the error of (W1) at the end of a step, and its derivatives by s1, h."""
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
     total = jnp.sum(W / rtt) - c

@@ -59,9 +59,10 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """How far a step of length h to s1 passes a change of motion: the largest over the windows.
+    """How far a step to the delay s1 passes a change of some window's or the queue's motion.
 
-    It is positive if some motion of the last step has ended within this one.
+    It is the largest over the windows, relative to the window. It is positive if some motion of the
+    last step has ended within this one.
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -82,7 +83,7 @@ def time_to_change(
     p: Flows, y: State, on: np.ndarray, h: float, f_high: float,
     trend: tuple[float, float], c: float, s_max: float, last: np.ndarray,
 ) -> float:  # fmt: skip
-    """The part of h after which a motion changes: a root of ``changed`` from below.
+    """The part of the step h after which a motion changes: a root of ``changed`` from below.
 
     Beyond the root other motions hold and ``changed`` has another slope. So the secant goes through
     the last two points before the root. If that fails, the chord to the point beyond it is used.
@@ -121,10 +122,11 @@ def time_to_change(
 
 @jit
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
-    """ds/dt if all motions continue, from (W1): sum (m + (dW/ds - W) s')/(T + s) = 0.
+    """The derivative s' = ds/dt of the queueing delay if all motions continue, from (W1).
 
-    ``m``, packets/s: climb/(T + s) of a window that grows. ``dW/ds``: where a window slides on a
-    threshold.
+    It solves sum (m + (dW/ds - W) s')/(T + s) = 0 over the flows. ``m``, packets/s, is climb/(T +
+    s) of a window that grows. ``dW/ds`` is not 0 where a window W slides on a threshold. T is the
+    propagation delay.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):

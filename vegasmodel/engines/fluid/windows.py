@@ -38,9 +38,10 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 @jit
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
-    """Window at which Diff = e, and its derivative by s.
+    """Window at which the backlog Diff equals e, and its derivative by the queueing delay s.
 
-    ``boutremans`` (4): W = e (T + s)/(s - x); Linux divides by baseRTT: W = e (T + x)/(s - x).
+    ``boutremans`` (4): W = e (T + s)/(s - x); Linux divides by baseRTT: W = e (T + x)/(s - x). T is
+    the propagation delay, x its over-estimate.
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:
@@ -53,10 +54,10 @@ def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> t
 def window_after(
     p: Flows, i: int, y: State, s: float, s1: float, h: float
 ) -> tuple[float, float, float, int]:
-    """Window of flow i after a step from s to s1, its derivatives by s1 and h, and its motion.
+    """Window of flow i after a step from delay s to s1, its derivatives by s1 and h, its motion.
 
     The implicit form of (W2): W1 = W + m g with m in Sgn(W1, s1) and g = h/2 (1/(T + s) + 1/(T +
-    s1)) round trips.
+    s1)) round trips. m is the direction of motion, T the propagation delay, h the step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -95,7 +96,11 @@ def window_after(
 def excess(
     p: Flows, y: State, on: np.ndarray, s: float, s1: float, h: float, c: float
 ) -> tuple[float, float, float]:
-    """(W1) at the end of a step: sum W1/(T + s1) - c, and its derivatives by s1 and h."""
+    """The error of (W1) at the end of a step, sum W1/(T + s1) - c, and its derivatives by s1, h.
+
+    W1 are the windows and s1 the queueing delay at the end, T the propagation delays, c the
+    capacity, h the length of the step.
+    """
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):
         if on[i]:

@@ -105,7 +105,7 @@ def dice(scenario: Scenario) -> bool:
 
 
 def _rang(scenario: Scenario, totals: Totals) -> bool:
-    """Whether a coarse timer has expired; chance sets the phase of each ns-2 agent's clock."""
+    """Whether a retransmission timer has expired whose clock has a random phase, as in ns-2."""
     few = all(group.arrivals == "once" for group in scenario.flows)
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
