@@ -172,7 +172,11 @@ def _sums(
 def _march(
     alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
-    """Process arrivals from i on, to the end or until digits cancel: (that flow, the last gap)."""
+    """Process arrivals from i on, to the end or to one whose equation rounding makes too inexact.
+
+    The exact solver must solve that one. Returns its index, or the number of flows at the end, and
+    the last gap Delta - x.
+    """
     n = alpha.size
     leaves = n // BLOCK
     series, near, ref, radius = np.zeros(TERMS), 0, 0.0, 0.0

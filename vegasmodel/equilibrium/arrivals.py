@@ -136,10 +136,11 @@ def _join(
 ) -> secular.Equilibrium:
     """The equilibrium after an arrival: earlier flows keep their windows or sit at their edge.
 
-    A kept window W is a pole as well, W/(Delta - (-d)) with the propagation delay d. Each flow's
-    rate is the lesser of two. So for any choice of the flows at the edge, the sum of rates is at
-    least the true sum, and its root is at least the true Delta. A new choice at that root can only
-    lower it. So at most n rounds give the exact set.
+    A flow that keeps its window W has the rate W/(Delta + d) at the queueing delay Delta and the
+    propagation delay d. At the edge its rate is less. Which flows are at the edge is found by
+    iteration. Any assumption gives at least the true sum of rates, so the Delta that solves it is
+    at least the true one. A new choice of the flows at that Delta can only lower it. So at most n
+    rounds give the exact set.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)

@@ -138,7 +138,7 @@ class _Curve:
         )
 
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
-        """The point of the curve near ``guess``, in the plane through it normal to ``across``."""
+        """A point of the curve near ``guess``, in the plane through it normal to ``across``."""
         u = guess
         for _ in range(ROUNDS):
             misfit = np.append(self.value(u), across @ (u - guess))

@@ -189,7 +189,10 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """(gamma_i of windows on a threshold, m_i of windows that losses hold); 0 for others."""
+    """How windows react: gamma_i for windows on a threshold, growth m_i for windows held by losses.
+
+    gamma_i is the slope of ``stability.py``; each is 0 for the other windows.
+    """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)
     on = free & (edge <= by_loss)

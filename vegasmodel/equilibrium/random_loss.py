@@ -49,11 +49,12 @@ def square_root(
     decrease: ArrayLike = 0.5,
     losses: Literal["periodic", "random"] = "random",
 ) -> Floats:
-    """AIMD without timeouts, pkt/s: ``K(d) / (rtt sqrt(b p))``; arguments broadcast.
+    """The square-root law: rate of AIMD without timeouts, pkt/s, ``K(d) / (rtt sqrt(b p))``.
 
-    ``b`` packets per ACK, window factor d = ``decrease`` at a loss.  With losses 1/p packets
-    apart K = sqrt((1 + d) / (2 (1 - d))), 1.2247 for d = 1/2.  With independent ones
-    K = 1 / (sqrt(2) (1 - d) m(d)), m from ``random_factor``: 1.3098.  Infinite for p = 0 or d = 1.
+    p is the loss probability, ``b`` the packets per ACK, d = ``decrease`` the window factor at a
+    loss. If losses come every 1/p packets, K = sqrt((1 + d) / (2 (1 - d))), 1.2247 for d = 1/2. If
+    they are independent, K = 1 / (sqrt(2) (1 - d) m(d)), with m from ``random_factor``: 1.3098.
+    Infinite for p = 0 or d = 1. Arguments broadcast.
 
     Raises ``FieldError`` outside 0 <= p <= 1, 0 <= d <= 1, b > 0, rtt > 0.
     """

@@ -56,9 +56,10 @@ def service_rates(
 
 
 def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> Floats:
-    """Traffic served from D over that from R, ``lambda = n_D / (k n_R)``: ``podlesny`` (5).
+    """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``: ``podlesny`` (5).
 
-    Infinite without class R flows, NaN without any.  Raises ``FieldError`` as ``service_rates``.
+    n_D and n_R are the numbers of flows, k the target ratio of an R flow's rate to a D flow's.
+    Infinite without class R flows, NaN without any. Raises ``FieldError`` as ``service_rates``.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     weight = positive("k", k)
@@ -71,7 +72,8 @@ def flow_rates(
 ) -> tuple[Floats, Floats]:
     """Mean rate of one flow of each class, ``(S_R / n_R, S_D / n_D)`` = ``(k, 1) C/(n_D + k n_R)``.
 
-    Both classes are taken as backlogged.  NaN for a class without flows.
+    S are the service rates of the classes, n their numbers of flows, C the capacity, k the target
+    ratio. Both classes are taken as backlogged. NaN for a class without flows.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     C = numbers("capacity", capacity)

@@ -173,9 +173,10 @@ def simple_pftk(
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
     """Rate that each flow delivers, at a mean queue (packets) and a loss probability.
 
-    Loss-based: the short PFTK form (square-root law under ECN), at most max_window / RTT. Vegas:
-    the same with its own decrease, and at most ``alpha / (q/c - x)``. A part 1 - loss of what is
-    sent is delivered (all of it under ECN). Infinite where nothing limits a flow.
+    A loss-based flow has the short PFTK form (square-root law under ECN), and at most max_window /
+    RTT. Vegas has the same with its own decrease, and at most ``alpha / (q/c - x)``, with the
+    queueing delay q/c and its over-estimate x. A part 1 - loss of what is sent is delivered (all of
+    it under ECN). Infinite where nothing limits a flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)

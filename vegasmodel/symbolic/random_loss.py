@@ -87,7 +87,7 @@ def pftk_window() -> Derivation:
 
 
 def pftk_limited_rounds() -> Derivation:
-    """PFTK II-C: round trips of a cycle with the window limit W_m: growth to W_m, then V there."""
+    """PFTK II-C: round trips of a cycle with window limit W_m: growth to W_m, then V more there."""
     V = sp.Symbol("V")
     growth = b * (1 - d) * W_m
     packets = growth / 2 * (d * W_m + W_m) + V * W_m

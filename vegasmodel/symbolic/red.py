@@ -40,7 +40,10 @@ def spacing_uniform() -> Derivation:
 
 
 def spacing_from_zero() -> Derivation:
-    """RED's drop probability if the count starts at 0 (Floyd and Jacobson): gaps on 1 .. m."""
+    """RED's drop probability if the count of packets starts at 0, as in Floyd and Jacobson.
+
+    Gaps between drops are then uniform on 1 .. m with m = 1/p_b.
+    """
     gap = sp.simplify(sp.summation(1 - n / m, (n, 0, m - 1)))
     return Derivation("-", "p", (), (gap,), sp.simplify((1 / gap).subs(m, 1 / p_b)))
 

@@ -34,10 +34,11 @@ def replay(
     trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
     k: int, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Record the grid times before ``until`` from a repeating cycle with ``m`` stored instants.
+    """Record the samples at grid times before ``until`` when whole cycles have been skipped.
 
-    ``earlier``: losses up to the end of the stored cycle; ``lost``: up to ``until``. Each cycle
-    begins with a loss. Returns the index of the next grid time.
+    They come from one cycle, of which ``m`` instants are stored, since all later cycles equal it.
+    ``earlier`` holds the losses up to the end of that cycle, ``lost`` those up to ``until``. Each
+    cycle begins with a loss. Returns the index of the next grid time.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``

@@ -94,9 +94,9 @@ def send(f: Sender, packets: float, spread: float) -> None:
 
 @jit
 def waits(f: Sender, acks: float) -> bool:
-    """Whether the sender waits before it sends what an ACK releases (``wait.py``).
+    """Whether the sender waits before it sends what ``acks`` ACKs release (``wait.py``).
 
-    It does so upon single ACKs only. Several ACKs that are treated together release packets evenly.
+    It waits upon single ACKs only. Several ACKs that are treated together release packets evenly.
     """
     return f.jitter > 0.0 and acks <= 1.0
 

@@ -16,7 +16,7 @@ from vegasmodel.laws.packets import NEVER
 
 @jit
 def spoken_for(f: Sender) -> float:
-    """Packets that the next ACK acknowledges."""
+    """How many packets the next ACK acknowledges: two, if the receiver delays ACKs, else one."""
     return 2.0 if f.late and f.quick <= 0.0 else 1.0
 
 

@@ -107,9 +107,10 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
 
 @jit
 def share(links: Table[Queue], k: int) -> None:
-    """Service shares of the two classes: ``podlesny`` (5), S_R : S_D = k n_R : n_D.
+    """Service shares of the two classes, S_R : S_D = k n_R : n_D (``podlesny`` (5)).
 
-    A class without flows keeps its share; the other class uses what it leaves.
+    n_R and n_D are the numbers of flows of classes R and D, k the target ratio of their rates. A
+    class without flows keeps its share; the other class uses what it leaves.
     """
     one, two = links[k], links[links[k].partner]
     if one.active > 0.0 and two.active > 0.0:
@@ -139,7 +140,7 @@ def _early(link: Queue) -> float:
 
 @jit
 def _observe(link: Queue, packets: float, seen: float) -> None:
-    """RED's moving average: a step for each arrival, and one to 0 per packet time of idling."""
+    """RED's moving average: a step for each arrival; idle time counts as arrivals at queue 0."""
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
     link.average *= (1.0 - link.weight) ** missed
@@ -150,8 +151,8 @@ def _observe(link: Queue, packets: float, seen: float) -> None:
 def _pick(link: Queue, packets: float, p: float) -> float:
     """How many of ``packets`` arrivals RED drops or marks, at the drop probability ``p``.
 
-    ns-2 (``wait_``) picks the n-th packet since the last pick with p/(2 - n p), from n_0 = 1/p on.
-    So all packets up to the m-th pass with the probability (2 - (m+1) p)/(2 - n_0 p).
+    ns-2 (``wait_``) picks the n-th packet since the last pick with the probability p/(2 - n p),
+    from n_0 = 1/p on. So the probability that all up to the m-th pass is (2 - (m+1) p)/(2 - n_0 p).
     """
     picked, left = 0.0, packets
     while left > 0.0:

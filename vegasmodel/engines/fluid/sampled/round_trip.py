@@ -30,7 +30,11 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float) -> float:
 
 @jit
 def decide(flow: Sender, now: LinkState) -> None:
-    """Apply the law's decision: at once, but ns-2 spreads the growth over the next round trip."""
+    """Apply the law's decision for a round trip: a packet more or less.
+
+    Linux changes the window at once. ns-2 reduces it at once, but spreads growth over the next
+    round trip. On real numbers both are spread.
+    """
     m = drift(flow, now, False)
     flow.round_drift = 0.0
     if flow.whole_window or (not flow.real_numbers and m < 0.0):
