@@ -71,7 +71,7 @@ def _jit(function: Any) -> Any:
 
 @_jit
 def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
-    """Convert weights at any places within low .. high into weights at that interval's nodes."""
+    """Replace weighted poles within low .. high by poles at that interval's Chebyshev points."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     part = np.empty(NODES)
     for k in range(NODES):
@@ -94,7 +94,7 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
 @_jit
 def _place(level: int, k: int, leaves: int) -> int:
-    """Row of cluster number k of 2^level leaves, in a table ordered by level."""
+    """Row of cluster number k among those of 2^level blocks, in a table ordered by level."""
     row = k
     for one in range(level):
         row += leaves >> one
@@ -103,7 +103,7 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """Build the clusters that flow i completes: a leaf, and each cluster of two that it ends."""
+    """Build the clusters of poles that end at flow i: one block, and pairs that it completes."""
     k = i // BLOCK - 1
     first = i - BLOCK
     x = np.zeros(BLOCK)

@@ -122,7 +122,7 @@ def _least_squares(boxes: _Boxes) -> float:
 
 
 def _level(low: Floats, high: Floats, c: float) -> Floats:
-    """The level [m] that solves sum clip(level, low, high) = c, exactly, by its linear pieces."""
+    """The level [m] at which the clipped rates clip(level, low, high) add up to c, exactly."""
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
         down, up = np.sort(lows), np.sort(highs)
@@ -177,12 +177,12 @@ def _most_squares(boxes: _Boxes) -> float:
 
 
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """Greatest product of a number up to ``factor`` and a positive number in [least, most]."""
+    """An upper bound of a product: one factor is at most ``factor``, the other in [least, most]."""
     return factor * np.where(factor > 0, most, least)
 
 
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """Least product of a number from ``factor`` on and a positive number in [least, most]."""
+    """A lower bound of a product: one factor is at least ``factor``, the other in [least, most]."""
     return factor * np.where(factor > 0, least, most)
 
 
@@ -217,7 +217,7 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Values at the ends of every interval in which the derivative's sign stays open."""
+    """Values of sum r^2 at the ends of every interval in which its derivative's sign stays open."""
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):
         rest = unsettled(path, left, right) & (right > left)

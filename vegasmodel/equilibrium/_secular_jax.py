@@ -150,7 +150,7 @@ def _sum(g: Any, d: Any, d_low: Any) -> Any:
 
 
 def _total(high: Any, low: Any) -> Any:
-    """Sum over the last axis of high + low as two floats; the axis is halved repeatedly."""
+    """Sum of high + low over the last axis, as two floats, by repeated halving of the axis."""
     n = high.shape[-1]
     while n > 1:
         half = n // 2
@@ -212,7 +212,7 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Step all cases until each step is small: (g, passes, done)."""
+    """Step all cases until each step is small: (gap, number of passes, which have converged)."""
 
     def unfinished(state: Any) -> Any:
         return ~state[2].all() & (state[3] < limit)

@@ -113,7 +113,7 @@ def survey(
 def rough(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float]:
-    """(Sum of rates R, -R', R''/2) at the gap g, in float64.
+    """Sum R of the rates at the gap g in float64, with derivatives: (R, -R', R''/2).
 
     In ``paper`` R leaves out the pole, the flows at the largest x. ``linux`` does not use the last
     entry, which stays 0.
@@ -141,7 +141,7 @@ def rough(
 def precise(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float, float, float]:
-    """``rough``, then the sum over all flows in double-double, high and low part."""
+    """Like ``rough``, and the sum of all flows' rates in double-double, as high and low part."""
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
         a = alpha[i]
@@ -278,7 +278,7 @@ def spread_all(
 
 
 def root(a: float, b: float, k: float) -> float:
-    """The larger root of a t^2 + b t = k, without cancellation; it is real up to rounding."""
+    """The larger root t of a t^2 + b t = k, without cancellation; it is real up to rounding."""
     r = math.sqrt(max(b * b + 4.0 * a * k, 0.0))
     if b > 0.0:
         return 2.0 * k / (b + r)
@@ -347,7 +347,10 @@ def advance(
     g: float, lower: float, upper: float, exact: bool,
     head: float, rest: float, slope: float, bend: float, f: float,
 ) -> tuple[float, float, float, bool, int]:  # fmt: skip
-    """(g, its bracket, whether to sum exactly, status) after a pass; status PENDING: continue."""
+    """Decide after a pass of the iteration: (g, its bracket, whether to sum exactly, status).
+
+    The status PENDING means that another pass must follow.
+    """
     lower, upper = (g, upper) if f > 0.0 else (lower, g)
     move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
     if move == 0.0 or not lower < g + move < upper:

@@ -42,7 +42,10 @@ EXACT, PASSES, STATUS = range(3)  # rows of their integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """Copy ``alpha`` and ``x`` of ``width`` cases, flow by flow; absent flows are far away."""
+    """Copy ``alpha`` and ``x`` of ``width`` cases, so that a flow's values lie side by side.
+
+    An absent flow is placed far away from the others.
+    """
     for k in range(width):
         start = (first + k) * n
         for i in range(n):
@@ -52,7 +55,7 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``survey`` of each case: TOP (NaN if a value is out of range), POLE, TOTAL, MOMENT."""
+    """``_secular_kernel.survey`` of each case, into the table ``t``; NaN if out of range."""
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
     for i in range(n):
@@ -68,7 +71,7 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``rough`` of each case at its gap G: TOTAL, SLOPE, BEND."""
+    """``_secular_kernel.rough`` of each case: sums of rates in float64, into the table ``t``."""
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
     for i in range(n):
@@ -83,7 +86,7 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``precise`` of each case at its gap G: TOTAL, SLOPE, BEND, HIGH, LOW."""
+    """``_secular_kernel.precise`` of each case: sums in double-double, into the table ``t``."""
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
@@ -101,7 +104,7 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``spread`` of each case at its gap G: HIGH, LOW.  The rates overwrite ``a``."""
+    """``_secular_kernel.spread`` of each case: rates overwrite ``a``, their sums go into ``t``."""
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
     for i in range(n):
@@ -113,7 +116,7 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
-    """The first gap G of each case and its bracket."""
+    """The first gap of each case and the bracket around its solution."""
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
             False, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
@@ -125,7 +128,10 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """``advance`` for the cases with this kind of sums, exact or not; how many continue."""
+    """``_secular_kernel.advance`` for the cases with exact sums, or for those without.
+
+    Returns how many of these must continue.
+    """
     more = 0
     for k in range(width):
         if count[STATUS, k] == PENDING and (count[EXACT, k] == 1) == exact:

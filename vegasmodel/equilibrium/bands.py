@@ -116,7 +116,8 @@ class Band:
     def _extremes(self) -> tuple[Floats, Floats]:
         """Row i: all rates where the rate of flow i is least, and where it is greatest.
 
-        r_i <= min(u_i, c - sum of the others' l). The first term falls in Delta and the second
+        Let l and u be the bounds of the rates at the lower and upper edges. Then r_i <= min(u_i, c
+        - sum of the others' l). The first term falls in the queueing delay Delta and the second
         rises. So r_i is greatest where they meet, with flow i at its upper edge and the others at
         their lower edges. The least r_i is the mirror image.
         """

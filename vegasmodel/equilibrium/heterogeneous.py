@@ -270,7 +270,11 @@ class _Network:
     def newton(
         self, rng: np.random.Generator, pieces: NDArray[np.intp], full: NDArray[np.bool_], size: int
     ) -> Floats:
-        """The ends of Newton's method, in the logarithms of the parts and of the loads."""
+        """Newton's method from random prices, for one choice of full links; returns where it ends.
+
+        The unknowns are logarithms of the links' places on their pieces, the equations logarithms
+        of loads over capacities.
+        """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
         u = np.log(10.0 ** rng.uniform(-5, 0, (size, links)))
@@ -306,7 +310,7 @@ class _Network:
         return bool(np.all(off <= EXACT))
 
     def same(self, one: Floats, other: Floats) -> bool:
-        """Whether two ends are the same equilibrium, even if they lie on adjacent pieces."""
+        """Whether two prices are the same equilibrium, even if they lie on adjacent pieces."""
         return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
 
     def describe(self, price: Floats) -> Equilibrium:

@@ -146,7 +146,11 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
 
 
 def _equations(make: Make) -> Equations:
-    """(ln x, ln w), ln y -> real and imaginary part of F over the sum of its terms' sizes."""
+    """The two real equations of the boundary, as a function of (ln x, ln w) and ln y.
+
+    They are the real and imaginary part of the characteristic function F(i w; x, y), over the sum
+    of its terms' sizes.
+    """
 
     def misfit(u: Floats, y: float) -> Floats:
         with np.errstate(over="ignore"):

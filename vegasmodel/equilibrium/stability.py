@@ -234,7 +234,7 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
 
 
 def _right(loop: Loop) -> float:
-    """A bound on the real part of every root: right of it F cannot be 0."""
+    """A bound on the real part of every root of the characteristic function F."""
     total, x = float(loop.rate.sum()), 1.0 / float(loop.rtt.max())
     while True:
         off = loop.steep * total / x if not loop.marks else 0.0
@@ -302,7 +302,10 @@ def _beside(loop: Loop, edge: float) -> float:
 
 
 def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
-    """Roots in left .. right, -top .. top, by the argument principle; None if F turned too fast."""
+    """Roots of F in left .. right, -top .. top, by the argument principle; None if that fails.
+
+    It fails where the characteristic function F turns too fast along the border.
+    """
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0
     for start, end in itertools.pairwise(corners):
@@ -384,7 +387,7 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
 
 
 def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
-    """The distinct roots among these, in the box and in the upper half plane."""
+    """The distinct roots among the values ``z``, in the box and in the upper half plane."""
     f, _, size = characteristic(loop, z)
     with np.errstate(invalid="ignore"):
         z = z[np.abs(f) <= TOLERANCE * size]

@@ -55,7 +55,7 @@ def band() -> tuple[Derivation, Derivation]:
 
 
 def no_over_estimate() -> Derivation:
-    """Section 3.1.2: (6) with every x_i = 0."""
+    """Section 3.1.2: the solution of (6) if no flow over-estimates its delay, every x_i = 0."""
     balance = sp.Eq(n * rate().derived.subs(x, 0), c)
     [derived] = sp.solve(balance, Delta)
     note = "printed upside down: it has the unit of 1/time; the rate c/n that follows is right"

@@ -207,7 +207,7 @@ def drop(
 
 @jit
 def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
-    """The part of a step after which W g = e, where W and g are linear in time.
+    """The part of a step after which W g = e, for a window W and a factor g linear in time.
 
     The root is the one at which W g - e changes the sign that it has at the start.
     """
@@ -227,7 +227,11 @@ def avoid(
     W: float, acks: float, climb: float, g0: float, g1: float, lower: float, upper: float,
     floor: float, cap: float,
 ) -> float:  # fmt: skip
-    """Congestion avoidance over a step: W dW = m dN, m in Sgn(W g); returns the final window."""
+    """Congestion avoidance over a step: moves the window W by ``acks``; returns the final window.
+
+    W dW = m dN, m in Sgn(W g): N counts ACKs, m is the direction, and W g is the backlog, which is
+    compared with the thresholds ``lower`` and ``upper``.
+    """
     up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
     down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)
     if W * g0 < lower:

@@ -142,7 +142,7 @@ class _Moving(NamedTuple):
 def _threshold(
     e: Array, rtt: Array, over: Array, s: Array, over_base: Array
 ) -> tuple[Array, Array]:
-    """``windows.threshold`` in JAX: the window at which Diff = e, and its derivative by s."""
+    """``windows.threshold`` in JAX: the window at which the backlog is e, and its derivative."""
     gap = s - over
     base = rtt + over
     reached = (gap > 0) & (e < jnp.inf)
@@ -152,7 +152,7 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How windows move, and what they move to; arrays [flow]."""
+    """How the windows move, and the thresholds that they slide on or approach; arrays [flow]."""
 
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
