@@ -28,8 +28,8 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# Newton's method changes to exact sums, and ends, when a step is below these parts of g. The error
-# left is at most the square of a Newton or one-pole step, or the cube of a two-pole step.
+# Relative steps: below the first Newton's method changes to exact sums, below the second it ends.
+# The error left is at most the square of a Newton or one-pole step, or the cube of a two-pole step.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
@@ -192,7 +192,7 @@ def spread(
 def survey_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float, float, float, float]:
-    """``survey`` over all chunks of flows; a single chunk needs neither threads nor ``work``."""
+    """Read all flows once (``survey``); a single chunk needs neither threads nor ``work``."""
     if n <= CHUNK:
         return survey(alpha, x, rtt, linux, c, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -218,7 +218,7 @@ def survey_all(
 def rough_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float]:
-    """``rough`` over all chunks of flows."""
+    """The sums of ``rough`` over all flows."""
     if n <= CHUNK:
         return rough(alpha, x, rtt, linux, top, g, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -237,7 +237,10 @@ def precise_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float, first: int, n: int,
     work: Any,
 ) -> tuple[float, float, float, float]:  # fmt: skip
-    """``precise`` over all chunks: R, -R', R''/2 and the sum of all rates - c."""
+    """The sums of ``precise`` over all flows: R, -R', R''/2 and the sum of all rates - c.
+
+    R is the sum of the rates without the flows at the largest x, and c is the capacity.
+    """
     if n <= CHUNK:
         total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
         high, error = two_sum(high, -c)
@@ -261,7 +264,7 @@ def spread_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float,
     first: int, n: int, rates: Any, work: Any,
 ) -> float:  # fmt: skip
-    """``spread`` over all chunks; the relative residual (sum of the rates - c) / c."""
+    """Write the rates of all flows; returns the relative residual (sum of the rates - c) / c."""
     if n <= CHUNK:
         high, low = spread(alpha, x, rtt, linux, top, g, rates, first, first + n)
         high, error = two_sum(high, -c)
@@ -377,7 +380,7 @@ def advance(
 def find_gap(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, int, int]:
-    """Solve one case for its gap: (max x, gap, passes, status)."""
+    """Find the gap Delta - max x of one case: (max x, gap, passes, status)."""
     top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
     if not alphas > 0.0 or math.isnan(top):
         return math.nan, math.nan, 0, INVALID

@@ -186,8 +186,8 @@ class Band:
     def jain_range(self) -> tuple[float, float]:
         """Least and greatest Jain index over the set; ``_jain.py`` has the proofs.
 
-        The least index needs thresholds and over-estimates that order the flows alike, or at most
-        ``_jain.MOST_FLOWS`` flows. Otherwise it raises ``ValueError``.
+        The least index can be computed if thresholds and over-estimates put the flows in the same
+        order, or for at most ``_jain.MOST_FLOWS`` flows. Otherwise it raises ``ValueError``.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 

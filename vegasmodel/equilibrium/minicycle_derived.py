@@ -218,10 +218,10 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Vegas reduces its window by at most a packet an RTT. While its rest (17) falls faster, its
-    # window V stays above (17). After t mini-cycles V - h is V_b - h - n_V t and the queue is
-    # q_c + (n_R - n_V) t. They meet (17) where the product is X, or at the edge for q = B, or at
-    # the least V.
+    # Vegas gives up at most a packet an RTT. The window at which it rests is h + X/q, (17), at the
+    # queue q. Where that falls faster, Vegas lags behind it for t mini-cycles, from its window V_b
+    # and the queue q_c. The lag ends where (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X, at the edge
+    # for q = B, or at Vegas's least window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

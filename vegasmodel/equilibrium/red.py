@@ -1,15 +1,16 @@
 """Vegas and loss-based flows under random early detection: the fixed point of the mean queue.
 
-The queue q (packets) sets the delay q/c and the loss probability p(q). These set each flow's rate,
-and the rates add up to c. **There is exactly one root, or none, and this module decides which.**
-Proof. Follow the curve (q, p) of the queue. Each piece is rising or vertical (the jump at
-``max_threshold``, the full buffer), so along it q and p never fall, and one of them grows. Every
-rate law here is a continuous function that strictly falls in q at fixed p (the RTT grows;
-alpha/(q/c - x) falls). It never rises in p, and strictly falls in p wherever loss limits the flow.
-So the demand, their sum, strictly falls along the curve until p limits no flow any more. It crosses
-c at most once. Without window limits the demand of loss-based flows is infinite as long as p = 0,
-and no root lies below ``min_threshold``. The certificate of an answer is an interval on the curve
-with the demand above c at one end and below it at the other, by more than rounding.
+The queue q (packets) at the capacity c sets the delay q/c and the loss probability p(q). These set
+the rate of each flow. At a fixed point the rates add up to c. **There is exactly one, or none, and
+this module decides which.** Proof. Follow the curve (q, p) of the queue. Each piece of it rises or
+is vertical (the jump at ``max_threshold``, the full buffer). So along it q and p never fall, and
+one of them grows. Every rate law here is a continuous function that strictly falls in q at fixed p:
+the RTT grows, and Vegas's alpha/(q/c - x) falls, with its over-estimate x. It never rises in p, and
+strictly falls in p wherever loss limits the flow. The demand is the sum of these rates. So it
+strictly falls along the curve until p limits no flow any more, and it crosses c at most once.
+Without window limits the demand of loss-based flows is infinite as long as p = 0, and no fixed
+point lies below ``min_threshold``. The certificate of an answer is an interval on the curve with
+the demand above c at one end and below it at the other, by more than rounding.
 
 Equilibria are of the mean-field kind: the averages of an oscillating queue lie near them only where
 the control loop is stable. ``alpha`` stands for the packets that Vegas keeps queued, which may be

@@ -130,7 +130,7 @@ def register_file(path: str | Path) -> None:
 
 
 def files() -> tuple[Path, ...]:
-    """The files that were run.  Other processes need them to run them too."""
+    """The Python files that were run, so that other processes can run them and have their laws."""
     return tuple(_files)
 
 

@@ -137,7 +137,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
-    """State before the first start, and an empty tally."""
+    """The state before any flow starts, and time integrals at zero."""
     from vegasmodel.engines.fluid.records import State
 
     n = flows.rtt.size
@@ -146,7 +146,7 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 
 
 def empty_tally(n: int) -> Tally:
-    """Integrals at zero, for n flows."""
+    """Time integrals at zero, for n flows."""
     from vegasmodel.engines.fluid.records import Tally
 
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))

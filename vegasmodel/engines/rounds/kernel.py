@@ -110,8 +110,8 @@ def release(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # Linux stamps each packet as it leaves (tcp_transmit_skb), so the wait in the sender's own
-        # queue is no part of its RTT. ns-2 stamps all packets of the burst when it begins.
+        # Linux stamps each packet as it leaves (tcp_transmit_skb), so its RTT leaves out the wait
+        # in the sender's own queue. ns-2 stamps all packets of a burst when the burst begins.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
