@@ -135,14 +135,15 @@ class Band:
 
     @functools.cached_property
     def ratio_range(self) -> tuple[Floats, Floats]:
-        """Least and greatest r_i/r_j ([n, n], [n, n]).
+        """Least and greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
 
-        l and u are the bounds of the rates at the lower and upper edges. Let Delta_1 be the delay
-        where i alone is at its upper edge, Delta_2 the one where j alone is at its lower edge.
-        Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises. Above
-        Delta_2 it is u_i/(c - sum of the others' u), which falls. Between them it is u_i/l_j, that
-        is (b_i/a_j) phi_i/phi_j. For ``paper`` phi_i/phi_j is monotone, so the maximum is at an
-        end. For ``linux`` it may also be where a quadratic in Delta vanishes.
+        l and u are the bounds of the rates at the lower and upper edges. Let Delta_1 be the
+        queueing delay where i alone is at its upper edge, Delta_2 the one where j alone is at its
+        lower edge. Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
+        Above Delta_2 it is u_i/(c - sum of the others' u), which falls. Between them it is u_i/l_j,
+        that is (b_i/a_j) phi_i/phi_j, with the edges a, b and the factors phi of (11). For
+        ``paper`` phi_i/phi_j is monotone, so the maximum is at an end. For ``linux`` it may also be
+        where a quadratic in Delta vanishes.
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,8 +159,9 @@ class Band:
     def _turns(self, best: Floats) -> None:
         """Raise ``best`` to u_i/l_j where d/dDelta (phi_i/phi_j) = 0 between Delta_1 and Delta_2.
 
-        With s = rtt - x and p = -x rtt, 1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k. So the
-        condition is (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+        u, l, phi, Delta_1 and Delta_2 are those of ``ratio_range``. With s = rtt - x and p = -x
+        rtt, 1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k. So the condition is (s_i - s_j) Delta^2 +
+        2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
         """
         s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
         delay = [

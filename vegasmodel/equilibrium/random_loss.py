@@ -210,9 +210,9 @@ def throughput(
     """Goodput of one flow on a lossy link, pkt/s.
 
     ``queueing`` is the delay (s) that other flows' packets cause. The method ``rounds`` is the
-    chain of ``loss_rounds``: a window beyond capacity times RTT queues behind itself, and one
-    beyond the buffer is cut. ``pftk`` and ``square-root`` are those laws, limited to Vegas's window
-    at rest (Samios and Vernon's approach, derived anew) and to the capacity.
+    Markov chain of ``loss_rounds``: a window beyond capacity times RTT queues behind itself, and
+    one beyond the buffer is cut. ``pftk`` and ``square-root`` are those laws, limited to the
+    capacity and, for Vegas, to its window at rest (Samios and Vernon's approach, derived anew).
     """
     _link(p, capacity, buffer, method)
     numbers("queueing", queueing)

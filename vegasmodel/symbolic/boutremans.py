@@ -102,7 +102,8 @@ def cross_corrected(flows: int = 3) -> Any:
 def two_arrivals() -> Derivation:
     """Two flows arrive one by one: (6) with x_i = Delta_{i-1}; last flow's rate over the first's.
 
-    Delays are in units of alpha/c. The printed formula is Bonald's.
+    x_i is the over-estimate of flow i and Delta_{i-1} the queueing delay that it finds. Delays are
+    in units of alpha/c. The printed formula is Bonald's.
     """
     first = sp.Eq(1 / Delta, 1)
     [wait] = sp.solve(first, Delta)

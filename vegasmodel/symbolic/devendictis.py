@@ -351,7 +351,7 @@ def catching_up() -> Completion:
 
 
 def following() -> tuple[Completion, ...]:
-    """Integrals over the mini-cycles of phase 3, in which Vegas keeps (17), by the queue."""
+    """Integrals over phase 3, in which Vegas keeps (17), its window at rest, as the queue grows."""
     vegas = h + X / q
     reno = M + q - vegas
     rate = sp.diff(reno, q) / n_reno  # di/dq

@@ -12,7 +12,10 @@ links, long, cross = sp.symbols("l n_long n_cross", positive=True)
 
 
 def stationarity() -> Derivation:
-    """The maximum of alpha ln r + x r - q r over r: alpha = r (q - x), the curvature negative."""
+    """The maximum of alpha ln r + x r - q r over r: alpha = r (q - x), the curvature negative.
+
+    r is the rate of a Vegas flow, q the queueing delay of its path, and x its over-estimate.
+    """
     lagrangian = alpha * sp.log(r) + x * r - q * r
     condition = sp.Eq(sp.diff(lagrangian, r), 0)
     curvature = sp.diff(lagrangian, r, 2)

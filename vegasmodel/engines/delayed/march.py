@@ -312,9 +312,11 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
 
 @jit
 def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
-    """A_i(t) = max(A_i, N_i + W_i): packets in flight fill the window; after a cut the flow waits.
+    """What flow i may have sent by t: A_i(t) = max(A_i, N_i + W_i), by (D3).
 
-    The first window leaves evenly over a round trip of the empty network.
+    A_i are the packets sent, N_i those whose fate is known, and W_i is the window: packets in
+    flight fill it. After a cut the flow waits. The first window leaves evenly over a round trip of
+    the empty network.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent

@@ -33,7 +33,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
 
 @jit
 def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
-    """Packets a second too many at the full buffer, by (S1), if some flow has grown."""
+    """Rate beyond the capacity, pkt/s, that the packets in flight would have at a full buffer."""
     f = -c
     for i in range(flows.shape[0]):
         flow = flows[i]
