@@ -89,10 +89,11 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
         errors.append([f"{alpha:g}", *(f"{a:.0%}, {b:.0%}" for a, b in pairs[alpha])])
     played, exact, bonald = pairs[3.0]
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
-    return f"""A Vegas source that finds a queue takes it for a part of the way.  `boutremans` says
-how much that is worth: the last of 20 sources gets "10 times more than the earlier connections".
-Rate of the last over that of the first source, by ns-2 2.35 (mean of 5 runs, 90 to 120 s) and three
-models; the last column is the model by rounds with arrivals every {SLOWLY:g} s in place of 2 s:
+    return f"""A Vegas source that starts when there is a queue takes the queueing delay for a part
+of its propagation delay.  So it gets more than the others.  `boutremans` says how much more: the
+last of 20 sources gets "10 times more than the earlier connections".  The table has the rate of the
+last source over that of the first, by ns-2 2.35 (mean of 5 runs, 90 to 120 s) and by three models.
+In its last column the simulator `rounds` has an arrival every {SLOWLY:g} s instead of every 2 s:
 
 {table(["alpha = beta", *NAMES, "rounds, slowly"], rows)}
 
@@ -101,20 +102,21 @@ mean):
 
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
-**What survives.**  The mechanism, in full, and that theory is "pessimistic".  Not the closed form
-printed for it, which is taken from Bonald: its rates add up to {sums[0]:.3f} of the link for two
-sources and to {sums[1]:.2f} for 20, so it does not solve the paper's own (6).  The exact recursion
-does: it finds each newcomer's over-estimate from the ones before.  But that is not why theory is
-pessimistic.  Its over-estimates are nearer to ns-2's at each alpha, by little: at alpha = 3 the
-error falls from {bonald[1]:.0%} to {exact[1]:.0%}, where the model by rounds, with arrivals as in
-the paper, has {played[1]:.0%}.  And its rates are further off than Bonald's, {exact[0]:.0%} against
+**What survives.**  The mechanism is confirmed in full, and theory is "pessimistic", as the paper
+says.  The closed form printed for it, which is taken from Bonald, is not confirmed: its rates add
+up to {sums[0]:.3f} of the link for two sources and to {sums[1]:.2f} for 20, so it does not solve
+the paper's own (6).  The exact recursion solves (6): it computes each newcomer's over-estimate of
+baseRTT from the sources before it.  But this difference is not why theory is pessimistic.  At each
+alpha the over-estimates of the recursion are nearer to ns-2's, but not by much: at alpha = 3 the
+error falls from {bonald[1]:.0%} to {exact[1]:.0%}, while `rounds`, with arrivals as in the paper,
+has {played[1]:.0%}.  Its rates are further off than Bonald's, {exact[0]:.0%} against
 {bonald[0]:.0%}.
 
-**Which hypothesis broke.**  Both theories let each source settle before the next one comes: that is
-most of the error.  A window grows by a packet a round trip, and with alpha = 5 the queue has not
-settled after 2 s: the newcomer finds less of it.  So the ratio does depend on
-alpha, which no theory here says.  With {SLOWLY:g} s between arrivals the model by rounds goes
-back towards the recursion.
+**Which hypothesis broke.**  Both theories let each source settle before the next one comes.  That
+makes most of the error.  A window grows by a packet a round trip, and with alpha = 5 the queue has
+not settled after 2 s, so the newcomer finds a shorter queue.  Hence the ratio depends on alpha,
+which neither theory says.  With {SLOWLY:g} s between arrivals the result of `rounds` moves towards
+the recursion.
 
-**For users.**  Knowing baseRTT removes the bias (figure 7's records).  Larger alpha lessens the
-ratio and multiplies the delay."""
+**For users.**  A source that knows its true baseRTT has no such bias (see the records of figure 7).
+A larger alpha reduces the ratio and multiplies the delay."""

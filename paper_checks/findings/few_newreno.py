@@ -93,40 +93,42 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, both[0], exact=True))
     mixes = ", ".join(f"{ratio:g}" for ratio in BY_NS3["NewReno"])
     part = 2 * honest[0] / dumbbell().links[0].capacity
-    return f"""`podlesny` promises that a NewReno and a Vegas flow get the same from a router with
-two queues, at any mix of flows, and that nobody gains by marking packets wrong.  Its experiments at
-a fifth of the scale by ns-2 2.35, RD by CBQ with weighted round robin (mean of 5 runs).  Relative
-fairness is a Vegas flow's use of the link over a NewReno flow's:
+    return f"""`podlesny` proposes a router with two queues, Rate-Delay (RD) services.  It promises
+that a NewReno and a Vegas flow get the same there for any mix of flows, and that nobody gains by
+marking packets for the wrong queue.  We ran its experiments at a fifth of the scale by ns-2 2.35,
+where CBQ (class-based queueing) with weighted round robin replaces the router (mean of 5 runs).
+Relative fairness is a Vegas flow's use of the link over a NewReno flow's:
 
 {table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}
 
-**What survives.**  Fairness within 0.15 at ratios of {", ".join(f"{r:g}" for r in fair)}.  At 0.1
-the paper claims about 1 too; by CBQ we find {rows[0, 1]:.2f} with a standard error of
-{rows[0, 2]:.2f}: there the {part:.0%} of the link that is NewReno's hangs on two flows, and on
-which of their packets is lost.
+**What survives.**  The relative fairness is within 0.15 of 1 at NewReno : Vegas ratios of
+{", ".join(f"{r:g}" for r in fair)}.  At 0.1 the paper claims about 1 too.  With CBQ we find
+{rows[0, 1]:.2f} with a standard error of {rows[0, 2]:.2f}: NewReno has {part:.0%} of the link
+there, which depends on two flows and on which of their packets are lost.
 
-**Marking wrong.**  Throughput a flow, pkt/s, of 20 and 20 flows: by figure 2's router in ns-3 with
-as many flows back, which is the paper's setting; by the same router one way; and by CBQ in ns-2,
-with as many flows back:
+**Marking wrong.**  The table has the throughput of a flow, pkt/s, for 20 NewReno and 20 Vegas flows
+in three settings: the router of figure 2 in ns-3 with as many flows in the reverse direction, which
+is the paper's setting; the same router with traffic one way; and CBQ in ns-2 with as many reverse
+flows:
 
 {table(WRONG, marked)}
 
-Section V grants that a NewReno flow in the delay queue "could" have an advantage, and argues that
-it will have none, for that queue is short and others may do the same.  In the paper's own setting
-the argument holds: a single one loses ({single[SETTINGS[0]]} pkt/s in the runs), and where half of
-the flows do it each loses more than a quarter.  The "could" holds too: with traffic one way a
-single one gains ({single[SETTINGS[1]]}), for the Vegas flows leave room in their queue that it
-takes, and by CBQ, which does not count flows, even each of the ten gains.  The other half of the
-argument holds by all three: a Vegas flow marked as NewReno starves in the long queue.
+Section V says that a NewReno flow in the delay queue "could" have an advantage.  It argues that the
+flow will have none, since that queue is short and others may do the same.  In the paper's own
+setting the argument holds: a single such flow loses ({single[SETTINGS[0]]} pkt/s in the runs), and
+if half of the flows do it, each loses more than a quarter.  The "could" holds too.  With traffic
+one way a single flow gains ({single[SETTINGS[1]]}), since the Vegas flows leave room in their
+queue.  With CBQ, which does not count flows, even each of the ten gains.  The other half of the
+argument holds in all three settings: a Vegas flow marked as NewReno starves in the long queue.
 
 **The exact queue.**  ns-3 with the queue of the paper's figure 2, one way, index by the mix:
 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
-With as many flows back, as in the paper's experiments, the queue gives {two_way} at {mixes} (CBQ
-{by_cbq}).  At {BY_NS3["NewReno"][0]:g} that is the mean of {fewest}: two
-NewReno flows are too few to tell.
+With as many reverse flows, as in the paper's experiments, the router gives a relative fairness of
+{two_way} at ratios of {mixes} (CBQ {by_cbq}).  At {BY_NS3["NewReno"][0]:g} that is the mean of
+{fewest}: two NewReno flows are too few to tell.
 
-At 0.1, one way, over five seeds: {listed}.  ns-3 rounds Vegas's backlog up, so its alpha = 2 is the
-papers' 1.
-So, one way, RD isolates the classes to a tenth, also with few NewReno flows (`docs/ns3.md`)."""
+At a ratio of 0.1, with traffic one way, five seeds give {listed}.  ns-3 rounds Vegas's backlog up,
+so its alpha = 2 is the papers' 1.  So with traffic one way RD isolates the classes to within a
+tenth, also with few NewReno flows (`docs/ns3.md`)."""

@@ -164,14 +164,13 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     ]
     three = [float(np.interp(3.0, rows[:, 1], rows[:, 0])) for rows in tables]
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
-    return f"""`devendictis` finds that Vegas falls behind Reno where the buffer exceeds a threshold
-B_th = alpha (3 - 2 lambda), and leaves it at that; `evaluation` 3.3.3 finds alpha = 3,
-beta = 6 fair at a buffer of 15.  Neither says which alpha a given buffer B wants.  Here
-is the answer of packets and of three models: alpha = beta at which one Vegas and one Reno source
-of equal delay get the same throughput
-(ns-2 and rounds: on a line between the whole numbers about it, mean of {RUNS} runs).  The
-mini-cycle has ns-2's edges, alpha + 1/2, and one packet fewer than the buffer, since ns-2's limit
-counts the packet in transmission (`docs/ns2.md`).
+    return f"""`devendictis` finds that Vegas gets less than Reno if the buffer exceeds a threshold
+B_th = alpha (3 - 2 lambda).  `evaluation` 3.3.3 finds alpha = 3, beta = 6 fair at a buffer of 15.
+Neither says which alpha is fair at a given buffer B.  This page answers, by ns-2 and by three
+models.  The tables have the alpha = beta at which one Vegas and one Reno source of equal delay get
+the same throughput (for ns-2 and `rounds`: interpolated between two whole numbers, mean of {RUNS}
+runs).  The mini-cycle model uses the upper threshold of ns-2, alpha + 1/2, and a buffer of one
+packet fewer, since ns-2's limit counts the packet in transmission (`docs/ns2.md`).
 
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets)
 
@@ -185,17 +184,17 @@ Mean error of the models: {found[0]}.
 
 Mean error of the models: {found[1]}.
 
-**What survives.**  That alpha and the buffer belong together, as in B_th: alpha must grow in
-proportion to the buffer.  Straight lines through ns-2's points are {lines[0]} and {lines[1]}
-packets: about two fifths of the buffer, of which a long link takes some off.  A threshold of 3
-is fair at buffers of {three[0]:.0f} and {three[1]:.0f}; `evaluation` finds the defaults
-alpha = 1, beta = 3 fair at "about 8".  Where the buffer is unknown or large, no fixed alpha is
-fair.
+**What survives.**  Alpha and the buffer belong together, as in B_th: alpha must grow in proportion
+to the buffer.  Straight lines through ns-2's points are {lines[0]} and {lines[1]} packets, about
+two fifths of the buffer, and less on a long link.  A threshold of 3 is fair at buffers of
+{three[0]:.0f} and {three[1]:.0f}; `evaluation` finds the defaults alpha = 1, beta = 3 fair at
+"about 8".  If the buffer is unknown or large, no fixed alpha is fair.
 
-**Which hypothesis broke.**  `devendictis` lets both lose when the buffer overflows (hypothesis 5).
-Vegas does not lose there: its window stands still, and each of its packets takes the place of the
-one before.  Where only who grows loses, the mini-cycle still asks for {over.min():.1f} to
-{over.max():.1f} packets too many (the last point of the short link aside): it is not known why.
+**Which hypothesis broke.**  `devendictis` lets both sources lose when the buffer overflows
+(hypothesis 5).  But Vegas does not lose there: its window is constant, so each of its packets takes
+the place of the one before.  If only the growing source loses, the mini-cycle still asks for
+{over.min():.1f} to {over.max():.1f} packets too many (except at the last point of the short link).
+We do not know why.
 
 **Caution.**  Beyond the crossing the ratio climbs fast: choose alpha below the line, not above it.
 {_lottery(runs)}"""

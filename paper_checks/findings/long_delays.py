@@ -118,43 +118,45 @@ def _text(rows: np.ndarray) -> str:
     spread = np.exp(np.abs(np.log(real)).mean(axis=0))
     swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in DELAYS[:-2])
     short, long = _backlogs().T
-    return f"""`tsang` sends two Vegas sources over one link, one with a longer way, and concludes
-from table 3 that long delays lose.  `boutremans` says that the delay does not enter (6), and that
-who over-estimates baseRTT *gains*.  Both run on `tsang`'s network here, beside ns-2 2.35 and the
-window rule of Linux.  Numbers: rate of the shorter over that of the longer; "1 and 3" are alpha and
-beta; "printed rule" is the same network packet by packet with the rule as `tsang`'s section 2.1
-prints it; the theory is (6) with the baseRTTs that ns-2 measured, and the middle of the band as
-alpha.
+    return f"""`tsang` sends two Vegas sources over one link, one with a longer propagation delay,
+and concludes from table 3 that the longer delay loses.  `boutremans` says that the delay does not
+enter its equation (6), and that a source that over-estimates baseRTT *gains*.  We run `tsang`'s
+network by ns-2 2.35, by the window rule of Linux and by the theory.  The table has the rate of the
+connection with the shorter delay over that with the longer.  "1 and 3" are alpha and beta.
+"Printed rule" is the same network packet by packet with the rule that `tsang` prints in section
+2.1.  The theory is (6) with the baseRTTs that ns-2 measured, and with the middle between alpha and
+beta as alpha.
 
 {table(["ms", *COLUMNS], cells)}
 
-Of the {len(real)} cases with 10 ms and more the longer connection loses (by over 1 %) in
-{lose[PRINT]} of the print, {lose[RULE]} by the printed rule, {lose[NS2]} of ns-2 with 1 and 3,
-{lose[NS2_LINE]} of ns-2 with 2 and 2, and {lose[LINUX]} by rounds with Linux's rule.  A typical
-ratio, up or down, is {spread[PRINT]:.2f} in the print, {spread[NS2]:.2f} in ns-2 with 1 and 3 and
-{spread[NS2_LINE]:.2f} with 2 and 2.
+In {len(real)} cases the delays differ by 10 ms or more.  The longer connection loses (by over 1 %)
+in {lose[PRINT]} of them in the print, in {lose[RULE]} by the printed rule, in {lose[NS2]} by ns-2
+with 1 and 3, in {lose[NS2_LINE]} by ns-2 with 2 and 2, and in {lose[LINUX]} by `rounds` with
+Linux's rule.  A typical ratio, larger over smaller, is {spread[PRINT]:.2f} in the print,
+{spread[NS2]:.2f} in ns-2 with 1 and 3 and {spread[NS2_LINE]:.2f} with 2 and 2.
 
-**What survives.**  The numbers, and the conclusion for alpha < beta.  ns-2's Vegas rounds its
-backlog to whole packets before it compares, so that it rests from alpha - 1/2 to beta + 1/2.  The
-rule that `tsang` prints does not round, and with it table 3 comes out, most of it to the sixth
-digit, and table 4 to the third (`vegasmodel paper tsang`): the paper's simulator did not round.
-The longer connection then loses in all {lose[RULE]} cases, and in {swapped} of {len(real)} where
-its own packet is the first at the router.  With alpha = beta the bias is gone, as the paper says.
+**What survives.**  The paper's numbers are confirmed, and its conclusion for alpha < beta.  ns-2's
+Vegas rounds its backlog to whole packets before it compares, so its backlog rests between alpha -
+1/2 and beta + 1/2.  The rule that `tsang` prints does not round.  With it most of table 3 comes out
+to the sixth digit, and table 4 to the third (`vegasmodel paper tsang`).  So the paper's simulator
+did not round.  With this rule the longer connection loses in all {lose[RULE]} cases, and in
+{swapped} of {len(real)} if its own packet is the first at the router.  With alpha = beta the bias
+is gone, as the paper says.
 
-**Why.**  A window moves once a round trip.  The shorter connection has filled the band when the
-longer one still grows; that one stops where its backlog reaches alpha.  So the shorter's backlog
-ends at {short.min():.1f} to {short.max():.1f} packets, the longer's at {long.min():.1f} to
-{long.max():.1f}.  The steady state (6) cannot see this: every point of the band satisfies it.
-Thresholds half a packet lower move the point at which slow start ends, and the longer window may
-then leap over alpha: ns-2 of today decides otherwise in {len(real) - lose[NS2]} of {len(real)}
-cases.
+**Why.**  A window moves once a round trip, so the shorter connection grows faster.  The longer one
+still grows when the shorter one has stopped between alpha and beta, and it stops when its own
+backlog reaches alpha.  So the shorter's backlog ends at {short.min():.1f} to {short.max():.1f}
+packets, the longer's at {long.min():.1f} to {long.max():.1f}.  The steady state (6) cannot show
+this, since every backlog between alpha and beta satisfies it.  With thresholds half a packet lower
+slow start ends earlier or later, and the longer connection's backlog may then jump over alpha: ns-2
+2.35 gives another result in {len(real) - lose[NS2]} of {len(real)} cases.
 
 **Which hypothesis broke.**  The paper calls its study free of a wrong minimum RTT.  It is not: the
-two start together, and the longer one's first packet waits behind the other's (record
-"table 1, point 5").  With just these over-estimates and equal backlogs (6) lets the
-longer one win.
+two connections start together, and the first packet of the longer one waits behind the other's
+(record "table 1, point 5").  With just these over-estimates of baseRTT and equal backlogs, the
+longer one wins by (6).
 
-**Linux.**  Its rule holds W (RTT - baseRTT)/baseRTT, so a rate is alpha/(RTT - baseRTT) times
-baseRTT/RTT, and that last factor is larger for the longer connection: Linux turns `tsang`'s
-conclusion round.  The column is our model by rounds with that rule; there is no kernel run of this
-network yet."""
+**Linux.**  Linux holds the backlog W (RTT - baseRTT)/baseRTT at alpha.  So the rate W/RTT is
+alpha/(RTT - baseRTT) times baseRTT/RTT.  The last factor is larger for the longer connection, so
+Linux reverses `tsang`'s conclusion.  The column is from the simulator `rounds` with that rule;
+there is no run of a Linux kernel on this network yet."""

@@ -371,35 +371,38 @@ def _text(answers: Sequence[Answer]) -> str:
     reno, sack = (one(f"two {law}: the longer the") for law in ("Reno", "SACK"))
     buffers, vegas = one("Vegas outperforms Reno at a buffer of 4"), one("two Vegas")
     return f"""Loss-based sources at a drop-tail queue lock into phases: whose packet comes just
-after a departure decides who loses, for minutes on end (Floyd and Jacobson, "On traffic phase
-effects in packet-switched gateways", 1992).  None of the five papers lets its senders wait, as real
-hosts do.  Here every sender does: whenever its window lets packets go it waits for a uniform draw
-of up to one packet's transmission time at the slowest link (`send_jitter`), which is what Floyd and
-Jacobson recommend.  All else is the paper's.  ns-2 2.35 without waits, as the records have it;
-with waits, the median of {SEEDS} runs; the model by rounds, mean of {SEEDS} runs.  A conclusion
-survives if with waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of ns-2, and for
-the mean of the model by rounds.
+after a departure decides for minutes who loses (Floyd and Jacobson, "On traffic phase effects in
+packet-switched gateways", 1992).  In none of the five papers do senders wait at random, as real
+hosts do.  On this page every sender waits: whenever its window lets packets go, it waits for a
+uniform draw of up to one packet's transmission time at the slowest link (`send_jitter`), as Floyd
+and Jacobson recommend.  Everything else is as in the paper.  The table compares ns-2 2.35 without
+waits, ns-2 with waits (median of {SEEDS} runs), and the simulator `rounds` with waits (mean of
+{SEEDS} runs).  A conclusion survives if with waits it holds in at least {SEEDS // 2 + 1} of the
+{SEEDS} runs of ns-2, and for the mean of `rounds`.
 
 {table(HEAD, [_cells(a) for a in answers])}
 
-**What survives.**  {len(stood)} of the {len(answers)} conclusions hold in ns-2 where nobody waits.
-Of these {len(kept)} survive.  The criteria are wide, and figures move within them.  At a buffer
-of 7 packets Reno over Vegas is {buffers.still[1]:.2f} where nobody waits and
-{buffers.waits[1]:.2f} with waits: the other one leads.  Of two Vegas at X = 1 ms the longer gets
-more (first over second {vegas.still[0]:.2f}, and {vegas.waits[0]:.2f} with waits): the criterion
-asks only about a bias against it.
+**What survives.**  Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
+these {len(kept)} survive.  The criteria are wide, and figures change within them.  At a buffer of 7
+packets Reno over Vegas is {buffers.still[1]:.2f} without waits and {buffers.waits[1]:.2f} with
+waits, so the other flow gets more.  Of two Vegas flows at X = 1 ms (the delay that differs) the
+longer gets more: first over second is {vegas.still[0]:.2f}, and {vegas.waits[0]:.2f} with waits.
+The criterion asks only about a bias against it.
 
-**What does not.**  {names or "Nothing"}.  First over second of table 3, in ns-2 where nobody waits
-and with waits.  Two Renos: {moved(reno)}.  Two SACKs: {moved(sack)}.  At X = 13 ms the order of the
-medians turns: with waits the longer one gets more, by rounds too ({reno.rounds[1]:.2f} and
-{sack.rounds[1]:.2f}).  At X = 208 ms Reno's ratio rises and SACK's falls.  So the size of the bias,
-which the paper calls almost linear in the ratio of the round trips, hangs on the waits.
+**What does not.**  These conclusions do not survive: {names or "Nothing"}.
+
+The ratios of table 3, first flow over second, are in ns-2 without and with waits: for two Reno
+flows {moved(reno)}; for two SACK flows {moved(sack)}.  At X = 13 ms the order of the medians is
+reversed: with waits the flow with the longer round trip gets more, also by `rounds`
+({reno.rounds[1]:.2f} and {sack.rounds[1]:.2f}).  At X = 208 ms Reno's ratio rises and SACK's falls.
+So the size of the bias, which the paper calls almost linear in the ratio of the round trips,
+depends on the waits.
 
 **What never stood.**  {len(never)} conclusions do not hold in ns-2 2.35 where nobody waits; see
 their records.
 
 **Caution.**  A wait of one packet's time is {1e3 / 187.5:.1f} ms on the links of `evaluation` and
-`tsang`, where the shortest round trip is 13.2 ms: it is not small there.  Its mean,
-{0.5e3 / 187.5:.1f} ms, is delay that the paper's senders have not.  The runs do not tell which
+`tsang`, where the shortest round trip is 13.2 ms.  This is not small.  Its mean,
+{0.5e3 / 187.5:.1f} ms, is a delay that the paper's senders do not have.  The runs do not tell which
 part of a change comes from phases and which from that delay.  Without waits, timing is as exact as
 on an idle host."""

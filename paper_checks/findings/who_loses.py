@@ -105,25 +105,27 @@ def _text(rows: np.ndarray) -> str:
     left = [float(errors[1:, k].mean()) for k in (2, 3, 4)]  # derived, its edges, its losers
     gain = [1 - after / before for before, after in itertools.pairwise(left)]
     return f"""Hypothesis 5 of `devendictis` says that one Vegas and one Reno source both lose a
-packet each time the buffer overflows.  Its formulas, and its decrease factor of 3/4 for Vegas, rest
-on it.  ns-2 2.35 (mean of 3 runs) beside the formulas, which get one packet fewer than the buffer:
-ns-2's drop-tail limit counts the packet in transmission (`docs/ns2.md`).
+packet each time the buffer overflows.  Its formulas depend on this, and so does its decrease factor
+of 3/4 for Vegas.  The table compares ns-2 2.35 (mean of 3 runs) with the formulas.  These get one
+packet fewer than the buffer, since ns-2's drop-tail limit counts the packet in transmission
+(`docs/ns2.md`).
 
 {table(head, cells)}
 
 Error of the ratio at buffers of 10, 20 and 30: {listed}.
 
-**What survives.**  The mini-cycle survives, the hypothesis does not.  At 5 packets Vegas loses too;
-from 10 on, its loss is {large[:, n].max():.3f} %.  A source whose window stands still sends one
-packet for each ACK: it takes the place that its own packet has just left.  The packet that
-finds no place is the extra one of the source that grows, and near overflow only Reno
-grows, for Vegas's backlog is already at its threshold.
+**What survives.**  The mini-cycle survives, but not the hypothesis.  At a buffer of 5 packets Vegas
+loses too; from 10 on, its loss is {large[:, n].max():.3f} %.  A source with a constant window sends
+one packet for each ACK, and that packet takes the place that its own packet has just left.  So the
+packet that finds no place is the extra one of a growing source.  Near overflow only Reno grows,
+since Vegas's backlog is already at its threshold.
 
-**What each part is worth.**  ns-2 compares a backlog rounded to whole packets with alpha, so Vegas
-holds up to alpha + 1/2: those edges take away {gain[0]:.0%} of the error at 20 and 30.  That only
-who grows loses, which above these edges is Reno, takes away {gain[1]:.0%} of the rest.  At 10
-packets all forms stay far off: just above the threshold a packet of queue moves Vegas's window by
-many.
+**What each part is worth.**  ns-2 rounds the backlog to whole packets before it compares it with
+alpha, so Vegas holds its window up to a backlog of alpha + 1/2.  A model with this upper edge has
+{gain[0]:.0%} less error at buffers of 20 and 30.  If in the model only the growing source loses,
+which above this edge is Reno, {gain[1]:.0%} of the remaining error disappears.  At 10 packets all
+forms have a large error: just above the threshold a packet of queue changes Vegas's window by many
+packets.
 
 **For users.**  Vegas's decrease factor matters only where the buffer is a few packets.  With more
 it never acts."""
