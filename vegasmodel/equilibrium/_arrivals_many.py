@@ -1,18 +1,18 @@
 """The recursion of ``arrivals.py`` for a million flows, in O(n log n) by clusters of poles.
 
-Delta_i, the queueing delay after the arrival of flow i, solves sum_{j <= i} alpha_j/(Delta_i - x_j)
-= c with x_i = Delta_{i-1}. The sum runs over all earlier flows, so plain evaluation costs O(n^2).
-But Delta rises slowly, so the poles x_j of early flows are far away and can be taken together
-(Greengard and Rokhlin 1987).
+Flows arrive one by one. The queueing delay Delta_i after the arrival of flow i solves sum_{j <= i}
+alpha_j/(Delta_i - x_j) = c with x_i = Delta_{i-1}. The sum runs over all earlier flows, so plain
+evaluation costs O(n^2). But Delta rises slowly, so the poles x_j of early flows are far away and
+can be taken together (Greengard and Rokhlin 1987).
 
 From afar a cluster of poles over an interval acts as ``NODES`` poles at the interval's Chebyshev
 points s_k,
 
     sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
 
-with Lagrange's polynomials l_k. For D at a half-widths from the middle the error is about
-rho^-NODES, rho = a + sqrt(a^2 - 1). Two clusters merge into one by their nodes. About a point
-``ref``, for poles at ref - x_j >= R,
+with Lagrange's polynomials l_k. If D is a times half the interval's width from its middle, the
+error is about rho^-NODES, rho = a + sqrt(a^2 - 1). Two clusters merge into one by their nodes.
+About a point ``ref``, for poles at ref - x_j >= R,
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 

@@ -28,8 +28,9 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# Relative steps: below the first Newton's method changes to exact sums, below the second it ends.
-# The error left is at most the square of a Newton or one-pole step, or the cube of a two-pole step.
+# The iteration changes to exact sums when its relative step falls below ROUGH_STEP, and ends below
+# LAST_STEP. The error left is at most the square of a Newton or one-pole step (first entry), or the
+# cube of a two-pole step (second).
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -1,7 +1,8 @@
 """The equilibrium of the delayed equations, and their linearisation, for ``stability.py``.
 
-One link, long flows. At rest the windows of ``engines/delayed`` are, with the empty round trip T,
-the queueing delay s, the loss p of what finds room, and kappa = 1 - decrease,
+One link, long flows. T is the empty round trip, s the queueing delay, p the loss of packets that
+find room, m the growth in packets a round trip, x the over-estimate, c the capacity, and kappa = 1
+- decrease. At rest the windows of ``engines/delayed`` are
 
     W = (m/(kappa p))^(1/2)                     held by losses (Misra, Gong and Towsley, m = 1)
     W = e (T + s)/(s - x), e (T + x)/(s - x)    on a threshold e: ``boutremans`` (4), Linux
