@@ -112,14 +112,16 @@ class Runs:
         return _arrays(Measured, self._entry(key, scenario, partial(_simulate, spaced=False)))
 
     def exact(self, scenario: Scenario) -> Groups:
-        """The same by ns-3, whose Rate-Delay router is `podlesny`'s own, 3 runs.  Raises ``NoRun``.
+        """The same by ns-3, whose Rate-Delay router is `podlesny`'s own; at most 3 runs.
+
+        Raises ``NoRun``.
 
         Vegas's alpha is one more there, which makes ns-3's rule the papers' (docs/ns3.md).
         """
         scenario = dataclasses.replace(
             scenario,
             flows=tuple(map(_rounded_up, scenario.flows)),
-            run=dataclasses.replace(scenario.run, runs=EXACT_RUNS),
+            run=dataclasses.replace(scenario.run, runs=min(EXACT_RUNS, scenario.run.times)),
         )
         key = scenario.fingerprint() + "-groups-ns3"
         return _arrays(Groups, self._entry(key, scenario, _simulate_groups_ns3))

@@ -84,7 +84,8 @@ NAMED = {
     "devendictis": [
         *(f"equation {n}" for n in range(1, 18)),
         *(f"figure {n}" for n in (1, 2, 4)),
-        *(f"section 3, {name}" for name in ("W_V(N)", "W_R(N)", "P_Reno", "W_V(a)", "W_R(a)", "a")),
+        *(f"section 3, {name}" for name in ("P_Reno", "W_V(a)", "W_R(a)", "a")),
+        "section 3, W_V(N) and W_R(N)",
         *(f"section 3, {name}" for name in ("A_V", "Delta_a", "Delta_b", "B_V", "b", "B_th")),
         *("section 3, Lambda_Vegas", "section 3, Lambda_Reno", "section 3, hypothesis 3"),
         *("section 3, hypothesis 4", "section 3, hypothesis 5", "figure 4, the model captures"),
@@ -374,7 +375,8 @@ def test_models_against_packets() -> None:
     assert {row.model for row in found} >= {"arrivals", "bands", "minicycle", "random-loss"}
     for one, other in itertools.pairwise(found):
         assert one.family != other.family or one.mean <= other.mean
-    assert all(0 < row.mean <= row.worst for row in found)
+    # 0 where one source alone fills its link
+    assert all(0 <= row.mean <= row.worst for row in found)
     assert all(len(row.errors) <= row.asked <= len(scenarios[row.family]) for row in found)
     assert len(markdown(found).splitlines()) == len(found) + 2
 

@@ -9,7 +9,7 @@ import numpy as np
 from paper_checks.boutremans.scenes import CAPACITY
 from paper_checks.boutremans.theory import ALPHA, BETA, FINE, D, N, X, settled
 from paper_checks.checks import AT_A_POINT, Found, Record, exactly
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Floats, NoRun, Runs
 from paper_checks.spread import jittered
 
 EDGES = (
@@ -123,14 +123,25 @@ def _small_buffers(runs: Runs) -> Found:
 
 
 def _efficient(runs: Runs) -> Found:
-    """Unused part of the link, percent, by two sources of a law."""
+    """Unused part of the link, percent, by two sources of a law, with a short and a long delay."""
     from paper_checks.evaluation.figures import alike
+    from paper_checks.evaluation.tables import CAPACITY as LINK
 
-    idle = {
-        law: 100 * (1 - runs(jittered(alike(law, 22e-3))).utilization) for law in ("reno", "vegas")
-    }
-    text = ", ".join(f"{law} {part:.2f} %" for law, part in idle.items())
-    return Found(idle["vegas"] < idle["reno"], detail=f"Unused: {text}.")
+    less, rows = [], []
+    for delay in (1e-3, 22e-3):
+        reno, vegas = (
+            100 * np.maximum(0, 1 - runs(jittered(alike(law, delay))).throughput.sum(axis=1) / LINK)
+            for law in ("reno", "vegas")
+        )
+        less.append(bool(np.all(reno > np.maximum(vegas, 1.0))))
+        rows.append(
+            f"X = {1e3 * delay:g} ms, Reno {reno.min():.2f} to {reno.max():.2f} %, Vegas "
+            f"{vegas.min():.2f} to {vegas.max():.2f} %"
+        )
+    text = f"Unused: {'; '.join(rows)}"
+    if any(less) and not all(less):
+        raise NoRun(f"The network decides, and the paper names none. {text}")
+    return Found(all(less), detail=f"{text}.")
 
 
 def text() -> list[Record]:
@@ -141,8 +152,9 @@ def text() -> list[Record]:
             "claim",
             True,
             _efficient,
-            note="Two sources of either law on the link of 'evaluation' figures 2b and 3b; ns-2 "
-            "2.35, mean of 5 seeds whose starts move by up to one packet's time.",
+            note="Two sources of either law on the links of 'evaluation' figures 2 and 3; read, as "
+            "2b is, as over 1 % of the link unused by Reno, and more than by Vegas, in every seed; "
+            "ns-2 2.35, 5 seeds whose starts move by up to one packet's time.",
         ),
         Record(
             "section 3.1.1, at small buffers Vegas behaves like Reno",

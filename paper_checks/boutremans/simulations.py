@@ -261,8 +261,9 @@ def figures_4_and_5() -> list[Record]:
             _read(_use, 1.0, 0.005),
             prints=("under-utilization",),
             tolerance=0.005,
-            note="'Don't lead to an under-utilization'; n = 20, alpha = beta = 3. Tolerance: half "
-            f"a percent. {RUN}",
+            note="'Don't lead to an under-utilization'; n = 20, alpha = beta = 3. No window moves "
+            "there but at 76 ms (figure 5, the swing): only that reading tests what oscillations "
+            f"do to the link. Tolerance: half a percent. {RUN}",
         ),
     ]
 

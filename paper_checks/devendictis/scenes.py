@@ -73,11 +73,14 @@ def roomy(T: float, B: float, mu: float = MU) -> Scenario:
 
 @cache
 def alone(*dropped: int) -> Scenario:
-    """The Vegas source alone, of which the link drops the packets with these numbers."""
+    """The Vegas source alone, of which the link drops the packets with these numbers.
+
+    Read from 7 s on: until then the window still grows.
+    """
     base = scene(0.08, 20.0)
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()
     link = dataclasses.replace(base.links[0], drops=drops)
-    run = dataclasses.replace(base.run, runs=1, duration=14.0, warmup=5.0, start_jitter=0.0)
+    run = dataclasses.replace(base.run, runs=1, duration=16.0, warmup=7.0, start_jitter=0.0)
     name = f"devendictis-vegas-alone{'-drop' * bool(dropped)}"
     return dataclasses.replace(base, name=name, links=(link,), flows=base.flows[:1], run=run)
 

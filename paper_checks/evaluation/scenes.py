@@ -78,14 +78,17 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
     return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
 
 
-def forced(law: str, drops: tuple[int, ...]) -> Scenario:
-    """Figure 1: topology 1 with these packets dropped and room for all others; 2 s of it."""
+def forced(law: str, drops: tuple[int, ...], since: float = 0.2) -> Scenario:
+    """Figure 1: topology 1 with these packets dropped and room for all others; 2 s of it.
+
+    Read from ``since`` on, s.
+    """
     base = single(law)
     lost = (Drop(flow=law, packets=drops),) if drops else ()
     link = dataclasses.replace(base.links[0], drops=lost, buffer=50.0)
-    run = dataclasses.replace(base.run, duration=2.0, warmup=0.2)
+    run = dataclasses.replace(base.run, duration=2.0, warmup=since)
     which = "-".join(map(str, drops))
-    name = f"evaluation-{law}-drops-{which or 'none'}"
+    name = f"evaluation-{law}-drops-{which or 'none'}" + f"-from-{since:g}-s" * (since != 0.2)
     return dataclasses.replace(base, name=name, links=(link,), run=run)
 
 

@@ -239,8 +239,11 @@ def table_3() -> list[Record]:
                     _with_rule(simulated(scenario, _counts(scenario), printed, 0.01), X)
                     if law == "vegas"
                     else simulated(scenario, _counts(scenario), printed, 0.01),
-                    note=f"ACK1/ACK2. {SOURCE} The buffer, 10, is inferred from table 2."
-                    + " 1 is read as 1.00, as the table drops last zeros." * (printed == 1),
+                    note="ACK1/ACK2, counted from 0 s on, as table 3 states no interval; section "
+                    f"3.2.1's figures are collected from 15 s on. {SOURCE} The buffer, 10, is "
+                    "inferred from table 2."
+                    + " 1 is read as 1.00, as the table drops last zeros."
+                    * (printed == 1),
                 )
             )
     return found

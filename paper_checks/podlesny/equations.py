@@ -252,14 +252,14 @@ def numbers() -> list[Record]:
     """The worked numbers of section IV."""
     return [
         Record(
-            "section IV-A, 0.24 * 0.74/3",
+            "section IV-A, index from the printed 74 and 24 %",
             "claim",
             0.97,
-            by_print(0.24 * 0.74 / 3),
+            by_print(0.24 / (0.74 / 3)),
             tolerance=rounding(0.01),
-            erratum="The index is the quotient, 0.24/(0.74/3) = 0.973, as the text defines it; the "
-            "printed product is 0.059.",
-            note="The printed expression evaluated. Tolerance: rounding of the print.",
+            note="0.24/(0.74/3), as the text defines the index. Our text has a dot for the first "
+            "stroke, which would make it 0.059: an error of the paper, or a sign that was misread "
+            "on the way to our text, which cannot tell. Tolerance: rounding of the print.",
         ),
         Record(
             "section IV-D, D buffer at 10 Mbit/s",

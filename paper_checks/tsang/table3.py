@@ -79,6 +79,8 @@ def cells() -> list[Record]:
     ]
 
 
+NOT_10_MS = "the print has '10 ms', read as an error (the record of section 3.1)."
+
 # --- ratio and index -------------------------------------------------------------------------
 
 
@@ -90,10 +92,12 @@ def index(x2: int, longer_first: bool = False) -> float:
 def _index(x2: int, runs: Runs) -> Found:
     _, first, _, second, *_ = TABLE_3[x2]
     ns2 = float(runs(two(x2)).jain[0])
+    early = jain([c.rate(START + 0.01) for c in replay(x2)])
     return Found(
         index(x2),
-        detail=f"With the longer's packet first {index(x2, longer_first=True):.4f}; the printed "
-        f"rates, read over few rounds, have {jain([first, second]):.4f}; ns-2 2.35, which rounds "
+        detail=f"From the printed 10 ms on {early:.4f}. With the longer's packet first "
+        f"{index(x2, longer_first=True):.4f}; the printed rates, read over few rounds, have "
+        f"{jain([first, second]):.4f}; ns-2 2.35, which rounds "
         f"the backlog, {ns2:.4f}.",
     )
 
@@ -118,7 +122,8 @@ def derived() -> list[Record]:
                 printed,
                 partial(_index, x2),
                 tolerance=rounding(0.001),
-                note=f"Jain's index of the mean rates from 10 s after the start on. {PLAYED} "
+                note=f"Jain's index of the mean rates from 10 s after the start on: {NOT_10_MS} "
+                f"{PLAYED} "
                 "Tolerance: rounding of the print.",
                 source="replay",
             ),
@@ -158,10 +163,16 @@ def _backlogs() -> Found:
         W1 = round(expected1 / BITS * base_rtt(1))
         W2, _ = window_and_base(x2)
         backlogs += [W1 * (1 - actual1 / expected1), W2 * (1 - actual2 / expected2)]
+    least = {
+        x2: (expected - actual) / BITS * base_rtt(x2)
+        for x2, (_, _, expected, actual, _, _) in TABLE_3.items()
+    }
+    under = {x2: backlog for x2, backlog in least.items() if not 1 <= backlog <= 3}
+    text = ", ".join(f"{b:.3f} at x2 = {x2} ms" for x2, b in under.items()) or "no other verdict"
     return Found(
         all(1 <= b <= 3 for b in backlogs),
         detail=f"Backlogs of the 26 connections from {min(backlogs):.2f} to {max(backlogs):.2f} "
-        "packets.",
+        f"packets; with the least RTT itself for baseRTT_2 connection 2 has {text}.",
     )
 
 
@@ -184,7 +195,8 @@ def implied() -> list[Record]:
             "equation",
             True,
             by_print(_backlogs()),
-            note="alpha_i = (expected - actual) baseRTT_i of the printed rates.",
+            note="alpha_i = (expected - actual) baseRTT_i of the printed rates. baseRTT_2 is that "
+            "of a whole window behind the expected rate, as in table 1, point 5.",
         ),
     ]
 

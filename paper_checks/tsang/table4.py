@@ -10,7 +10,7 @@ from paper_checks.checks import Found, Record, by_print, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import START, replay
 from paper_checks.tsang.scenes import BITS, DELAYS, two
-from paper_checks.tsang.table3 import LATE, TABLE_3
+from paper_checks.tsang.table3 import LATE, NOT_10_MS, TABLE_3
 from vegasmodel.metrics import jain
 
 VEGAS = {"Vegas-1": (1, 1), "Vegas-2": (2, 2), "Vegas-3": (3, 3), "Vegas1_3": (1, 3)}
@@ -46,10 +46,11 @@ def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) ->
 def _cell(x2: int, name: str, runs: Runs) -> Found:
     ns2 = float(runs(two(x2, *VEGAS[name])).jain[0])
     other = index(x2, name, longer_first=False)
+    early = index(x2, name, since=BEGINS[0] + START)
     return Found(
         index(x2, name),
-        detail=f"With the shorter's packet first {other:.4f}; ns-2 2.35, which rounds the backlog, "
-        f"from 10 ms on {ns2:.4f}.",
+        detail=f"From the printed 10 ms on {early:.4f}. With the shorter's packet first "
+        f"{other:.4f}; ns-2 2.35, which rounds the backlog, {ns2:.4f}.",
     )
 
 
@@ -62,9 +63,10 @@ def cells() -> list[Record]:
             TABLE_4[x2][i],
             partial(_cell, x2, name),
             tolerance=rounding(0.001),
-            note="ACKs from 10 s after the start on, packet by packet with the rules of sections "
-            "2.1 and 2.2 as printed: the backlog is not rounded; of the two orders at the start "
-            "the one that gives the table: the longer connection's packet is the first at R1 "
+            note=f"ACKs from 10 s after the start on: {NOT_10_MS} Packet by packet with the rules "
+            "of sections 2.1 and 2.2 as printed: the backlog is not rounded; of the two orders "
+            "at the start the one that gives the table: the longer connection's packet is the "
+            "first at R1 "
             "(paper_checks/tsang/replay.py). Tolerance: rounding of the print.",
             source="replay",
         )
