@@ -95,9 +95,9 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
 def _holds(
     scenario: Scenario, flows: Flows, curve: Curve, root: Equilibrium, weight: float
 ) -> Assumption:
-    """Whether the queue rests: the verdict of ``adapters.stability``, of the same loop.
+    """The assumption that the queue stays at its fixed point, as ``adapters.stability`` judges.
 
-    Where that has no loop (marks), the one about this model's own fixed point.
+    If RED marks, that module has no equations; then this model's own fixed point is judged.
     """
     from vegasmodel.adapters.stability import place
     from vegasmodel.equilibrium import loop_rest

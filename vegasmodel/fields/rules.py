@@ -102,7 +102,7 @@ class _AsItIs:
     """A rule for values that are the same in a file and in Python."""
 
     def write(self, value: Any) -> Any:
-        """No conversion."""
+        """The value, unchanged."""
         return value
 
 
@@ -114,7 +114,7 @@ class Integer(_AsItIs):
     high: int = 2**63 - 1
 
     def read(self, value: object, where: str, packet_size: float | None) -> int:
-        """No conversion: TOML has integers."""
+        """Take the value of the file unchanged: TOML has integers."""
         self.check(value, where)
         return cast("int", value)
 
@@ -133,7 +133,7 @@ class Boolean(_AsItIs):
     """``true`` or ``false``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> bool:
-        """No conversion."""
+        """The value, unchanged."""
         self.check(value, where)
         return bool(value)
 
@@ -150,7 +150,7 @@ class Choice(_AsItIs):
     words: tuple[str, ...]
 
     def read(self, value: object, where: str, packet_size: float | None) -> str:
-        """No conversion."""
+        """The value, unchanged."""
         self.check(value, where)
         return cast("str", value)
 
@@ -169,7 +169,7 @@ class Text(_AsItIs):
     longest: int = 120
 
     def read(self, value: object, where: str, packet_size: float | None) -> str:
-        """No conversion."""
+        """The value, unchanged."""
         self.check(value, where)
         return cast("str", value)
 
@@ -232,7 +232,10 @@ class Tables:
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
-        """Read one dataclass per table; an error names the table's place, counted from 0."""
+        """Read a list of tables, one dataclass per table.
+
+        An error names the table's place, from 0.
+        """
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of tables")
         return tuple(
