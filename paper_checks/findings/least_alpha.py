@@ -153,7 +153,7 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     silent = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
     found = [
         "; ".join(
-            f"{name}: {e:.1%}"
+            f"{name} {e:.1%}"
             + (f" (without {n} of {len(rows)}, where it finds no fair alpha)" if n else "")
             for name, e, n in zip(NAMES[1:], error, none, strict=True)
         )
@@ -177,14 +177,14 @@ packet fewer, since ns-2's limit counts the packet in transmission (`docs/ns2.md
 
 {parts[0]}
 
-Mean error of the fair alpha by each model ("who grows" and "both" say which flow loses at an overflow):
-{found[0]}.
+Mean error of the fair alpha, by model (the mini-cycle either lets only the growing flow lose at an
+overflow, or both): {found[0]}.
 
 **Link of `devendictis`** (1080 pkt/s, 80 ms: it holds 86 packets)
 
 {parts[1]}
 
-Mean error of the fair alpha by each model: {found[1]}.
+Mean error of the fair alpha, by model (the mini-cycle as above): {found[1]}.
 
 **What survives.**  Alpha and the buffer belong together, as in B_th: alpha must grow in proportion
 to the buffer.  Straight lines through ns-2's points are {lines[0]} and {lines[1]} packets, about
