@@ -14,7 +14,7 @@ import numpy as np
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import log_ratio_error, nrmse
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.predictor import MODELS, predict_all
+from vegasmodel.predictor import MODELS, SIMULATED, predict_all
 from vegasmodel.scenario import VARIANTS, Scenario
 from vegasmodel.support.html_table import html_table
 
@@ -162,7 +162,8 @@ class Comparison:
 
         console.print_pairing(self.pairing)
         console.print_estimates(self.estimates)
-        shown = [p for p in self.results if p.applicable]
+        # a simulator was asked to answer; a closed form may not be meant for the scenario
+        shown = [p for p in self.results if p.applicable or p.model in SIMULATED]
         console.print_results(self.scenario, shown)
         rows = [
             [

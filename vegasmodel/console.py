@@ -250,7 +250,7 @@ def print_results(
         if shares is not None:
             out.print()
             out.print(shares)
-    if len(scenario.flows) > 2:
+    if len(scenario.flows) > 2 and any(result.applicable for result in results):
         out.print(Text(f"({len(scenario.flows)} groups; --json lists all and their ratios)"))
     if per_flow:
         for result in results:

@@ -45,7 +45,7 @@ _REASONS = {
     Status.OVERFLOW: "overflow",
     Status.STUCK: "overflow that no window can yield to",
     Status.UNSETTLED: "neither an overflow nor rest in the time allowed",
-    Status.FULL_RING: "a flow's ring of parcels is full",
+    Status.FULL_RING: "a flow has more trains of packets under way than there is room for",
     Status.TOO_MANY_EVENTS: "too many events",
     Status.FALL: "it stopped where a window fell, as it was asked to",
 }

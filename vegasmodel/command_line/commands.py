@@ -6,6 +6,7 @@ statuses.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -129,8 +130,9 @@ def predict(
     with progress.shown():
         results = predict_all(case, names) if len(names) > 1 else [one(case, *names)]
     if len(names) > 1 and not json:
-        # all reasons, or none but that of a model that could be installed
-        results = [p for p in results if p.applicable or "missing" in p.extra] or results
+        # all reasons, or those of the simulators and of what could be installed
+        kept = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]
+        results = list(itertools.compress(results, kept)) or results
     hint = "" if set(names) & set(SIMULATED) else "A simulator may: --model rounds"
     _show(case, results, json=json, plot=plot, flows=flows, hint=hint, uncertain=uncertain)
 

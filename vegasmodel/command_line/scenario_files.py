@@ -59,7 +59,7 @@ def new(
     elif file is None:
         click.echo(text, nl=False)
     else:
-        console.paragraphs([f"{file} is written; try: vegasmodel predict {file}"])
+        console.paragraphs([f"{file} is written; try: vegasmodel predict {file} --model all"])
 
 
 @click.command()
