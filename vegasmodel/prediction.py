@@ -130,12 +130,14 @@ class Prediction:
         return used / capacity
 
     def __repr__(self) -> str:
-        """One line: the model, and the mean rate of each group's flows."""
+        """One line: the model, the mean rate of each group's flows, how many assumptions fail."""
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
         more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
-        return f"<Prediction {self.model}: {', '.join([*rates, *more])}>"
+        broken = sum(a.holds is False for a in self.assumptions)
+        said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
+        return f"<Prediction {self.model}: {', '.join([*rates, *more])}{said}>"
 
     def _repr_html_(self) -> str:
         title = f"{self.model} on {self.scenario.name}"
