@@ -148,7 +148,7 @@ def _link(key: str, known: Estimates, draft: Scenario, engine: str) -> Filled:
     if found is None or not isinstance(link.queue, DropTail) or link.loss:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT)
     if math.isinf(found.high):  # nothing was lost: any buffer above would do
-        how = f"{found.how}; so the default"
+        how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how)
     if engine == "ns2":
         how = f"{found.how}; one more, as ns-2's limit counts the packet in transmission"
@@ -182,8 +182,16 @@ def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bo
     if not found or alpha <= 0:
         return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT)]
     low, high = min(e.low for e in found), max(e.high for e in found)
-    values = {"alpha": alpha, "beta": beta}
-    return [Filled(f"flow[{g}].{key}", values[key], low, high, "pkt", found[0].how) for key in keys]
+    # a backlog elsewhere in its range moves the threshold as much
+    values = {
+        "alpha": (alpha, alpha - min(e.value for e in found)),
+        "beta": (beta, beta - max(e.value for e in found)),
+    }
+    return [
+        Filled(f"flow[{g}].{key}", value, max(low + by, 0.0), high + by, "pkt", found[0].how)
+        for key, (value, by) in values.items()
+        if key in keys
+    ]
 
 
 def _moved(found: Estimate, by: float, how: str) -> Estimate:
