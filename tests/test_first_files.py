@@ -100,6 +100,35 @@ def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[
     assert "flowmon" in capsys.readouterr().out
 
 
+def test_a_log_of_ss_tells_sizes_least_rtt_and_thresholds_within_their_ranges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """W (RTT - minrtt)/minrtt = 30 * 2.5/40 = 1.875, which Linux floors before it compares."""
+    path = tmp_path / "ss.txt"
+    detail = "\t vegas wscale:7,7 rto:204 rtt:42.5/2 mss:1448 pmtu:1500 cwnd:30 minrtt:40"
+    head = "ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001"
+    lines = [f"{17e8 + k}\n{head}\n{detail} bytes_acked:{1 + 1448 * 700 * k}" for k in range(9)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run(["new", "--from-trace", str(path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    s = vm.Scenario.from_toml(document["toml"])
+    assert s.packet_size == 1448 + 52  # pmtu
+    assert s.flows[0].alpha <= 1.875 <= s.flows[0].beta + 1
+    for entry in document["estimates"]:
+        if entry["key"].endswith((".alpha", ".beta")):
+            assert entry["low"] <= entry["value"] <= entry["high"]
+    written = {line.split(" = ")[0]: line for line in document["toml"].splitlines()}
+    assert "packets of 1500 B" in written["capacity"]
+    assert 'buffer = "inf"' in written["buffer"]
+    assert "nothing was lost" in written["buffer"]
+    assert "set it" in written["buffer"]
+    assert run(["inspect", str(path), "--json"]) == 0
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    assert (flow["rtt_min_s"], flow["packet_size_b"]) == (0.04, 1500.0)
+    assert run(["inspect", str(path)]) == 0
+    assert "busiest link: 700 pkt/s of 1500 B" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", ["inspect", "new --from-trace"])
 def test_no_trace_is_one_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*command.split(), str(Path(__file__))]) == 2

@@ -11,6 +11,7 @@ from vegasmodel import laws
 from vegasmodel.completion import Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, write
+from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 
 __all__ = ["from_trace", "plain"]
@@ -61,10 +62,12 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
         raise FieldError("--from-trace", f"{len(trace.flows)} flows", allowed)
     table: dict[str, Any] = {"name": name, **_size(trace), "link": [{}], "flow": _flows(trace)}
     notes: dict[tuple[str, int, str], str] = {}
+    if "packet_size" in table and trace.known("packet_size") is None:
+        notes["", 0, "packet_size"] = f"the trace's payload and {HEADERS} B of headers"
     rtt = RTT
     while True:
         try:
-            _, filled = complete(table, trace)
+            scenario, filled = complete(table, trace)
             break
         except FieldError as error:
             place = _place(error.field)
@@ -85,6 +88,10 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
         if place is not None:
             kind, i, key = place
             table[kind][i][key], notes[place] = _written(entry)
+            if key == "capacity":
+                notes[place] += f"; packets of {scenario.packet_size:g} B"
+            elif key == "buffer" and math.isinf(entry.value):
+                notes[place] += "; loss-based flows would never stop growing: set it"
     for i, flow in enumerate(table["flow"]):
         if flow["match"] not in trace.controls:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -95,10 +102,10 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
 
 def _size(trace: Trace) -> dict[str, str]:
     """The most frequent packet size of the flows; the default if the trace has none."""
-    sizes = trace.known("packet_size")
-    if sizes is None:
-        return {}
+    sizes = packet_sizes(trace)
     values, counts = np.unique(sizes[np.isfinite(sizes)], return_counts=True)
+    if not values.size:
+        return {}
     return {"packet_size": write(float(values[np.argmax(counts)]), "bytes")}
 
 

@@ -88,7 +88,11 @@ def inspect(
     span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']} bins"
     out.print(console.plain(f"{trace}: {found['format']}, by {found['engine']}; {span}"))
     if found["capacity_pps"] is not None:
-        out.print(console.plain(f"busiest link: {found['capacity_pps']:.6g} pkt/s, an estimate"))
+        sizes = sorted({f["packet_size_b"] for f in found["flows"] if f["packet_size_b"]})
+        size = f" of {sizes[0]:g} B" if len(sizes) == 1 else ""
+        size = f" of {sizes[0]:g} to {sizes[-1]:g} B" if len(sizes) > 1 else size
+        rate = f"{found['capacity_pps']:.6g} pkt/s"
+        out.print(console.plain(f"busiest link: {rate}{size}, an estimate"))
     out.print()
     out.print(_flow_table(found["flows"]))
     lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MOST]]
@@ -122,7 +126,8 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
         ]
         for flow in flows[:MOST]
     ]
-    names = ["flow", "control", "packets", "first", "last", "bytes", "least RTT", "lost", "rexmit"]
+    names = ["flow", "control", "packets", "first", "last", "packet B", "least RTT"]
+    names += ["lost", "rexmit"]
     keep = [i for i in range(len(names)) if i < 3 or any(row[i] != "-" for row in rows)]
     table = [[row[i] for i in keep] for row in rows]
     if len(flows) > MOST:

@@ -10,6 +10,7 @@ import numpy as np
 
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.reading import format_of, read
+from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Trace
 
 __all__ = ["inspect"]
@@ -51,6 +52,7 @@ def _flow(trace: Trace, i: int) -> dict[str, Any]:
         values = values[np.isfinite(values)]
         return _number(figure(values)) if values.size else None
 
+    least = [of(variable, np.min) for variable in ("rtt_min", "rtt", "base_rtt")]
     return {
         "name": name,
         "control": trace.controls.get(name),
@@ -61,8 +63,8 @@ def _flow(trace: Trace, i: int) -> dict[str, Any]:
         "retransmits": total("retransmits"),
         "first_s": of("first", np.min),
         "last_s": of("last", np.max),
-        "packet_size_b": of("packet_size", np.min),
-        "rtt_min_s": of("rtt_min", np.min) or of("rtt", np.min),
+        "packet_size_b": _number(packet_sizes(trace)[i]),
+        "rtt_min_s": min((rtt for rtt in least if rtt is not None), default=None),
         "rtt_mean_s": of("rtt", np.mean),
         "base_rtt_s": of("base_rtt", np.min),
     }

@@ -10,7 +10,7 @@ from vegasmodel.packets.pairing import Pairing
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.prediction import Assumption
 
-__all__ = ["in_packets_of"]
+__all__ = ["HEADERS", "in_packets_of", "packet_sizes"]
 
 HEADERS = 52  # bytes of IPv4 and TCP with timestamps, where a trace tells the payload alone
 SAME = 66  # bytes by which sizes differ that count other headers: those and Ethernet's
@@ -26,7 +26,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     and a packet of ns-2's loss-based laws is 40 B longer than one of its Vegas.
     """
     trace, scenario = pairing.trace, pairing.scenario
-    sizes = _sizes(trace)
+    sizes = packet_sizes(trace)
     factors, told, sure = np.ones(len(trace.flows)), [], True
     known = trace.known("packet_size")
     for member, i in zip(scenario.members, pairing.order, strict=True):
@@ -51,8 +51,11 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     )
 
 
-def _sizes(trace: Trace) -> Floats:
-    """The size of each flow's packets in bytes, as far as the trace tells; NaN if unknown."""
+def packet_sizes(trace: Trace) -> Floats:
+    """The size of each flow's packets in bytes, as far as the trace tells; NaN if unknown.
+
+    Where the trace tells the payload alone, ``HEADERS`` are added.
+    """
     found = np.full(len(trace.flows), np.nan)
     for name, more in (("payload", HEADERS), ("packet_size", 0)):
         values = trace.known(name)
