@@ -61,9 +61,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
         raise FieldError("--from-trace", f"{len(trace.flows)} flows", allowed)
     table: dict[str, Any] = {"name": name, **_size(trace), "link": [{}], "flow": _flows(trace)}
-    notes: dict[tuple[str, int, str], str] = {}
-    if "packet_size" in table and trace.known("packet_size") is None:
-        notes["", 0, "packet_size"] = f"the trace's payload and {HEADERS} B of headers"
+    notes = _size_note(trace)
     rtt = RTT
     while True:
         try:
@@ -87,11 +85,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
         place = _place(entry.key)
         if place is not None:
             kind, i, key = place
-            table[kind][i][key], notes[place] = _written(entry)
-            if key == "capacity":
-                notes[place] += f"; packets of {scenario.packet_size:g} B"
-            elif key == "buffer" and math.isinf(entry.value):
-                notes[place] += "; loss-based flows would never stop growing: set it"
+            table[kind][i][key], notes[place] = _written(entry, scenario.packet_size)
     for i, flow in enumerate(table["flow"]):
         if flow["match"] not in trace.controls:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -107,6 +101,12 @@ def _size(trace: Trace) -> dict[str, str]:
     if not values.size:
         return {}
     return {"packet_size": write(float(values[np.argmax(counts)]), "bytes")}
+
+
+def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
+    if trace.known("packet_size") is not None:
+        return {}
+    return {("", 0, "packet_size"): f"the trace's payload and {HEADERS} B of headers"}
 
 
 def _flows(trace: Trace) -> list[dict[str, Any]]:
@@ -125,13 +125,18 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
     return flows
 
 
-def _written(entry: Filled) -> tuple[str, str]:
+def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
     """An estimate as text for the file, and its comment; both have the same unit, ms for RTTs."""
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
     short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
     text = f"{short} {unit}" if math.isfinite(value) else "inf"
-    return text, f"estimate, {low:.4g} to {high:.4g} {unit}: {entry.how}"
+    note = f"estimate, {low:.4g} to {high:.4g} {unit}: {entry.how}"
+    if entry.key.endswith(".capacity"):
+        note += f"; packets of {packet_size:g} B"
+    if math.isinf(value):
+        note += "; loss-based flows would never stop growing: set it"
+    return text, note
 
 
 def _rounded(value: float, low: float, high: float) -> float:
