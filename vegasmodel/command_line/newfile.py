@@ -61,7 +61,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
         raise FieldError("--from-trace", f"{len(trace.flows)} flows", allowed)
     table: dict[str, Any] = {"name": name, **_size(trace), "link": [{}], "flow": _flows(trace)}
-    notes = _size_note(trace)
+    notes: dict[tuple[str, int, str], str] = {}
     rtt = RTT
     while True:
         try:
@@ -91,7 +91,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
     if run:
         table["run"] = run
-    return _commented(toml_file.write(table), notes), filled
+    return _commented(toml_file.write(table), notes | _size_note(trace)), filled
 
 
 def _size(trace: Trace) -> dict[str, str]:
