@@ -28,9 +28,10 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The iteration changes to exact sums when its relative step falls below ROUGH_STEP, and ends below
-# LAST_STEP. The error left is at most the square of a Newton or one-pole step (first entry), or the
-# cube of a two-pole step (second).
+# The root is found by iteration. While its relative step is above ROUGH_STEP, the sums over flows
+# are computed fast and roughly, then exactly; below LAST_STEP the iteration ends. Each constant has
+# two values. The first is for steps that converge quadratically: the error left is at most the
+# square of the step. The second is for those that converge cubically: it is at most the cube.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -218,10 +218,11 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Vegas gives up at most a packet an RTT. The window at which it rests is h + X/q, (17), at the
-    # queue q. Where that falls faster, Vegas lags behind it for t mini-cycles, from its window V_b
-    # and the queue q_c. The lag ends where (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X, at the edge
-    # for q = B, or at Vegas's least window.
+    # By (17) Vegas's steady window at a queue of q packets is h + X/q. It falls as Reno fills the
+    # queue, but a Vegas window falls by at most a packet per RTT. If (17) falls faster, Vegas is
+    # above it for t round trips. It begins with the window V_b at the queue q_c, and has come down
+    # to (17) when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. It stops earlier if the buffer is
+    # full (q = B) or if Vegas is at its least window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

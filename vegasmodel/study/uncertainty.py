@@ -1,11 +1,12 @@
 """How a closed form's answer depends on each number of the scenario, and how uncertain it is.
 
 The slopes d ln(throughput)/d(field) are finite differences of fourth order of the model's own
-answers.  So every closed form has them, also networks, the mini-cycle and RED.  Each slope is
-computed with a step and with half of it.  If the two differ, the answer has a corner there, and the
-slope is flagged.
+answers.  No formula is differentiated, so this works for every closed form.  Each slope is computed
+with a step and with half of it.  If the two differ, the answer has a corner there, and the slope is
+flagged.
 
-If the fields have independent errors with standard deviations u_k, the variance of ln(ratio) is
+If the fields have independent errors with standard deviations u_k, then the logarithm of the ratio
+of two groups' throughputs has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 

@@ -99,7 +99,10 @@ def _lengthen(
     sent_at: float,
     step: float,
 ) -> bool:
-    """Join a short parcel to one that waits, so that a round trip has a bounded number of them."""
+    """Merge a parcel (packets that travel together) into the one before it in the same queue.
+
+    So a round trip has a bounded number of parcels.  False: the two may not be merged.
+    """
     if h.count < 2 or count == 0.0:
         return False
     last = ring[around(h.head + h.count - 1, ring)]
