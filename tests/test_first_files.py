@@ -135,7 +135,8 @@ def test_no_trace_is_one_line(command: str, capsys: pytest.CaptureFixture[str]) 
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert "Parquet or one of" in err
+    assert "a known format: a capture (pcap, pcapng), ss -tin" in err
+    assert "the columns time, flow, cwnd, bytes_acked, snd_mss" in err
 
 
 @pytest.mark.parametrize("model", vm.MODELS)

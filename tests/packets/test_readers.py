@@ -259,14 +259,14 @@ REFUSED = {
     "short": (NS2 + b"r 2 0 1\n", "line 2", "12 columns"),
     "empty": (b"", "empty", "a trace"),
     "gzip": (b"\x1f\x8b\x08\x00" + b"\0" * 50, "byte 0", "gzip -d"),
-    "text": (b"hello, world\n", "byte 0", "ns2_tr"),
+    "text": (b"hello, world\n", "byte 0", "ns-2 or ns-3"),
     "csv": (samples.LINUX_CSV + b"0.8,1,vegas,inf,7,1,1,1,1,934,1\n", "line 7", "cwnd"),
     "csv back": (samples.LINUX_CSV + b"0.1,1,vegas,1,7,1,1,1,1,934,1\n", "line 7", "decrease"),
     "pcap": (samples.pcap([])[:20] + b"\1\0\0\0" + b"\xff" * 16, "byte 24", "at most 262144"),
     "xml": (b"<FlowMonitor><FlowStats><Flow flowId='1'/></FlowStats>", "line 1", "time"),
     "deep": (b"<FlowMonitor>" + b"<a>" * 5000, "line 1", "32 levels"),
     "ns3": (b"+ 1 /NodeList/0/DeviceList/0/x y\nboom\n", "line 2", "ns-3 event"),
-    "ss": (samples.ss_log(RUN)[15:2000], "line 3", "the time before it"),
+    "ss": (samples.ss_log(RUN)[15:2000], "line 3", "date +%s.%N"),
 }  # fmt: skip
 
 

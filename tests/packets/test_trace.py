@@ -284,7 +284,7 @@ def small_rates(rates, last=(6.0, 6.0)):
 
 
 def test_a_trace_that_ends_before_the_warm_up_is_refused():
-    with pytest.raises(FieldError, match="after the warm-up of 50 s"):
+    with pytest.raises(FieldError, match=r"after the warm-up of 50 s: lower run\.warmup"):
         measured.to_prediction(small(), scenario(warmup=50.0, duration=100.0))
 
 

@@ -86,7 +86,8 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
             raise FieldError(
                 "trace",
                 f"{edges[0]:g} s to {edges[-1]:g} s",
-                f"a trace that covers {member.name} after the warm-up of {run.warmup:g} s",
+                f"a trace that covers {member.name} after the warm-up of {run.warmup:g} s: "
+                "lower run.warmup",
             )
         spans[k] = low, high
     return spans

@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.readers.linux_csv import NEEDED
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet
 
@@ -20,6 +21,11 @@ FORMATS = (
     "iperf3",
     "tcp_probe",
     "ss",
+)
+KNOWN = (
+    "a trace of a known format: a capture (pcap, pcapng), ss -tin after lines of date +%s.%N, "
+    "iperf3 --json, an event trace of ns-2 or ns-3, ns-3's FlowMonitor (XML), tcp_probe, Parquet "
+    f"of vegasmodel, or a CSV table with the columns {', '.join(NEEDED)}"
 )
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -69,4 +75,4 @@ def _find(source: Source) -> str:
     for name in FORMATS:
         if importlib.import_module(f"vegasmodel.packets.readers.{name}").matches(source.head):
             return name
-    return source.fail("byte 0", source.head[:16], f"Parquet or one of {', '.join(FORMATS)}")
+    return source.fail("byte 0", source.head[:16], KNOWN)

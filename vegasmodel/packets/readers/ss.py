@@ -71,7 +71,11 @@ def read(source: Source) -> Trace:
                 source.fail(f"line {number}", stripped[:60], "a time, or what ss -tin prints")
             continue
         if math.isnan(now):
-            source.fail(f"line {number}", stripped[:60], "a line with the time before it")
+            source.fail(
+                f"line {number}",
+                stripped[:60],
+                "the time before it: a line of epoch seconds, as date +%s.%N prints",
+            )
         if not flow:
             source.fail(f"line {number}", stripped[:60], "a socket before its details")
         sample = _sample(source, number, fields)
