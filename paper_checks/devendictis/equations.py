@@ -263,7 +263,7 @@ def phases() -> list[Record]:
             "equation 14",
             vegas[b - 1] / at_b.rates[0],
             at_b.RTT,
-            f"{where} Mini-cycle b lasts an RTT;",
+            f"{where} Mini-cycle b lasts an RTT (Little's law, window over rate, both counted);",
         ),
         _counted(
             "equation 15",

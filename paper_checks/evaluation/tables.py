@@ -114,7 +114,9 @@ TABLE_2 = {
 }
 WINDOW = (
     "Counts between 14 and 120 s, an interval inferred from the sum of the counts (106 s of a full "
-    "link). The buffer is not stated: 10 packets were chosen because these counts come out so."
+    "link). The buffer is not stated: 10 packets were chosen because these counts come out so. "
+    "'Transmit' is read as acknowledged: only so do the printed counts of each "
+    "pair add up to one number, 19873."
 )
 
 
