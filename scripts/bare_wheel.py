@@ -37,7 +37,8 @@ POOR = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # ASCII; 
 NOWHERE = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}  # nobody can write there
 COMMANDS = """
 from vegasmodel.command_line.commands import app
-print(*app.commands, sep="\n")
+for name in app.commands:
+    print(name)
 """
 DOORS = """
 import vegasmodel as vm
@@ -68,6 +69,7 @@ class Try(NamedTuple):
 
 TRIES = (
     Try("--version"),
+    Try("completion bash"),
     Try("ratio --capacity 1080pkt/s --buffer 20pkt vegas:alpha=3,beta=3 reno"),
     Try("ratio --capacity 1080pkt/s vegas reno --plot p.png", 2, "vegasmodel[plot]"),
     Try("predict one.toml"),
