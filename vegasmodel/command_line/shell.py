@@ -24,7 +24,8 @@ def completion(context: click.Context, name: str, json: bool) -> None:
 
     Example: vegasmodel completion bash
     """
-    lines = SHELLS[name](context.find_root().command, {}, "vegasmodel", ASKS).source()
+    asked = SHELLS[name](context.find_root().command, {}, "vegasmodel", ASKS)
+    lines = asked.source_template % asked.source_vars()  # ``source`` would run a shell first
     if json:
         from vegasmodel.console import print_json
 
