@@ -436,6 +436,16 @@ def test_no_law_s_recovery_is_taken_for_another_s_in_silence():
     assert all({a.name: a.holds for a in f.assumptions}["recovery-as-taken"] for f in own)
 
 
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_that_never_opens_its_window_is_named(model):
+    vm.register_law("shrinks", lambda f: -1.0)
+    said = {a.name: a for a in vm.predict(scenario("shrinks", "reno"), model).assumptions}
+    assert said["own-law-grows"].holds is False
+    assert "one (" in said["own-law-grows"].detail
+    grows = {a.name: a.holds for a in vm.predict(scenario("own-reno", "reno"), model).assumptions}
+    assert grows["own-law-grows"] is True
+
+
 def test_what_the_fluid_has_not_is_said():
     marks = scenario("vegas", "reno", queue=Red(5.0, 15.0, ecn=True))
     assert "ecn" in vm.predict(marks, "fluid").reason

@@ -6,11 +6,13 @@ its equations cannot be evaluated at all; then an adapter gives the reason.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
@@ -22,6 +24,7 @@ RECOVERIES = {  # what a loss costs beyond the cut of the window
     "sack": "SACK repairs several lost packets in a round trip",
     "tahoe": "Tahoe starts again from one packet",
 }
+LEAST_WINDOW = 1.1  # packets: below it a window stands at one packet or rises from it only at times
 Answer = Callable[[Scenario], Prediction]
 
 
@@ -119,6 +122,29 @@ def one_recovery(
         return Assumption("recovery-as-taken", True)
     own = "; ".join(RECOVERIES.get(law, f"{law} has its own") for law in sorted(laws))
     return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {own}")
+
+
+def with_growth(found: Prediction) -> Prediction:
+    """The same answer; if the user brought a law, with the assumption that its window grows.
+
+    A law may never ask for growth, by mistake or beside a rival that fills the queue. Its flow then
+    sends about one packet a round trip, whatever the capacity, and the throughput looks like an
+    outcome of the competition.
+    """
+    scenario = found.scenario
+    own = {law.name for law in registered(group.law for group in scenario.flows)}
+    if not own or found.throughput is None or found.rtt_mean is None:
+        return found
+    # Little's law: window = throughput * RTT
+    windows = np.asarray(found.throughput) * np.asarray(found.rtt_mean)
+    least = [
+        f"{member.name} ({window:.2f})"
+        for member, window in zip(scenario.members, windows, strict=True)
+        if member.flow.law in own and window < LEAST_WINDOW
+    ]
+    said = f"mean window near one packet, the least that there is: {', '.join(least)}"
+    note = Assumption("own-law-grows", not least, said if least else "")
+    return dataclasses.replace(found, assumptions=(*found.assumptions, note))
 
 
 def plain_queue(link: Link) -> Assumption:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.adapters.common import left_out, one_recovery
+from vegasmodel.adapters.common import left_out, one_recovery, with_growth
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
@@ -28,7 +28,7 @@ def answer(scenario: Scenario) -> Prediction:
     if run.status != "done":
         reason = f"the integration ended early: {run.status}"
         return Prediction.not_applicable(NAME, scenario, reason)
-    return Prediction(
+    found = Prediction(
         NAME,
         scenario,
         run.throughput,
@@ -43,6 +43,7 @@ def answer(scenario: Scenario) -> Prediction:
             *_of_hosts(scenario, run.losses),
         ),
     )
+    return with_growth(found)
 
 
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
