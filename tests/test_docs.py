@@ -282,7 +282,10 @@ def test_the_page_on_laws_of_your_own_prints_what_it_shows(
     laws._outside.clear()
     monkeypatch.setattr(laws, "_files", {})
     (tmp_path / "fast.py").write_text(f"import vegasmodel as vm\n\n\n{law}\n")
-    (command,) = re.findall(r"```sh\nvegasmodel (.*)\n```", page)
+    (commands,) = re.findall(r"```sh\n(vegasmodel .*?)\n```", page, re.DOTALL)
+    command, swept = (line.removeprefix("vegasmodel ") for line in commands.splitlines())
+    assert run(swept.split()) == 0
+    assert "16 points" in capsys.readouterr().out
     assert run([*command.split(), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["results"][0]["flows"]
     assert [row["throughput_pps"] for row in rows] == pytest.approx(told)

@@ -107,9 +107,10 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
     groups = [group.name for group in scenario.flows][: max(room, 1)]
     pairs = [(a, b) for i, a in enumerate(groups) for b in groups[i + 1 :]]
     pairs = pairs[: max(room - len(groups), 0)]
+    several = {group.name for group in scenario.flows if group.count > 1}
     columns = [
         "model",
-        *(f"{_short(g)}\npkt/s" for g in groups),
+        *(f"{_short(g)}\n{'pkt/s each' if g in several else 'pkt/s'}" for g in groups),
         *(_pair(a, b) for a, b in pairs),
         "Jain",
         "load",
@@ -257,6 +258,8 @@ def print_results(
             if result.applicable:
                 out.print()
                 out.print(flow_table(result))
+        if any(r.applicable and r.throughput_se is not None for r in results):
+            paragraphs(["±: the standard error of the mean over the runs."])
     paragraphs(notes(results))
 
 
@@ -369,7 +372,8 @@ def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
         for f in flows
     ]
     out = console()
-    out.print(table(["flow", "window pkt", "pkt/s", "RTT"], rows, "Means over the second half"))
+    title = f"Second half of one run by {data.attrs['model']}"
+    out.print(table(["flow", "window pkt", "pkt/s", "RTT"], rows, title))
     paragraphs([f"Queue at {x['name']}: {number(x['queue_pkt'])} packets." for x in links])
     if data.attrs.get("left_out"):
         paragraphs([f"{data.attrs['model']}: {data.attrs['left_out']} does not hold."])

@@ -33,7 +33,7 @@ law = "vegas"              # {laws}
 rtt = "40 ms"              # of a packet and its ACK while every queue is empty
 alpha = 1                  # packets that Vegas keeps queued: at least alpha, at most beta
 beta = 3
-variant = "ns2"            # whose Vegas: "paper", "ns2" or "linux"
+variant = "ns2"            # whose TCP runs: "paper" (the papers' rule), "ns2" or "linux"
 count = 1                  # flows in the group
 
 [[flow]]

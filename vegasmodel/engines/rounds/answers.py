@@ -59,10 +59,11 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 
 def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[Assumption, ...]:
     """What the user should know about an answer; ``rates`` [runs, flows] in pkt/s."""
-    n, spread, unsure = len(rates), 0.0, 0.0
+    n, spread, most, unsure = len(rates), 0.0, "", 0.0
     if n > 1:
         mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
-        spread = float(np.nanmax(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0)))
+        spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
+        spread, most = float(spreads.max()), scenario.members[int(spreads.argmax())].name
         unsure = _unsure(rates)
     return (
         *left_out(scenario),
@@ -74,7 +75,8 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
         Assumption(
             "insensitive-to-starts",
             spread <= STEADY,
-            f"coefficient of variation over {n} starts: {spread:.3f}",
+            f"coefficient of variation over {n} starts: {spread:.3f}"
+            + (f" for {most}, the largest" if most else ""),
         ),
         Assumption(
             "enough-runs",
