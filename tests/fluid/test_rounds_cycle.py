@@ -137,7 +137,7 @@ def names(*parts: snapshot.Kinds) -> list[str]:
             [
                 *names(snapshot.SENDER, snapshot.ROUND, snapshot.CUBIC, snapshot.TIMER),
                 "round_end",
-                "epoch",
+                "epoch_start",
             ],
         ),
         ("hop", HOP, names(snapshot.STOP)),

@@ -108,11 +108,11 @@ def test_the_window_opens_when_ns2s_sum_in_double_precision_does(packets: int) -
     assert window(record[0]) == int(total)
 
 
-@pytest.mark.parametrize(("boot", "ticks"), [(0.04, 2), (0.06, 3)])
-def test_an_agents_clock_ticks_from_a_time_of_its_own(boot: float, ticks: int) -> None:
+@pytest.mark.parametrize(("boot_time", "ticks"), [(0.04, 2), (0.06, 3)])
+def test_an_agents_clock_ticks_from_a_time_of_its_own(boot_time: float, ticks: int) -> None:
     record = np.zeros(1, FLOW)
     mechanisms(find("reno"), STACKS["ns2"], record)
-    record["backoff"], record["acked"], record["boot"] = 1.0, 1.0, boot
+    record["backoff"], record["acked"], record["boot_time"] = 1.0, 1.0, boot_time
     restart_timer(record[0], 0.25)  # sent at 0
     assert record["srtt"][0] == 8 * ticks
 

@@ -89,7 +89,7 @@ def test_packets_are_conserved_at_every_queue(scenario: Scenario, parts: int) ->
     np.testing.assert_allclose(left, links["arrived"], rtol=1e-9, atol=1e-6)
     assert np.all(out.queues <= links["buffer"] + 1 + 1e-6)
     # nothing arrives in a queue's past
-    assert np.all(links["late"] <= 1e-9)
+    assert np.all(links["lateness"] <= 1e-9)
     assert np.all(flows["delivered"] + flows["lost"] <= flows["sent"] + 1e-6)
     assert np.all(links["served"] <= links["capacity"] * 15.0 * (1 + 1e-9))
     lost = links["lost"].sum()
@@ -111,7 +111,7 @@ def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> No
     )
     out = run(Scenario(links, flows, run=Run(15.0, 5.0)), parts=4)
     assert out.flows["timeouts"].sum() > 0
-    assert np.all(out.routes.links["late"] <= 1e-9)
+    assert np.all(out.routes.links["lateness"] <= 1e-9)
 
 
 def lone() -> Scenario:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import starts_of
-from vegasmodel.engines.rounds.queue import _pick, chance
+from vegasmodel.engines.rounds.queue import _red_picks, random_drops
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import LINK, RED
 from vegasmodel.scenario import Link, Red, Run, Scenario
@@ -41,7 +41,7 @@ def test_packets_between_two_drops_are_as_red_cc_draws_them(stretch: int, top: f
         link = np.zeros(1, LINK)[0]
         n = 0
         while True:
-            picked = _pick(link, float(stretch), p(n + 1))
+            picked = _red_picks(link, float(stretch), p(n + 1))
             if picked:
                 gaps.append(n + stretch - link["passed"])
                 break
@@ -71,19 +71,19 @@ def test_marks_up_to_mark_p_and_for_those_that_said_so(
     # 19 packets have passed, so that the next one falls: 2 <= 20 p
     fields = {"passed": 21.0, "ecn": 1, "mark_limit": 0.1, "gentle": 1, "queue": 9.0}
     link = _red_queue(average, **fields)
-    assert chance(link, 1.0, 9.0, 1, 0, capable) == (lost, marked)
+    assert random_drops(link, 1.0, 9.0, 1, 0, capable) == (lost, marked)
 
 
 def test_the_first_packet_beyond_the_threshold_passes() -> None:
     link = _red_queue(40.0, early=0, queue=9.0)
-    assert chance(link, 1.0, 9.0, 1, 0, 0) == (0.0, 0.0)
-    assert chance(link, 1.0, 9.0, 1, 0, 0) == (1.0, 0.0)
+    assert random_drops(link, 1.0, 9.0, 1, 0, 0) == (0.0, 0.0)
+    assert random_drops(link, 1.0, 9.0, 1, 0, 0) == (1.0, 0.0)
 
 
 def test_a_packet_in_step_with_a_departure_sees_one_more() -> None:
     one, other = _red_queue(0.0, weight=0.5), _red_queue(0.0, weight=0.5)
-    chance(one, 1.0, 4.0, 1, 0, 0)
-    chance(other, 1.0, 4.0, 1, 1, 0)
+    random_drops(one, 1.0, 4.0, 1, 0, 0)
+    random_drops(other, 1.0, 4.0, 1, 1, 0)
     assert (one["average"], other["average"]) == (1.5, 2.0)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.queue import burst, join
+from vegasmodel.engines.rounds.queue import enqueue, room_for
 from vegasmodel.engines.rounds.route import routes
 from vegasmodel.engines.rounds.state import LINK
 from vegasmodel.engines.rounds.stock import count, transmit
@@ -19,11 +19,11 @@ def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
     """Of 3 waiting and 1 in transmission, the latter leaves now: work of 3 packets is left."""
     link = np.zeros(1, LINK)
     link["buffer"], link["packets_per_work"], link["queue"] = 3.0, 1.0, 3.0
-    assert burst(link[0], 1.0, precedes) == stay
+    assert room_for(link[0], 1.0, precedes) == stay
     link["queue"] = 2.9  # it has left for a while: no tie
-    assert burst(link[0], 1.0, precedes) == 1.0
+    assert room_for(link[0], 1.0, precedes) == 1.0
     link["queue"] = 3.1  # it stays for a while
-    assert burst(link[0], 1.0, precedes) == 0.0
+    assert room_for(link[0], 1.0, precedes) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: 
     """One of size 1, then two of 1.5, at a buffer of 2: the first one's last bit leaves at 1."""
     link = np.zeros(1, LINK)[0]
     link["buffer"], link["packets_per_work"], link["mixed"] = 2.0, 1.0, 1
-    join(link, 1.0, 1.0)
-    join(link, 2.0, 1.5)
+    enqueue(link, 1.0, 1.0)
+    enqueue(link, 2.0, 1.5)
     transmit(link, served)
     link["queue"] -= served
     count(link, link["queue"])
-    assert burst(link, 1.0, 1) == stay
-    assert burst(link, 1.0, 0) == (0.0 if served < 1.0 else 1.0)
+    assert room_for(link, 1.0, 1) == stay
+    assert room_for(link, 1.0, 0) == (0.0 if served < 1.0 else 1.0)
 
 
 def _precedes(variant: str, *rtts: float) -> list[bool]:

@@ -33,7 +33,7 @@ class Window(Protocol):
     rtt_count: float  # samples in it
     growth: float  # packets by which an ACK moves the window in this round trip
     grow_next: int  # slow start doubles in every other one
-    credit: float  # ACKs counted towards the next packet
+    cwnd_cnt: float  # ACKs counted towards the next packet
     # of its stack
     plain_sums: bool
     whole_window: bool

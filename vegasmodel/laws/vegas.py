@@ -99,12 +99,12 @@ def decide(f: Window, diff: float, delta: float) -> None:
 
 def count_ack(f: Window, packets: float) -> None:
     """Linux: count an ACK towards the next packet of the window, as Reno's growth does."""
-    if f.credit >= packets:  # from a larger window
-        f.credit = 0.0
+    if f.cwnd_cnt >= packets:  # from a larger window
+        f.cwnd_cnt = 0.0
         f.cwnd += 1.0
-    f.credit += 1.0
-    if f.credit >= packets:
-        f.credit -= packets
+    f.cwnd_cnt += 1.0
+    if f.cwnd_cnt >= packets:
+        f.cwnd_cnt -= packets
         f.cwnd += 1.0
 
 

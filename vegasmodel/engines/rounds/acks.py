@@ -14,7 +14,7 @@ from vegasmodel.metrics import Floats
 
 
 @jit
-def room(f: Sender, now: float) -> float:
+def usable_window(f: Sender, now: float) -> float:
     """How many packets the window allows to leave now."""
     if now >= f.stop:
         return 0.0
@@ -23,7 +23,7 @@ def room(f: Sender, now: float) -> float:
 
 
 @jit
-def fresh(f: Sender, packets: float) -> float:
+def sendable(f: Sender, packets: float) -> float:
     """How many of ``packets`` the flow still has to send."""
     return max(min(packets, f.size - f.next), 0.0)
 
@@ -55,7 +55,7 @@ def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: floa
 
 
 @jit
-def fill(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> float:
+def fill_holes(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> float:
     """Packets arrive out of order and fill holes.  Returns how many of them were new."""
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
@@ -85,7 +85,7 @@ def send(f: Sender, packets: float, spread: float) -> None:
 
     The packets that one ACK releases leave together when that ACK arrives, which is the end.
     """
-    packets = fresh(f, packets)
+    packets = sendable(f, packets)
     f.first = f.next
     f.spread = min(packets, spread) if spread > 1.0 else 0.0
     f.burst = packets - f.spread
@@ -93,7 +93,7 @@ def send(f: Sender, packets: float, spread: float) -> None:
 
 
 @jit
-def waits(f: Sender, acks: float) -> bool:
+def waits_first(f: Sender, acks: float) -> bool:
     """Whether the sender waits before it sends what ``acks`` ACKs release (``wait.py``).
 
     It waits upon single ACKs only. Several ACKs that are treated together release packets evenly.
@@ -104,7 +104,7 @@ def waits(f: Sender, acks: float) -> bool:
 @jit
 def send_or_wait(f: Sender, packets: float, spread: float) -> None:
     """Send packets, unless the sender waits first (``wait.py``)."""
-    if not waits(f, spread):
+    if not waits_first(f, spread):
         send(f, packets, spread)
 
 

@@ -21,7 +21,7 @@ from vegasmodel.support.progress import series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
 MIN_RUNS, MAX_RUNS = 3, 20  # runs where chance has a part and the scenario does not say how many
-SURE = 0.05  # half a 95 % interval over its mean, at which there are enough
+ENOUGH_PRECISION = 0.05  # half a 95 % interval over its mean, at which there are enough
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 Enough = Callable[[Sequence[Prediction]], bool]
 
@@ -64,7 +64,7 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
         mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
         spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
         spread, most = float(spreads.max()), scenario.members[int(spreads.argmax())].name
-        unsure = _unsure(rates)
+        unsure = _relative_error(rates)
     return (
         *left_out(scenario),
         Assumption(
@@ -80,7 +80,7 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
         ),
         Assumption(
             "enough-runs",
-            unsure <= SURE,
+            unsure <= ENOUGH_PRECISION,
             f"{n} runs; a 95 % interval of a mean is {100.0 * unsure:.2g} % to either side",
         ),
     )
@@ -94,19 +94,19 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
     return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
-def dice(scenario: Scenario) -> bool:
+def is_random(scenario: Scenario) -> bool:
     """Whether chance decides the runs: jittered starts or packets, early drops, random loss.
 
     False where short flows arrive at random, since one run contains many of them.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    tossed = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
-    tossed = tossed or any(scenario.jitter(g) > 0 or g.delay_noise > 0 for g in scenario.flows)
+    random = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
+    random = random or any(scenario.jitter(g) > 0 or g.delay_noise > 0 for g in scenario.flows)
     few = all(group.arrivals == "once" for group in scenario.flows)
-    return scenario.run.start_jitter > 0 or (tossed and few)
+    return scenario.run.start_jitter > 0 or (random and few)
 
 
-def _rang(scenario: Scenario, totals: Totals) -> bool:
+def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
     """Whether a retransmission timer has expired whose clock has a random phase, as in ns-2."""
     few = all(group.arrivals == "once" for group in scenario.flows)
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
@@ -164,7 +164,7 @@ def answer(
         return Prediction.not_applicable("rounds", scenario, reason)
     samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     outcomes: list[Totals] = []
-    chance = dice(scenario)
+    chance = is_random(scenario)
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
             under_way.wanted, k = wanted, len(outcomes)
@@ -179,7 +179,7 @@ def answer(
                     without=without,
                 )
             )
-            chance = chance or _rang(scenario, outcomes[-1])
+            chance = chance or _random_timer_expired(scenario, outcomes[-1])
     return _prediction(scenario, outcomes, time.perf_counter() - began)
 
 
@@ -206,7 +206,7 @@ def _standard_error(rates: Floats) -> Floats:
     return found
 
 
-def _unsure(rates: Floats) -> float:
+def _relative_error(rates: Floats) -> float:
     """Largest relative uncertainty of a flow's mean throughput: half the 95 % interval.
 
     ``rates`` [runs, flows]; the interval is Student's t. It is divided by the flow's mean, or by a
@@ -238,7 +238,7 @@ def _wanted(
         return scenario.run.runs
     if enough and n > 1 and enough([_prediction(scenario, [one]) for one in outcomes]):
         return n
-    done = n >= MIN_RUNS and _unsure(_rates(scenario, outcomes)) <= SURE
+    done = n >= MIN_RUNS and _relative_error(_rates(scenario, outcomes)) <= ENOUGH_PRECISION
     return n if done or n >= MAX_RUNS else n + 1
 
 

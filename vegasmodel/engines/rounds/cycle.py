@@ -20,20 +20,20 @@ from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:
-    from vegasmodel.engines.rounds.run import Course, Totals
+    from vegasmodel.engines.rounds.run import Simulation, Totals
     from vegasmodel.engines.rounds.snapshot import Snapshot
     from vegasmodel.scenario import Scenario
 
 FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
 SETTLED = 0.25  # of a try is transient
 SAMPLES = 4  # a shortest round trip
-SAME = 1e-6  # packets: states nearer than this are one
-TIMERS = 640.0  # seconds: ten of the longest timeouts
-LIKE = 8  # states that agree in whole numbers, of which as many are remembered
-ROOM = 2**24  # numbers in all states that are remembered
-LONG = 2500  # round trips before an average may do
+STATE_TOLERANCE = 1e-6  # packets: states nearer than this are one
+LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
+STATES_PER_KEY = 8  # states that agree in whole numbers, of which as many are remembered
+MAX_STORED = 2**24  # numbers in all states that are remembered
+LEAST_TRIPS = 2500  # round trips before an average may do
 BLOCKS = (16, 8, 4)  # of an average; the longest may still hang on those before them
-SURE = 0.005  # standard error over mean, at which a long average is long enough
+ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is long enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     """Run until the motion repeats or its average is known, once all long-lived flows have started.
 
     ``longest`` bounds the run, in round trips. By default there is one attempt; if nothing repeats
-    and a source has waited for its timer, the run goes on to ``TIMERS`` seconds.
+    and a source has waited for its timer, the run goes on to ``LONGEST_TIMEOUTS`` seconds.
     """
-    from vegasmodel.engines.rounds.run import Course
+    from vegasmodel.engines.rounds.run import Simulation
 
     members, duration = scenario.members, scenario.run.duration
     rtts = [member.rtt for member in members]
@@ -77,30 +77,30 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
         )
         timing = replace(scenario.run, duration=end, warmup=started + SETTLED * span)
         samples = math.ceil(end / min(rtts) * SAMPLES) + 1
-        course = Course(replace(scenario, flows=flows, run=timing), samples=samples)
-        with course.shown():
-            status, found = _repeats(course, started)
+        simulation = Simulation(replace(scenario, flows=flows, run=timing), samples=samples)
+        with simulation.with_progress():
+            status, found = _repeats(simulation, started)
             if found is not None:
                 return found
             if status == Status.FALL:
-                status, _ = course.go()
+                status, _ = simulation.proceed()
         if status != Status.DONE:
             return _failure(len(rtts), Status(status).reason)
-        totals = course.totals(status)
-        if _rests(totals):
+        totals = simulation.totals(status)
+        if _at_rest(totals):
             return _means(totals, "fixed point", 0.0, 0.0)
         average = _means(totals, "neither found", math.nan, math.nan)
         busy = average.throughput > 0
-        sure = np.all(average.spread[busy] <= SURE * average.throughput[busy])
+        sure = np.all(average.spread[busy] <= ENOUGH_PRECISION * average.throughput[busy])
         if longest is None:
             waited = bool(np.any(totals.flows["timeouts"] > 0))
-            longest = TIMERS / max(rtts) if waited else trips
-        if trips >= longest or (sure and trips > LONG):
+            longest = LONGEST_TIMEOUTS / max(rtts) if waited else trips
+        if trips >= longest or (sure and trips > LEAST_TRIPS):
             return average
         trips *= 2.0
 
 
-def _repeats(course: Course, started: float) -> tuple[int, Steady | None]:
+def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
     """March until the whole state has returned, and once more after as many falls of a window.
 
     To save time, a full state is stored only if its rough whole numbers have occurred before.
@@ -109,23 +109,23 @@ def _repeats(course: Course, started: float) -> tuple[int, Steady | None]:
 
     seen: dict[bytes, list[tuple[int, Snapshot]]] = {}
     section, due, period, first, kept = 0, -1, 0, None, 0
-    status, now = course.go(started)
-    while status == Status.FALL and kept < ROOM:
+    status, now = simulation.proceed(started)
+    while status == Status.FALL and kept < MAX_STORED:
         section += 1
-        key = rough(course.net)
+        key = rough(simulation.net)
         if key in seen:
-            state = snapshot(course.net, course.holes, now, course.capacity)
-            if section == due and first is not None and apart(first, state) <= SAME:
-                return status, _periodic(course, first, state, period, apart(first, state))
+            state = snapshot(simulation.net, simulation.holes, now, simulation.capacity)
+            if section == due and first is not None and apart(first, state) <= STATE_TOLERANCE:
+                return status, _periodic(simulation, first, state, period, apart(first, state))
             for then, one in reversed(seen[key]):
-                if section > due and apart(one, state) <= SAME:
+                if section > due and apart(one, state) <= STATE_TOLERANCE:
                     first, period, due = one, section - then, 2 * section - then
                     break
-            seen[key] = [*seen[key][-LIKE:], (section, state)]
+            seen[key] = [*seen[key][-STATES_PER_KEY:], (section, state)]
             kept += state.state.size
         else:
             seen[key] = []
-        status, now = course.go(started)
+        status, now = simulation.proceed(started)
     return status, None
 
 
@@ -135,33 +135,33 @@ def _settled(totals: Totals) -> int:
     return int(np.searchsorted(totals.times, begin))
 
 
-def _rests(totals: Totals) -> bool:
+def _at_rest(totals: Totals) -> bool:
     window = totals.per_flow[_settled(totals) :, :, 0]
     return bool(np.all(window.max(axis=0) == window.min(axis=0)))
 
 
 def _periodic(
-    course: Course, before: Snapshot, after: Snapshot, sections: int, residual: float
+    simulation: Simulation, before: Snapshot, after: Snapshot, sections: int, residual: float
 ) -> Steady:
     """Means over the two periods between equal states."""
-    from vegasmodel.engines.rounds.flows import fold
+    from vegasmodel.engines.rounds.flows import sum_by_member
 
-    n, span = course.per_flow.shape[1], after.time - before.time
-    old, new = fold(before.flows, n), fold(after.flows, n)
+    n, span = simulation.per_flow.shape[1], after.time - before.time
+    old, new = sum_by_member(before.flows, n), sum_by_member(after.flows, n)
 
     def more(name: str) -> Floats:
         counted: Floats = new[name] - old[name]
         return counted
 
-    totals, links = course.totals(0), after.links.copy()
+    totals, links = simulation.totals(0), after.links.copy()
     for name in ("area", "served"):
         links[f"mark_{name}"] = before.links[name]
-    first, last = np.searchsorted(course.times, (before.time, after.time))
+    first, last = np.searchsorted(simulation.times, (before.time, after.time))
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = more("rtt_area") / more("rtt_samples")
     return Steady(
         "periodic", 0.5 * span, sections, more("delivered") / span, np.zeros(n),
-        course.per_flow[first:last, :, 0].mean(axis=0), rtt, totals.base,
+        simulation.per_flow[first:last, :, 0].mean(axis=0), rtt, totals.base,
         _waiting(totals, links, span), 0.5 * more("lost"), residual, "done",
     )  # fmt: skip
 

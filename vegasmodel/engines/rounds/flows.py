@@ -94,12 +94,12 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["base"] = record["known_base"] if given else 1e300
     record["rtt_min"], record["min_rtt"] = 1e300, 1e300
     record["rtt_last"] = record["rtt"]
-    record["epoch"] = record["delay_min"] = record["train_rtt"] = 1e300
+    record["epoch_start"] = record["delay_min"] = record["train_rtt"] = 1e300
     record["backoff"], record["deadline"] = 1.0, 1e300
     waits = "queue_wait" if runs.waits_in_queue else "jitter"
     record[waits], record["wait_ends"] = scenario.jitter(group), 1e300
-    record["held_until"] = 1e300
-    record["late"], record["quick"] = group.delayed_ack, runs.quick_acks
+    record["delack_expires"] = 1e300
+    record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     given_up = 2.0 * sum(link.delay for link in scenario.path(group))
     record["noise"] = group.delay_noise
     record["slack"] = member.rtt - scenario.transmission(group) - given_up
@@ -152,7 +152,7 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         times = _arrivals(member.flow, begin, member.stop, rng)
         some = np.zeros(max(len(times), 1), FLOW)
         _record(scenario, member, some)
-        some["member"], some["brief"] = i, member.flow.arrivals != "once"
+        some["member"], some["short_flow"] = i, member.flow.arrivals != "once"
         some["start"] = times + to_first_link(scenario, member) if len(times) else math.inf
         some["since"] = some["start"]
         some["size"] = _sizes(member.flow, len(some), rng)
@@ -166,7 +166,7 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
-    flows["boot"] = ticks.uniform(0.0, 1.0, len(flows)) * flows["tick"]
+    flows["boot_time"] = ticks.uniform(0.0, 1.0, len(flows)) * flows["tick"]
     return flows
 
 
@@ -175,7 +175,7 @@ def _place(law: Law) -> int:
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 
-def fold(flows: NDArray[Any], n: int) -> NDArray[Any]:
+def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
     """Sum the records by member of the scenario: the short flows of a group count as one."""
     if len(flows) == n:
         return flows[np.argsort(flows["member"])]

@@ -11,9 +11,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import cwnd_packets, doubling, expire, window
-from vegasmodel.engines.rounds.losses import waited
-from vegasmodel.engines.rounds.queue import advance, burst, share, slip_in, waiting
+from vegasmodel.engines.rounds.laws import (
+    cwnd_packets,
+    in_slow_start,
+    retransmission_timeout,
+    window,
+)
+from vegasmodel.engines.rounds.losses import early_timer_expired
+from vegasmodel.engines.rounds.queue import (
+    advance,
+    enqueue_handshake,
+    room_for,
+    share_capacity,
+    waiting,
+)
 from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.state import (
     CONNECTED,
@@ -28,15 +39,15 @@ from vegasmodel.engines.rounds.state import (
     Table,
     jit,
 )
-from vegasmodel.engines.rounds.timer import arm, syn_acknowledged, syn_lost, watch
+from vegasmodel.engines.rounds.timer import arm, syn_acknowledged, syn_lost, time_one_packet
 from vegasmodel.engines.rounds.travel import (
     arrive_at_once,
     arrive_evenly,
-    begin,
-    cease,
+    begin_arrivals,
+    end_arrivals,
     hop,
-    pass_silence,
-    rival,
+    next_other_event,
+    pass_no_packets,
     schedule,
 )
 from vegasmodel.engines.rounds.wait import begin_wait
@@ -61,14 +72,14 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
 
 
 @jit
-def finish(net: Net, f: Sender) -> bool:
+def finish_interval(net: Net, f: Sender) -> bool:
     """End the flow's interval of even sending: its packets join its first queue or are lost.
 
-    A burst at the end of the interval is sent by ``release``. Returns False if the run fails.
+    A burst at the end of the interval is sent by ``send_burst``. Returns False if the run fails.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
-    cease(link, f.rate, h.work)
+    end_arrivals(link, f.rate, h.work)
     f.rate = 0.0
     fits = True
     e, now, rtt = f.hop, f.time, f.rtt
@@ -79,7 +90,7 @@ def finish(net: Net, f: Sender) -> bool:
         found = f.since_queue
         fits = arrive_evenly(net, e, now, found, f.first, f.spread, 0.0, rtt, rtt, 0, now)
     elif f.retransmit < 0.0 and f.burst == 0.0:
-        fits = pass_silence(net, e, now, f.first, 0.0, now)
+        fits = pass_no_packets(net, e, now, f.first, 0.0, now)
     if f.retransmit >= 0.0:
         f.retransmits += 1.0
         f.sent += 1.0
@@ -91,7 +102,7 @@ def finish(net: Net, f: Sender) -> bool:
 
 
 @jit
-def release(net: Net, f: Sender, at: float) -> bool:
+def send_burst(net: Net, f: Sender, at: float) -> bool:
     """Send the flow's burst into its first queue, packet by packet, from ``at`` on.
 
     The packets follow one another over the access link. If another flow's event comes first, the
@@ -103,7 +114,7 @@ def release(net: Net, f: Sender, at: float) -> bool:
     f.event = DATA
     fits = True
     while f.burst > 0.0 and fits:
-        if not f.bursts_at_once and at + link.shift > rival(net, f.hop):
+        if not f.bursts_at_once and at + link.shift > next_other_event(net, f.hop):
             f.event, f.time = REST, at
             schedule(net, f.hop, at)
             return True
@@ -126,15 +137,15 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """Synchronised losses (``devendictis``, hypothesis 5): when one flow loses, all lose."""
     if flows[who].lost == before:
         return
-    owed = flows[who].owes > 0.0
-    flows[who].owes = 0.0
+    owed = flows[who].owed_loss > 0.0
+    flows[who].owed_loss = 0.0
     for i in range(flows.shape[0]):
         if i != who and not owed and flows[i].acked > flows[i].recover:
-            flows[i].owes = 1.0
+            flows[i].owed_loss = 1.0
 
 
 @jit
-def _mark(net: Net, k: int) -> None:
+def _end_warmup(net: Net, k: int) -> None:
     """Warm-up has ended at queue ``k``: store the totals so far, to be subtracted later."""
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
@@ -148,7 +159,7 @@ def _mark(net: Net, k: int) -> None:
 
 
 @jit
-def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
+def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
     """Store a sample of queue ``k`` and of the flows whose first queue it is."""
     link = net.links[k]
     row = link.sampled
@@ -156,7 +167,7 @@ def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         f = net.flows[i]
         if net.hops[f.hop].link != k:
             continue
-        active = f.high > 0.0 and link.now <= f.stop and not (f.brief and f.acked >= f.size)
+        active = f.high > 0.0 and link.now <= f.stop and not (f.short_flow and f.acked >= f.size)
         rtt = f.rtt
         for e in range(f.hop, f.hop + f.hops):
             h = net.hops[e]
@@ -173,7 +184,7 @@ def _record(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
 
 
 @jit
-def _observe(
+def _take_due_samples(
     net: Net,
     now: float,
     times: Floats,
@@ -189,10 +200,10 @@ def _observe(
         until = min(now - link.shift, end)
         while link.sampled < times.shape[0] and times[link.sampled] <= until:
             advance(net.links, k, times[link.sampled])
-            _record(net, k, out_flow, out_queue)
+            _take_sample(net, k, out_flow, out_queue)
         if not link.warm and until >= warmup:
             advance(net.links, k, warmup)
-            _mark(net, k)
+            _end_warmup(net, k)
         if not link.warm:
             due = min(due, warmup + link.shift)
         if link.sampled < times.shape[0]:
@@ -214,7 +225,7 @@ def _handshake(net: Net, f: Sender) -> float:
             rtt += link.queue / link.capacity
             rtt -= (h.work - f.syn) / link.capacity
             if e == f.hop:
-                slip_in(link, f.syn)
+                enqueue_handshake(link, f.syn)
     syn_acknowledged(f, f.time, rtt)
     return rtt
 
@@ -223,26 +234,26 @@ def _handshake(net: Net, f: Sender) -> float:
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Send the first window, or the packets after a timeout, at once and from ``next`` on."""
     if f.event == TIMER:
-        if waited(f, holes, now):
+        if early_timer_expired(f, holes, now):
             f.event = DATA
             return
-        expire(f, now)
+        retransmission_timeout(f, now)
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
-        slip_in(net.links[net.hops[f.hop].link], f.syn)
+        enqueue_handshake(net.links[net.hops[f.hop].link], f.syn)
     f.event, f.first, f.spread, f.retransmit = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
     arm(f, now)
     if f.jitter > 0.0:
         f.burst = 0.0
         begin_wait(f, holes, now)
-    watch(f)
+    time_one_packet(f)
     f.next += f.burst
 
 
 @jit
-def _count(net: Net, f: Sender, change: int) -> None:
+def _count_active(net: Net, f: Sender, change: int) -> None:
     """Count a flow that starts or ends: Rate-Delay services share the link by numbers of flows."""
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
@@ -250,23 +261,25 @@ def _count(net: Net, f: Sender, change: int) -> None:
         if net.hops[e].data and net.links[k].partner >= 0:
             advance(net.links, k, net.links[k].now)
             net.links[k].active += change
-            share(net.links, k)
+            share_capacity(net.links, k)
 
 
 @jit
-def _calm(f: Sender, link: Queue) -> bool:
+def _far_from_loss(f: Sender, link: Queue) -> bool:
     """Whether long intervals suffice: no loss is near and the window does not double.
 
     If a queue neither overflows nor runs empty, only the total of the arrivals matters. A window
     that grows by a packet a round trip changes little in one interval.
     """
     room = link.buffer - link.queue * link.packets_per_work
-    steady = f.phase == OPEN and f.holes == 0 and not doubling(f)
+    steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
     return steady and room > min(NEAR, 0.5 * link.buffer)
 
 
 @jit
-def _flow(net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool) -> bool:
+def _flow_event(
+    net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool
+) -> bool:
     """Handle an event of a flow at its first queue.  Returns False if the run fails."""
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -275,29 +288,29 @@ def _flow(net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised
         now = f.time = max(now, link.now)  # it slept: nothing came until now
     f.awaits_parcels = 0
     if f.event == START and not f.active:
-        _count(net, f, 1)
+        _count_active(net, f, 1)
     if f.event == DATA or f.event == REST:
         before = f.lost
         if f.event == DATA:
-            if not finish(net, f):
+            if not finish_interval(net, f):
                 return False
             now += f.gap if f.retransmit >= 0.0 else 0.0
-        if not release(net, f, now):
+        if not send_burst(net, f, now):
             return False
         if synchronised:
             _share_loss(net.flows, who, before)
         if f.event == REST:
             return True
         now = f.left_at
-        parts = net.calm if _calm(f, link) else net.parts
+        parts = net.calm if _far_from_loss(f, link) else net.parts
         plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
         if f.active and (now >= f.stop or f.acked >= f.size):
-            _count(net, f, -1)
-        if f.brief and f.acked >= f.size:
+            _count_active(net, f, -1)
+        if f.short_flow and f.acked >= f.size:
             f.time, f.awaits_parcels = NEVER, 0
             schedule(net, f.hop, NEVER)
             return True
-    elif f.event == START and f.syn > 0.0 and burst(link, 1.0, 0) < 1.0:
+    elif f.event == START and f.syn > 0.0 and room_for(link, 1.0, 0) < 1.0:
         f.time = now + syn_lost(f)  # its SYN is lost
         schedule(net, f.hop, f.time)
         return True
@@ -311,7 +324,7 @@ def _flow(net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised
     f.since_queue = link.queue
     # a gap that long is one ACK's, and what one ACK releases leaves at once
     slow = f.time - now > 1.5001 * f.longest_stretch
-    f.rate = 0.0 if slow else begin(link, f.spread, h.work, now, f.time)
+    f.rate = 0.0 if slow else begin_arrivals(link, f.spread, h.work, now, f.time)
     if f.rate == 0.0:
         f.burst += f.spread
         f.spread = 0.0
@@ -320,7 +333,7 @@ def _flow(net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised
 
 
 @jit
-def set_out(net: Net, seed: int) -> None:
+def start_flows(net: Net, seed: int) -> None:
     """Prepare the first ``march``: seed the random numbers and schedule the start of each flow."""
     np.random.seed(seed)
     for k in range(net.links.shape[0]):
@@ -356,7 +369,7 @@ def march(
     while net.keys[net.tree[1]] < NEVER:
         e = net.tree[1]
         if net.keys[e] >= due:
-            due = _observe(net, net.keys[e], times, out_flow, out_queue, warmup, end)
+            due = _take_due_samples(net, net.keys[e], times, out_flow, out_queue, warmup, end)
         h = net.hops[e]
         who = h.flow
         f = net.flows[who]
@@ -371,7 +384,9 @@ def march(
             for i in range(net.hops.shape[0]):
                 net.hops[i].to_next = grid[binade, 1 + i]
         before = cwnd_packets(f)
-        fits = _flow(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
+        fits = (
+            _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
+        )
         events += 1
         if not fits:
             return FULL_RING, events, now
@@ -382,7 +397,7 @@ def march(
             for k in range(net.links.shape[0]):
                 advance(net.links, k, now - net.links[k].shift)
             return FALL, events, now
-    _observe(net, NEVER, times, out_flow, out_queue, warmup, end)
+    _take_due_samples(net, NEVER, times, out_flow, out_queue, warmup, end)
     for k in range(net.links.shape[0]):
         advance(net.links, k, end)
     return DONE, events, end

@@ -1,10 +1,9 @@
 """When a source moves its window, in whole packets: at ACKs, rounds, losses, marks, timeouts.
 
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
-third duplicate ACK, ``expire`` when the retransmission timer expires. The files in ``laws/`` say
-how far each law then moves its window; the rules here hold for every sender. The rules of ``ns2``
-are those of its Agent/TCP family with the defaults of 1999-2001. The rules of ``linux`` are the
-kernel's.
+third duplicate ACK, ``retransmission_timeout`` at a timeout. The files in ``laws/`` say how far
+each law then moves its window; the rules here hold for every sender. The rules of ``ns2`` are those
+of its Agent/TCP family with the defaults of 1999-2001. The rules of ``linux`` are the kernel's.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -15,7 +14,7 @@ import math
 import numpy as np
 
 from vegasmodel.engines.outside import call
-from vegasmodel.engines.rounds.bictcp import acks_to_packet, climb, remember, reset
+from vegasmodel.engines.rounds.bictcp import acks_to_packet, cong_avoid, recalc_ssthresh, reset
 from vegasmodel.engines.rounds.rules import BY_ADDRESS, choice, rule
 from vegasmodel.engines.rounds.state import (
     OPEN,
@@ -25,12 +24,12 @@ from vegasmodel.engines.rounds.state import (
     Sender,
     jit,
 )
-from vegasmodel.engines.rounds.timer import arm, back_off, forget, settling
+from vegasmodel.engines.rounds.timer import arm, back_off, reordering_window, stop_timing
 from vegasmodel.laws import packets
 from vegasmodel.laws.law import Source
 from vegasmodel.laws.packets import NEVER, SLACK, Round
 
-ASKED = 8.0  # times in a window's ACKs that a law called by address is asked, at least
+CALLS_PER_WINDOW = 8.0  # times in a window's ACKs that a law called by address is asked, at least
 cwnd_packets = rule(packets.cwnd_packets)
 keeps_up = rule(packets.keeps_up)
 
@@ -48,7 +47,7 @@ def window(f: Sender) -> float:
 
 
 @jit
-def doubling(f: Sender) -> bool:
+def in_slow_start(f: Sender) -> bool:
     """Whether the flow is in slow start, where each ACK releases one packet more."""
     if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
@@ -76,7 +75,7 @@ def _acks_to_change(f: Sender) -> float:
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
     acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
-    return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / ASKED)))
+    return acks if f.once else min(acks, max(1.0, np.floor(f.cwnd / CALLS_PER_WINDOW)))
 
 
 @jit
@@ -108,7 +107,7 @@ _laws_each = choice("upon_each", _upon_each)
 @jit
 def acks_to_change(f: Sender) -> float:
     """ACKs after which the window may have passed a whole packet or slow start ends, at least 1."""
-    if doubling(f):
+    if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
     if f.bictcp:
         return acks_to_packet(f)
@@ -118,18 +117,18 @@ def acks_to_change(f: Sender) -> float:
 @jit
 def grow(f: Sender, acks: float) -> None:
     """Grow the window upon ``acks`` ACKs of new data, within which the rule does not change."""
-    if echoing(f):
+    if in_cwr(f):
         return
-    if doubling(f):
+    if in_slow_start(f):
         f.cwnd += acks if keeps_up(f, acks) else 0.0
     elif f.bictcp:
-        climb(f, acks, f.time)
+        cong_avoid(f, acks, f.time)
     else:
         _laws_acks(f, acks)
 
 
 @jit
-def decide_each(f: Sender) -> None:
+def decide_per_ack(f: Sender) -> None:
     """Decide at every ACK instead of once a round trip: an experiment (``without`` rounds)."""
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
@@ -146,7 +145,7 @@ def end_round(f: Sender, now: float, outstanding: float) -> None:
 
 
 @jit
-def _less(f: Sender, factor: float) -> float:
+def _decreased(f: Sender, factor: float) -> float:
     """The window times ``factor``, rounded down to whole packets unless the stack keeps more."""
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
@@ -154,12 +153,12 @@ def _less(f: Sender, factor: float) -> float:
 
 
 @jit
-def _reduced(f: Sender) -> float:
+def _window_after_loss(f: Sender) -> float:
     """The window after a loss or a mark that counts as a loss, before the least window applies."""
     if f.bictcp:
-        remember(f, cwnd_packets(f))
+        recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
-        return _less(f, f.decrease)
+        return _decreased(f, f.decrease)
     seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
     f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
     f.since = f.time
@@ -167,13 +166,13 @@ def _reduced(f: Sender) -> float:
 
 
 @jit
-def threshold(f: Sender, later: float) -> float:
+def dupack_threshold(f: Sender, later: float) -> float:
     """How many duplicate ACKs signal a loss: 3, or in Linux possibly fewer.
 
     Linux (RACK, RFC 8985) accepts the duplicate that has come if its packet was sent at least as
     long after the missing one (``later``, seconds) as it allows for reordering.
     """
-    return f.dupacks if f.rack and f.dupacks < 3.0 and later >= settling(f) else 3.0
+    return f.dupacks if f.rack and f.dupacks < 3.0 and later >= reordering_window(f) else 3.0
 
 
 @jit
@@ -186,10 +185,10 @@ def cut(f: Sender) -> bool:
             f.inflated = 3.0
         return False
     before = min(cwnd_packets(f), np.floor(f.max_window))
-    if not echoing(f):  # else the window has been cut already, and the packet is sent again
-        f.cwnd = max(_reduced(f), f.least_after_loss)
+    if not in_cwr(f):  # else the window has been cut already, and the packet is sent again
+        f.cwnd = max(_window_after_loss(f), f.least_after_loss)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
-        f.credit = 0.0
+        f.cwnd_cnt = 0.0
         f.recover = f.high
     f.timed_out, f.echoed, f.partial = 0, 0, 0
     if f.recovery == SLOW_START:
@@ -228,7 +227,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
         f.cwnd, f.changed = f.deflated + f.dupacks, now
     back_off(f)
     arm(f, now)
-    forget(f)
+    stop_timing(f)
     f.resent = max(f.resent, f.acked + 1.0)
     if not again:
         f.dupacks = 3.0
@@ -253,7 +252,7 @@ def restart_when_idle(f: Sender) -> None:
 
 
 @jit
-def reduction(f: Sender, acks: float, advanced: float) -> float:
+def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
     """Linux in recovery (RFC 6937): packets that ``acks`` release, W/flight of those delivered."""
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
@@ -264,35 +263,35 @@ def reduction(f: Sender, acks: float, advanced: float) -> float:
 
 
 @jit
-def echo(f: Sender) -> None:
+def enter_cwr(f: Sender) -> None:
     """ECN echo: cut the window without a loss, once a window of data."""
     if f.acked >= f.recover or f.timed_out:
-        f.cwnd = max(_less(f, 0.5) if f.rules != BY_ADDRESS else _reduced(f), 1.0)
+        f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover, f.timed_out, f.echoed = f.high, 0, 1
 
 
 @jit
-def echoing(f: Sender) -> bool:
+def in_cwr(f: Sender) -> bool:
     """Whether the receiver still echoes a mark; the first packet sent after the cut ends that."""
     return f.echoed == 1 and f.acked <= f.recover
 
 
 @jit
-def expire(f: Sender, now: float) -> None:
+def retransmission_timeout(f: Sender, now: float) -> None:
     """The retransmission timer expires: start again from the first hole, in slow start."""
     # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)
-        f.ssthresh = max(half if f.rules != BY_ADDRESS else np.floor(_reduced(f)), 2.0)
+        f.ssthresh = max(half if f.rules != BY_ADDRESS else np.floor(_window_after_loss(f)), 2.0)
     if f.bictcp:
         reset(f, now)
-    f.cwnd, f.credit = 2.0 if f.overdue_checks else 1.0, 0.0
+    f.cwnd, f.cwnd_cnt = 2.0 if f.overdue_checks else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dupacks, f.phase = 0.0, 0.0, OPEN
     f.recover, f.timed_out, f.echoed = f.high, 1, 0
     f.next = f.acked
     back_off(f)
-    forget(f)
+    stop_timing(f)
     f.timeouts += 1.0
     restart_when_idle(f)

@@ -1,7 +1,7 @@
 """The sender while packets are missing: duplicate ACKs, and ACKs that fill a hole.
 
-A hole is a range of packets that the receiver misses. ``duplicate`` and ``filled`` handle the next
-group of such ACKs. The rules of the window are in ``laws``.
+A hole is a range of packets that the receiver misses. ``duplicate_acks`` and ``acks_fill_hole``
+handle the next group of such ACKs. The rules of the window are in ``laws``.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -13,37 +13,37 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import (
     acknowledge,
-    fill,
-    fresh,
+    fill_holes,
     portion,
-    room,
     send,
     send_or_wait,
-    waits,
+    sendable,
+    usable_window,
+    waits_first,
 )
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
     cut,
     cut_overdue,
     deflate,
-    doubling,
+    dupack_threshold,
     end_round,
     grow,
     in_flight,
-    reduction,
+    in_slow_start,
+    prr_allowance,
     restart_when_idle,
-    threshold,
     window,
 )
 from vegasmodel.engines.rounds.state import (
-    EXPIRY,
     HOLE_BY_HOLE,
     ONE_HOLE,
     OPEN,
-    PROBE,
     RECOVERY,
-    REORDERED,
+    REORDERING,
+    RETRANSMIT,
     SLOW_START,
+    TAIL_PROBE,
     TIMER,
     Parcel,
     Sender,
@@ -51,12 +51,12 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.engines.rounds.timer import (
     arm,
-    await_order,
-    forget,
+    arm_reordering_timer,
+    expiry,
     overdue,
+    reordering_window,
     restart_timer,
-    ringing,
-    settling,
+    stop_timing,
     update_mean,
 )
 from vegasmodel.laws.packets import NEVER
@@ -94,14 +94,14 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 
 @jit
-def _answer(f: Sender, holes: Floats, free: float, acks: float) -> None:
+def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
     """``send_in_recovery``, after the sender's wait if there is one; Linux does not wait here."""
-    if f.paced_recovery or not waits(f, acks):
+    if f.paced_recovery or not waits_first(f, acks):
         send_in_recovery(f, holes, free, acks)
 
 
 @jit
-def _reported(f: Sender, holes: Floats) -> float:
+def _sack_seconds(f: Sender, holes: Floats) -> float:
     """Seconds by which SACK blocks, at most three, lengthen the transmission of an ACK."""
     blocks = min(f.holes, 3)
     if f.holes > 0 and f.holes < 4 and holes[f.holes - 1, 1] >= f.received:
@@ -114,7 +114,7 @@ def fast_retransmit(f: Sender, end: float) -> None:
     """Send the first missing packet again at the time ``end`` and restart the timer."""
     f.retransmit = f.acked
     arm(f, end)
-    forget(f)
+    stop_timing(f)
 
 
 @jit
@@ -144,7 +144,7 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 
 
 @jit
-def _lost(f: Sender, holes: Floats) -> float:
+def _mark_lost(f: Sender, holes: Floats) -> float:
     """Linux in recovery: mark the packets that are now known to be lost; returns their number.
 
     These were sent before a packet that has arrived, even if that one was a retransmission
@@ -164,8 +164,8 @@ def _lost(f: Sender, holes: Floats) -> float:
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
     """How many packets a sender with SACK may send in recovery upon ``acks``."""
     if not f.paced_recovery or now >= f.stop:
-        return room(f, now)
-    return reduction(f, acks, 0.0 if _lost(f, holes) > 0.0 else advanced)
+        return usable_window(f, now)
+    return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
 
 
 @jit
@@ -175,14 +175,14 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
     if f.rack:
-        _lost(f, holes)
+        _mark_lost(f, holes)
         if f.pipe <= 0.0:
             restart_when_idle(f)
         f.pipe += 1.0
 
 
 @jit
-def _alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
+def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the ``acks`` have the same effect, so that one call can treat them together.
 
     The effect changes at the threshold of duplicates, and where the window lets packets out again.
@@ -200,26 +200,26 @@ def _alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 
 @jit
-def duplicate(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
+def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Handle duplicate ACKs, for data beyond a hole or data that the receiver had already."""
-    acks = _alike(f, p, portion(p, now, step), 3.0)
+    acks = _acks_alike(f, p, portion(p, now, step), 3.0)
     end = now + max(p.back - now, 0.0) * acks / p.count
     if f.deadline < end:
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
-    f.delivered += fill(f, holes, first, acks, p.sent_at)
-    end += _reported(f, holes)
+    f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
+    end += _sack_seconds(f, holes)
     f.dupacks += acks
     later = p.sent_at - holes[0, 2]
-    enough = threshold(f, later)
+    enough = dupack_threshold(f, later)
     if f.overdue_checks:
         _check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
         if f.scoreboard:
             f.pipe -= acks
-            _answer(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
+            _send_or_wait(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
             return end
         f.inflated += acks
     elif f.dupacks == enough:
@@ -230,18 +230,18 @@ def duplicate(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> f
         if f.recovery == SLOW_START and f.next == f.acked:
             send_or_wait(f, window(f), 0.0)
             arm(f, end)
-            forget(f)
+            stop_timing(f)
             return end
     elif f.dupacks > enough and f.inflated > 0.0:
         f.inflated += acks
     if f.dupacks >= enough:
-        free = room(f, now)
+        free = usable_window(f, now)
         if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
             free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
         send_or_wait(f, free, acks)
     elif f.rack:  # limited transmit, RFC 3042
-        send(f, min(room(f, now) + f.dupacks, acks), acks)
-        await_order(f, end, settling(f) - later)
+        send(f, min(usable_window(f, now) + f.dupacks, acks), acks)
+        arm_reordering_timer(f, end, reordering_window(f) - later)
     elif f.limited_transmit and not f.overdue_checks and now < f.stop:  # likewise: singledup_
         free = np.floor(f.cwnd + f.dupacks) - in_flight(f)
         send(f, max(min(free, 1.0), 0.0), 0.0)
@@ -249,19 +249,19 @@ def duplicate(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> f
 
 
 @jit
-def waited(f: Sender, holes: Floats, now: float) -> bool:
+def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     """Linux's earlier alarms: a hole counts as lost, or a tail probe is sent.
 
     Returns False if it is the retransmission timer itself that expires.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
-    if f.alarm == EXPIRY:
+    if f.timer_kind == RETRANSMIT:
         return False
-    if f.alarm == REORDERED and cut(f):
+    if f.timer_kind == REORDERING and cut(f):
         retransmit_first(f, holes)
         fast_retransmit(f, now)
-    elif f.alarm == PROBE:  # beyond the window; the last packet again if there is no other
-        f.deadline, f.alarm = ringing(now, f.rto), EXPIRY
+    elif f.timer_kind == TAIL_PROBE:  # beyond the window; else the last packet again
+        f.deadline, f.timer_kind = expiry(now, f.rto), RETRANSMIT
         if f.next < f.size:
             f.burst = 1.0
         else:
@@ -269,7 +269,7 @@ def waited(f: Sender, holes: Floats, now: float) -> bool:
         f.next += f.burst
         f.probed = f.next
     else:
-        f.deadline, f.alarm = ringing(now, f.rto), EXPIRY
+        f.deadline, f.timer_kind = expiry(now, f.rto), RETRANSMIT
     return True
 
 
@@ -286,7 +286,7 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
 
 
 @jit
-def filled(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
+def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """The first hole fills: the ACK number jumps to the next hole or to all that was received."""
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
     alone = in_flight(f) <= 1.0
@@ -297,8 +297,8 @@ def filled(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> floa
     end = now + max(p.back - now, 0.0) * acks / p.count
     first, again, before = p.first, min(f.resent, f.next), f.acked
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
-    f.delivered += fill(f, holes, first, acks, p.sent_at)
-    end += _reported(f, holes)
+    f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
+    end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
     if f.overdue_checks:
         _check_at_filled(f, holes, end, again)
@@ -314,23 +314,23 @@ def filled(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> floa
         f.rtt_count, f.rtt_min = 0.0, NEVER
     if f.phase == RECOVERY and f.sack_exit_rests:
         f.recover = -1.0
-    worse = f.phase == RECOVERY and _relapses(f, holes)
+    worse = f.phase == RECOVERY and _more_known_lost(f, holes)
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
     if worse:
-        _relapse(f, holes, acks)
+        _reenter_recovery(f, holes, acks)
         return end
-    swell = doubling(f)
+    swell = in_slow_start(f)
     if counts:
         grow(f, acks)
     if alone:
         restart_when_idle(f)
-    free = room(f, now)
+    free = usable_window(f, now)
     send_or_wait(f, free, free if swell and acks > 1.0 else acks)
     return end
 
 
 @jit
-def _relapses(f: Sender, holes: Floats) -> bool:
+def _more_known_lost(f: Sender, holes: Floats) -> bool:
     """Linux at the end of a recovery: more packets are known to be lost (tcp_time_to_recover)."""
     known = 0.0
     for k in range(f.holes):
@@ -339,13 +339,13 @@ def _relapses(f: Sender, holes: Floats) -> bool:
 
 
 @jit
-def _relapse(f: Sender, holes: Floats, acks: float) -> None:
+def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
     """One ACK ends a recovery and begins the next one, which cuts the window again."""
     pipe = f.pipe - acks
     cut(f)
     f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
-    _lost(f, holes)
-    send_in_recovery(f, holes, max(reduction(f, acks, 0.0), 1.0), acks)
+    _mark_lost(f, holes)
+    send_in_recovery(f, holes, max(prr_allowance(f, acks, 0.0), 1.0), acks)
 
 
 @jit
@@ -369,7 +369,7 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     if f.rechecks > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
         f.rechecks -= 1.0
         # one that was never sent is overdue too
-        unsent = f.next == f.acked and fresh(f, 1.0) > 0.0 and end < f.stop
+        unsent = f.next == f.acked and sendable(f, 1.0) > 0.0 and end < f.stop
         if unsent or (f.holes > 0 and overdue(f, end - holes[0, 2])):
             f.dupacks, f.retransmit = 3.0, f.acked
             if f.holes > 0:
@@ -377,7 +377,7 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
             f.resent = max(f.resent, f.acked + 1.0)
         else:
             f.rechecks = 0.0
-    send_or_wait(f, room(f, end), 0.0)
+    send_or_wait(f, usable_window(f, end), 0.0)
 
 
 @jit
@@ -397,12 +397,12 @@ def _partial(
     if f.scoreboard:
         f.backoff = 1.0
         f.pipe -= f.partial_in_pipe * acks
-        _answer(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
+        _send_or_wait(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
         return
     f.retransmit = f.acked
     if f.acked > f.timed:
         f.backoff = 1.0
-        forget(f)
+        stop_timing(f)
     if not impatient:
         f.inflated = 0.0
     elif f.inflated > advanced:
@@ -410,4 +410,4 @@ def _partial(
     else:
         f.cwnd = max(f.cwnd - (advanced - f.inflated), 1.0)
         f.inflated = 1.0
-    send_or_wait(f, min(room(f, now), 2.0), 0.0)
+    send_or_wait(f, min(usable_window(f, now), 2.0), 0.0)

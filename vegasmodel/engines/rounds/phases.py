@@ -12,13 +12,13 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.answers import answer, dice
+from vegasmodel.engines.rounds.answers import answer, is_random
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Scenario
 
-APART = 0.1  # of the mean throughput: by so much two answers differ
+DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ
 RUNS = 2  # runs of the other answer where chance has a part in it
 GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
@@ -53,14 +53,14 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
     asked = otherwise(scenario)
-    other = answer(asked, runs=RUNS if dice(asked) else None)
+    other = answer(asked, runs=RUNS if is_random(asked) else None)
     if other.throughput is None:
         return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
     spreads = [p.throughput_se for p in (found, other) if p.throughput_se is not None]
     noise = np.sqrt(np.sum(np.square(spreads), axis=0)) if spreads else 0.0
     differ = np.abs(changed - mean)
-    if not np.any((differ > APART * mean.mean()) & (differ > 2.0 * noise)):
+    if not np.any((differ > DIFFERENT * mean.mean()) & (differ > 2.0 * noise)):
         return Assumption("phase-effects", True)
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     random, locked = (

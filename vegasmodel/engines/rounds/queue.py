@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from vegasmodel.engines.rounds.state import RED, Queue, Table, jit
-from vegasmodel.engines.rounds.stock import count, front_packets, give_back, store, transmit
+from vegasmodel.engines.rounds.stock import append, count, front_packets, remove_last, transmit
 
 TOLERANCE = 1e-6  # packets: what a sum of arrivals may miss
 EMPTY = 1e-9  # packets: a queue of less holds nothing
@@ -50,22 +50,24 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
         area = 0.5 * (before + after) * span
-    if link.mixed and link.flux > 0.0 and link.rate > EMPTY:
-        ratio = min(max(link.flux / link.rate, link.largest), link.smallest)
-        store(link, link.rate * span, 1.0 / ratio, 0)
+    if link.mixed and link.packet_rate > 0.0 and link.rate > EMPTY:
+        ratio = min(max(link.packet_rate / link.rate, link.largest), link.smallest)
+        append(link, link.rate * span, 1.0 / ratio, 0)
     if link.mixed:
         transmit(link, before + link.rate * span - after)
         count(link, after)
     full = (link.buffer + 1.0) / link.packets_per_work
     if link.mixed:  # of those that came, as many as are too many
         over = (
-            (after * link.packets_per_work - link.buffer - 1.0) * link.rate / max(link.flux, EMPTY)
+            (after * link.packets_per_work - link.buffer - 1.0)
+            * link.rate
+            / max(link.packet_rate, EMPTY)
         )
         full = after - max(min(over, link.rate * span), 0.0)
     if after > full:
         link.excess += after - full
         if link.mixed:
-            give_back(link, after - full)
+            remove_last(link, after - full)
             count(link, full)
         if link.mixed:
             area -= 0.5 * (after - full) * span
@@ -106,7 +108,7 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
 
 
 @jit
-def share(links: Table[Queue], k: int) -> None:
+def share_capacity(links: Table[Queue], k: int) -> None:
     """Service shares of the two classes, S_R : S_D = k n_R : n_D (``podlesny`` (5)).
 
     n_R and n_D are the numbers of flows of classes R and D, k the target ratio of their rates. A
@@ -114,19 +116,20 @@ def share(links: Table[Queue], k: int) -> None:
     """
     one, two = links[k], links[links[k].partner]
     if one.active > 0.0 and two.active > 0.0:
-        one.share = one.weighs * one.active / (one.weighs * one.active + two.weighs * two.active)
+        of_one, of_two = one.class_weight * one.active, two.class_weight * two.active
+        one.share = of_one / (of_one + of_two)
         two.share = 1.0 - one.share
 
 
 @jit
-def _in_step(link: Queue, found: float, tolerance: float) -> bool:
+def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
     """Whether a transmission ends at this instant, so that only whole packets are left."""
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 
 
 @jit
-def _early(link: Queue) -> float:
+def _red_probability(link: Queue) -> float:
     """RED's drop probability p_b at the average queue."""
     low, high, top = link.min_threshold, link.max_threshold, link.max_probability
     if link.average < low:
@@ -139,7 +142,7 @@ def _early(link: Queue) -> float:
 
 
 @jit
-def _observe(link: Queue, packets: float, seen: float) -> None:
+def _update_red_average(link: Queue, packets: float, seen: float) -> None:
     """RED's moving average: a step for each arrival; idle time counts as arrivals at queue 0."""
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
@@ -148,7 +151,7 @@ def _observe(link: Queue, packets: float, seen: float) -> None:
 
 
 @jit
-def _pick(link: Queue, packets: float, p: float) -> float:
+def _red_picks(link: Queue, packets: float, p: float) -> float:
     """How many of ``packets`` arrivals RED drops or marks, at the drop probability ``p``.
 
     ns-2 (``wait_``) picks the n-th packet since the last pick with the probability p/(2 - n p),
@@ -176,22 +179,22 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
     # it looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
     single = np.ceil(found - TOLERANCE) - 1.0
-    if precedes and _in_step(link, found, TOLERANCE):
+    if precedes and _departure_due(link, found, TOLERANCE):
         single += 1.0  # the departure of this instant is still to come
     mean = 0.5 * (before + link.queue) * link.packets_per_work - 1.5
     seen = max(single if packets <= 1.0 else mean, 0.0)
-    _observe(link, packets, seen)
-    p = _early(link) if seen > 1.0 else 0.0
+    _update_red_average(link, packets, seen)
+    p = _red_probability(link) if seen > 1.0 else 0.0
     if p <= 0.0:
         link.early = 0
         return 0.0, p
     if not link.early:  # the packet that finds the threshold passed is let through
         link.early, link.passed, packets = 1, 1.0, packets - 1.0
-    return _pick(link, packets, p), p
+    return _red_picks(link, packets, p), p
 
 
 @jit
-def chance(
+def random_drops(
     link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
     """How many of ``packets`` arrivals are lost to random loss or to RED, and how many RED marks.
@@ -238,7 +241,7 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
 def drop(link: Queue, work: float) -> None:
     """Remove ``work`` that was counted as arrived but is dropped."""
     if link.mixed:
-        give_back(link, work)
+        remove_last(link, work)
         count(link, link.queue - work)
     kept = max(link.queue - work, 0.0)
     link.served -= work - (link.queue - kept)
@@ -266,8 +269,8 @@ def overflow(link: Queue, packets: float, work: float) -> float:
         total = gone - full
     left = full + min(total - gone, 0.0)
     if link.mixed:
-        give_back(link, link.queue - left)
-        store(link, left - link.queue, work, 0)
+        remove_last(link, link.queue - left)
+        append(link, left - link.queue, work, 0)
         count(link, left)
     link.queue = left
     link.excess = max(total - gone, 0.0)
@@ -277,16 +280,16 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
 
 @jit
-def burst(link: Queue, packets: float, precedes: int) -> float:
+def room_for(link: Queue, packets: float, precedes: int) -> float:
     """How many of ``packets`` that arrive at once find room; the j-th finds q + j - 1 packets.
 
     ``precedes``: at the instant of a departure, the departing packet still takes its place.
     """
     found = link.queue * link.packets_per_work
-    if link.now < link.slim_until:
-        found += link.slim
+    if link.now < link.handshake_leaves:
+        found += link.handshake_excess
     room = np.floor(link.buffer + 1.0 - found + INSTANT)
-    if precedes and _in_step(link, found, INSTANT):
+    if precedes and _departure_due(link, found, INSTANT):
         room -= 1.0
     if room < packets:
         link.passed = 0.0  # RED counts from the last drop of any kind
@@ -294,21 +297,21 @@ def burst(link: Queue, packets: float, precedes: int) -> float:
 
 
 @jit
-def slip_in(link: Queue, work: float) -> None:
+def enqueue_handshake(link: Queue, work: float) -> None:
     """Add a handshake's packet: little work, but one place in a buffer that counts packets."""
     link.arrived += work
     if link.mixed:
-        join(link, 1.0, work)
+        enqueue(link, 1.0, work)
         return
     link.queue += work
-    link.slim, link.slim_until = 1.0 - work, link.now + link.queue / link.capacity
+    link.handshake_excess, link.handshake_leaves = 1.0 - work, link.now + link.queue / link.capacity
 
 
 @jit
-def join(link: Queue, packets: float, work: float) -> None:
+def enqueue(link: Queue, packets: float, work: float) -> None:
     """Add ``packets`` that arrive and stay; ``work`` is the size of each."""
     more = packets * work
     link.queue += more
     if link.mixed:
-        store(link, more, work, 1)
+        append(link, more, work, 1)
         count(link, link.queue)

@@ -107,7 +107,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
     if isinstance(link.queue, RateDelay):
         rate = key[2] == "rate"
         record["buffer"] = split(link.buffer, link.queue.delay_buffer)[0 if rate else 1]
-        record["weighs"], record["share"] = link.queue.k if rate else 1.0, 0.5
+        record["class_weight"], record["share"] = link.queue.k if rate else 1.0, 0.5
     if isinstance(link.queue, Red):
         record["discipline"] = RED
         record["mark_limit"] = link_stack(scenario).marks_up_to

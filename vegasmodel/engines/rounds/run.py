@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.flows import fold, records
+from vegasmodel.engines.rounds.flows import records, sum_by_member
 from vegasmodel.engines.rounds.route import Routes, roundings, routes
 from vegasmodel.engines.rounds.state import (
     PARCEL,
@@ -34,7 +34,7 @@ from vegasmodel.scenario import Red, Scenario
 from vegasmodel.support.progress import running
 
 # events per flow and round trip, at most about ...
-ALIKE = 64  # ... where which packet comes first decides little,
+UNCONTENDED = 64  # ... where which packet comes first decides little,
 CONTENDED = 256  # ... where it decides who loses,
 CONTENDED_LARGE = 1024  # ... and the pipe holds more packets than that
 PAIR_CALM = 20  # ... of one or two flows alike, far from losses,
@@ -44,8 +44,8 @@ MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": W
 _HOLES = 256
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
-APART = 2654435761  # odd: seeds of dice are then as many as seeds of scenarios
-NEVER = 1e300  # laws.NEVER; compiled code is not loaded for the door
+SEED_STRIDE = 2654435761  # odd: random seeds are then as many as seeds of scenarios
+NEVER = 1e300  # laws.NEVER; compiled code is not loaded here
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
         held = pipe + max(finite, default=0.0)
         parts = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
         return parts, parts
-    if not few or len(scenario.links) > 1 or pipe <= ALIKE:
-        return ALIKE, ALIKE
+    if not few or len(scenario.links) > 1 or pipe <= UNCONTENDED:
+        return UNCONTENDED, UNCONTENDED
     return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
 
 
-class Course:
-    """A run of the simulator; ``go`` continues it to its end or to the next fall of a window.
+class Simulation:
+    """A run of the simulator; ``proceed`` continues it to its end or to the next fall of a window.
 
     Parameters as of ``run``.
     """
@@ -133,7 +133,7 @@ class Course:
         synchronised: bool = False,
         without: Collection[str] = (),
     ) -> None:
-        from vegasmodel.engines.rounds.kernel import set_out
+        from vegasmodel.engines.rounds.kernel import start_flows
 
         near, calm = resolution(scenario) if parts is None else (parts, parts)
         if near < 1:
@@ -176,10 +176,10 @@ class Course:
         self._scenario = scenario
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         self._grid = roundings(scenario, [members[i] for i in who], way)
-        # the scenario's seed moves the dice too; 1, the usual one, leaves them at 1, 2, 3, ...
-        set_out(self.net, (seed + (scenario.run.seed - 1) * APART) % 2**32)
+        # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
+        start_flows(self.net, (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32)
 
-    def go(self, falls: float = math.inf) -> tuple[int, float]:
+    def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run and return status and time.
 
         From time ``falls`` on it stops where a window falls by a packet.
@@ -205,7 +205,7 @@ class Course:
             sound(law)
         return int(status), float(time)
 
-    def shown(self) -> AbstractContextManager[None]:
+    def with_progress(self) -> AbstractContextManager[None]:
         """Report the progress of the run to the terminal, if it asks."""
         from vegasmodel.support.machine_code import compiling  # the kernel has loaded it
 
@@ -217,7 +217,7 @@ class Course:
 
     def totals(self, status: int) -> Totals:
         """The counts so far."""
-        flows = fold(array(self.net.flows), self.per_flow.shape[1])
+        flows = sum_by_member(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
             status, self.events, flows, self.routes, self.times, self.per_flow, self.queues
         )
@@ -243,7 +243,7 @@ def run(
     arrive at random is one flow. Raises ``ValueError`` for ``parts`` below 1, for unknown
     mechanisms, and for synchronised losses at more than one queue.
     """
-    course = Course(
+    simulation = Simulation(
         scenario,
         parts=parts,
         samples=samples,
@@ -252,6 +252,6 @@ def run(
         synchronised=synchronised,
         without=without,
     )
-    with course.shown():
-        status, _ = course.go()
-    return course.totals(status)
+    with simulation.with_progress():
+        status, _ = simulation.proceed()
+    return simulation.totals(status)

@@ -14,28 +14,33 @@ import numpy as np
 from vegasmodel.engines.rounds.acks import (
     acknowledge,
     add_hole,
-    fresh,
     portion,
-    room,
     send,
     send_or_wait,
+    sendable,
+    usable_window,
 )
 from vegasmodel.engines.rounds.bictcp import sample
-from vegasmodel.engines.rounds.late import hold, pending, sample_single, spoken_for
+from vegasmodel.engines.rounds.delayed_ack import (
+    delack_expiry,
+    delay_ack,
+    packets_per_ack,
+    sample_single,
+)
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
-    decide_each,
+    decide_per_ack,
     deflate,
-    doubling,
-    echo,
-    echoing,
     end_round,
+    enter_cwr,
     grow,
+    in_cwr,
     in_flight,
+    in_slow_start,
     restart_when_idle,
     window,
 )
-from vegasmodel.engines.rounds.losses import duplicate, filled, retransmission_lost
+from vegasmodel.engines.rounds.losses import acks_fill_hole, duplicate_acks, retransmission_lost
 from vegasmodel.engines.rounds.state import (
     DATA,
     HOLE_BY_HOLE,
@@ -49,14 +54,14 @@ from vegasmodel.engines.rounds.state import (
     around,
     jit,
 )
-from vegasmodel.engines.rounds.timer import restart_timer, watch
-from vegasmodel.engines.rounds.wait import begin_wait, depart
+from vegasmodel.engines.rounds.timer import restart_timer, time_one_packet
+from vegasmodel.engines.rounds.wait import begin_wait, end_wait
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
 
 @jit
-def _comes(f: Sender) -> None:
+def _before_new_data(f: Sender) -> None:
     """What ends with the arrival of an ACK of new data."""
     if f.overdue_checks:
         deflate(f)
@@ -64,29 +69,29 @@ def _comes(f: Sender) -> None:
         if f.second_packet_first and f.acked == 1.0:
             f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
     if f.marked:
-        echo(f)
+        enter_cwr(f)
         f.marked = 0
 
 
 @jit
-def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
+def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
     """Handle ACKs of new data, in order; each acknowledges one packet or, if delayed, two."""
     untimed = max(f.resent, f.untimed)
     once = not f.overdue_checks or f.acked >= untimed
-    each, ready = spoken_for(f), portion(p, now, step)
-    if f.held + ready < each:
-        return hold(f, p, now)
+    each, ready = packets_per_ack(f), portion(p, now, step)
+    if f.delack_packets + ready < each:
+        return delay_ack(f, p, now)
     f.marked, p.marked = max(f.marked, p.marked), 0
-    _comes(f)
-    acks = ready if each == 1.0 else np.floor((f.held + ready) / each)
+    _before_new_data(f)
+    acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
     acks = min(acks, max(np.floor(acks_to_change(f) / (each if f.counts_packets else 1.0)), 1.0))
-    if echoing(f):
+    if in_cwr(f):
         acks = max(min(acks, np.ceil((f.recover - f.acked) / each)), 1.0)
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
     if decides:
         acks = 1.0
         if not f.decides_late:  # the kernel counts the sample of the ACK on which it decides
-            first = max(p.back - now, 0.0) * (each - f.held) / p.count
+            first = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
             end_round(f, now + first, in_flight(f) - each + 1.0)
     elif f.round_end > f.acked:
         acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
@@ -94,37 +99,37 @@ def _new(f: Sender, p: Parcel, now: float, step: float) -> float:
         acks = min(acks, np.ceil((untimed - f.acked) / each))
     alone = in_flight(f) <= each
     f.received_at = p.sent_at
-    end = acknowledge(f, p, acks * each - f.held, now, acks if once else 0.0)
+    end = acknowledge(f, p, acks * each - f.delack_packets, now, acks if once else 0.0)
     f.received = f.acked + acks * each
-    if f.late:
-        f.quick -= acks
-    _opens(f, acks, each, now, end, decides, alone)
+    if f.delayed_ack:
+        f.quick_acks_left -= acks
+    _advance_window(f, acks, each, now, end, decides, alone)
     return end
 
 
 @jit
-def _single(f: Sender, at: float, late: float) -> float:
-    """Handle the ACK of one packet, delayed by ``late`` seconds.  Returns when the ACK arrives."""
+def _single_ack(f: Sender, at: float, delay: float) -> float:
+    """Handle the ACK of one packet, delayed by ``delay`` seconds.  Returns when the ACK arrives."""
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
-    _comes(f)
+    _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end
     if decides and not f.decides_late:
         end_round(f, at, in_flight(f))
     if once:
-        sample_single(f, late)
-    _opens(f, 1.0, 1.0, at, at, decides, in_flight(f) <= 1.0)
+        sample_single(f, delay)
+    _advance_window(f, 1.0, 1.0, at, at, decides, in_flight(f) <= 1.0)
     return at
 
 
 @jit
-def _opens(
+def _advance_window(
     f: Sender, acks: float, each: float, now: float, end: float, decides: bool, alone: bool
 ) -> None:
     """Move the window by ``acks`` ACKs and send what it lets out."""
     packets = acks * each
     f.acked += packets
     f.delivered += packets
-    f.held = 0.0
+    f.delack_packets = 0.0
     f.next = max(f.next, f.acked)
     f.dupacks = 0.0
     if not f.scoreboard:  # duplicates of what was sent twice may have swollen the window
@@ -134,15 +139,15 @@ def _opens(
     if decides and f.decides_late:
         end_round(f, end, in_flight(f))
     if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
-        decide_each(f)
+        decide_per_ack(f)
     if f.bictcp:
         sample(f, f.rtt_last, end, f.acked, acks)
-    swell = doubling(f)
+    swell = in_slow_start(f)
     grow(f, packets if f.counts_packets else acks)
     restart_timer(f, end)
     if alone:
         restart_when_idle(f)
-    free = room(f, now)
+    free = usable_window(f, now)
     send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
 
 
@@ -177,34 +182,34 @@ def _armed(f: Sender) -> bool:
 
 
 @jit
-def _soon(f: Sender) -> float:
+def _next_wait_end(f: Sender) -> float:
     """When something happens without an ACK from the network: a wait of sender or receiver ends."""
-    return min(f.wait_ends, pending(f))
+    return min(f.wait_ends, delack_expiry(f))
 
 
 @jit
-def _elapse(f: Sender, holes: Floats, now: float) -> None:
+def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     """Let the flow's next event be the end of the sender's wait or of a delayed ACK's pause."""
-    if pending(f) <= f.wait_ends:
-        f.time = _single(f, max(now, f.held_until), f.ack_pause)
+    if delack_expiry(f) <= f.wait_ends:
+        f.time = _single_ack(f, max(now, f.delack_expires), f.ack_pause)
     else:
-        depart(f, holes, now)
+        end_wait(f, holes, now)
 
 
 @jit
-def _alone(f: Sender, holes: Floats, now: float) -> None:
+def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
     """No ACK is on its way: send what the window allows, or wait for the timer."""
     due = f.deadline if _armed(f) else NEVER
-    soon = _soon(f)
+    soon = _next_wait_end(f)
     if soon < due and (f.transit == 0 or soon <= now):
-        _elapse(f, holes, now)
+        _end_first_wait(f, holes, now)
         return
     if f.transit > 0:  # one will: parcels are on their way through other queues
         f.awaits_parcels, f.awaits_since = 1, now
         f.event, f.time = (DATA, max(now, soon)) if soon < due else (TIMER, max(now, due))
         return
-    free = np.floor(room(f, now) + 1e-9)
-    if fresh(f, free) >= 1.0:
+    free = np.floor(usable_window(f, now) + 1e-9)
+    if sendable(f, free) >= 1.0:
         send(f, free, 0.0)
         f.time = now
     elif _armed(f):
@@ -223,14 +228,14 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) 
     while True:
         f.event = DATA
         f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
-        _stretch(f, ring, holes, f.time, step)
+        _next_interval(f, ring, holes, f.time, step)
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)
         # nothing leaves while the sender waits, or an ACK: on to what comes next
         idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0
-        if not idle or _soon(f) == NEVER or f.awaits_parcels:
+        if not idle or _next_wait_end(f) == NEVER or f.awaits_parcels:
             break
-    watch(f)
+    time_one_packet(f)
     if f.overdue_checks and f.first < f.high:  # Vegas notes when it sends a missing packet again
         for k in range(f.holes):
             if f.first <= holes[k, 0] < f.first + f.spread + f.burst:
@@ -238,7 +243,7 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) 
 
 
 @jit
-def _stretch(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: float) -> None:
+def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: float) -> None:
     while f.count > 0:
         _merge(f, ring, now, step)
         p = ring[f.head]
@@ -254,8 +259,8 @@ def _stretch(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: fl
             _pop(f, ring)
             continue
         due = f.deadline if _armed(f) else NEVER
-        if _soon(f) < min(p.back, due):
-            _elapse(f, holes, now)
+        if _next_wait_end(f) < min(p.back, due):
+            _end_first_wait(f, holes, now)
             return
         if due < p.back:
             f.event, f.time = TIMER, max(now, due)
@@ -264,28 +269,28 @@ def _stretch(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: fl
             _pop(f, ring)
         return
     if f.count == 0:
-        _alone(f, holes, now)
+        _no_acks_due(f, holes, now)
         return
-    _answers(f, ring[f.head], holes, now, step)
+    _parcel_arrives(f, ring[f.head], holes, now, step)
 
 
 @jit
-def _answers(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
+def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
     """Packets of a parcel arrive, unless another event is first; the receiver's ACKs follow."""
     first = now + max(p.back - now, 0.0) / p.count
-    if _soon(f) < min(first, f.deadline):
-        _elapse(f, holes, now)
+    if _next_wait_end(f) < min(first, f.deadline):
+        _end_first_wait(f, holes, now)
     elif f.deadline < first:
         f.event, f.time = TIMER, max(now, f.deadline)
     elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
         extra = min(p.count, f.acked - p.first)
         f.time = acknowledge(f, p, extra, now, 0.0)
-    elif p.first != f.acked + f.held and f.held > 0.0:
-        f.time = _single(f, first, 0.0)  # what comes out of order is answered at once,
+    elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
+        f.time = _single_ack(f, first, 0.0)  # what comes out of order is answered at once,
         f.dupacks = -1.0  # ... and the first such ACK speaks for what was held
-    elif p.first != f.acked + f.held:
-        f.time = duplicate(f, p, holes, now, step)
+    elif p.first != f.acked + f.delack_packets:
+        f.time = duplicate_acks(f, p, holes, now, step)
     elif f.holes > 0:
-        f.time = filled(f, p, holes, now, step)
+        f.time = acks_fill_hole(f, p, holes, now, step)
     else:
-        f.time = _new(f, p, now, step)
+        f.time = _new_acks(f, p, now, step)

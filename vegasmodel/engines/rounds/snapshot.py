@@ -36,32 +36,33 @@ def _words(text: str) -> tuple[str, ...]:
 
 SENDER = Kinds(
     _words("next high received first retransmit recover resent probed"),
-    _words("received_at latest changed since awaits_since time left_at wait_ends held_until"),
+    _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
     _words("rtt_last mean_rtt rtt_deviation min_rtt base"),
     ("rate",),
     _words(
-        "cwnd memory credit ssthresh dupacks inflated pipe recover_in_flight prr_delivered prr_out "
-        "phase partial timed_out marked echoed growth grow_next rechecks deflated overdue_factor "
-        "burst_part since_queue spread burst "
-        "event transit awaits_parcels active count holes owes quick held"
+        "cwnd memory cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
+        "prr_out phase partial timed_out marked echoed growth grow_next rechecks deflated "
+        "overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
+        "active count holes owed_loss quick_acks_left delack_packets"
     ),
 )
 ROUND = Kinds(
     instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",)
 )  # of Vegas; round_end too
 CUBIC = Kinds(
-    ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt", "plateau"),
-    (), _words("cnt last_max origin reno_cwnd reno_acks last_cwnd train_samples hystart_found"),
+    ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt", "cubic_k"),
+    (),
+    _words("cnt last_max origin_point reno_cwnd reno_acks last_cwnd train_samples hystart_found"),
 )  # fmt: skip
 TIMER = Kinds(
-    ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff alarm")
+    ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff timer_kind")
 )
 STOP = Kinds(
     ("first",), ("time", "sent_at"), ("rtt", "min_rtt"), ("rate",),
     _words("count since_queue spread burst lost marked ends_parcel"),
 )  # fmt: skip
 QUEUE = Kinds(
-    instants=("now",), rates=_words("rate flux"),
+    instants=("now",), rates=_words("rate packet_rate"),
     plain=_words(
         "queue excess average early passed hazard next_hazard active share packets_per_work"
     ),
@@ -75,19 +76,19 @@ PARCEL = Kinds(
 LEFT_OUT = {
     "flow": MECHANISMS
     + _words(
-        "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes rtt "
-        "gap block alpha beta gamma "
-        "decrease max_window first_window untimed syn "
-        "known_base jitter queue_wait noise slack late start stop size without boot hop hops "
-        "longest_stretch member brief ecn_capable head acked sent lost retransmits acks timeouts "
-        "delivered acks_lost rtt_area "
-        "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
+        "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes "
+        "rtt gap block alpha beta gamma decrease max_window first_window untimed syn "
+        "known_base jitter queue_wait noise slack delayed_ack start stop size without "
+        "boot_time hop hops longest_stretch member short_flow ecn_capable head acked sent lost "
+        "retransmits acks timeouts delivered acks_lost rtt_area rtt_samples mark_delivered "
+        "mark_sent mark_lost mark_retransmits mark_acks"
     ),
     "hop": _words("flow link data last work precedes to_next ring room latest head idle since"),
     "link": _words(
-        "capacity buffer discipline loss min_threshold max_threshold max_probability weight ecn "
-        "mark_limit gentle mixed largest smallest oldest rows partner weighs shift late foreseen "
-        "sampled warm slim slim_until arrived lost served area mark_area mark_served mark_now"
+        "capacity buffer discipline loss min_threshold max_threshold max_probability weight "
+        "ecn mark_limit gentle mixed largest smallest oldest rows partner class_weight shift "
+        "lateness foreseen sampled warm handshake_excess handshake_leaves arrived lost served "
+        "area mark_area mark_served mark_now"
     ),
     "parcel": (),
 }
@@ -106,7 +107,7 @@ class Snapshot(NamedTuple):
 
 
 def rough(net: Net) -> bytes:
-    """A few whole numbers that equal states have in common; they are quick to compare."""
+    """A few whole numbers that equal states have in common; they are quick_acks_left to compare."""
     flows = array(net.flows)
     parts = (np.floor(flows["cwnd"] + 1e-6), flows["next"] - flows["acked"], flows["holes"])
     numbers: NDArray[np.int64] = np.stack([*parts, flows["phase"], flows["count"]]).astype(np.int64)
@@ -133,7 +134,7 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
         columns(flows[rounds], ROUND, 0.0),
         (flows["round_end"] - acked)[rounds],
         columns(flows[flows["bictcp"]], CUBIC, acked[flows["bictcp"]]),
-        (now - flows["epoch"])[flows["bictcp"]] * c,
+        (now - flows["epoch_start"])[flows["bictcp"]] * c,
         timers[:, stamped],
         columns(net.links, QUEUE, 0.0),
         np.where(net.links["discipline"] == RED, net.links["idle"] * c, 0.0),
@@ -160,7 +161,7 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
         rough(net),
         np.concatenate([np.ravel(part) for part in found]),
         np.ravel(timers[:, ~stamped]),
-        ((now + flows["boot"]) / flows["tick"] % 1.0)[~stamped],
+        ((now + flows["boot_time"]) / flows["tick"] % 1.0)[~stamped],
         flows.copy(),
         array(net.links).copy(),
     )

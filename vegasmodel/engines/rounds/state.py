@@ -25,7 +25,7 @@ SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
-EXPIRY, PROBE, REORDERED = range(3)  # what its timer is set for
+RETRANSMIT, TAIL_PROBE, REORDERING = range(3)  # what its timer is set for
 WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
 
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
@@ -63,7 +63,7 @@ class Sender(Mechanisms):
     queue_wait: float  # ... or each of its packets, at most, below TCP (``waits_in_queue``)
     noise: float  # seconds, standard deviation of its propagation delay,
     slack: float  # ... which may not fall below 0: seconds of it
-    late: int  # its receiver answers every second packet
+    delayed_ack: int  # its receiver answers every second packet
     start: float
     stop: float
     size: float
@@ -74,7 +74,7 @@ class Sender(Mechanisms):
     received: float  # ... seen by the receiver, holes left aside
     received_at: float  # when the last of those had been sent
     cwnd: float
-    credit: float  # Linux's Vegas: ACKs counted towards the next packet (snd_cwnd_cnt)
+    cwnd_cnt: float  # Linux's Vegas: ACKs counted towards the next packet (snd_cwnd_cnt)
     ssthresh: float
     dupacks: float  # duplicate ACKs in a row
     inflated: float  # what fast recovery adds to the window
@@ -117,8 +117,8 @@ class Sender(Mechanisms):
     rto: float
     backoff: float
     deadline: float
-    boot: float  # seconds: the phase of the clock's ticks
-    alarm: int  # what for: ``EXPIRY``, ``PROBE``, ``REORDERED``
+    boot_time: float  # seconds: the phase of the clock's ticks
+    timer_kind: int  # what for: ``RETRANSMIT``, ``TAIL_PROBE``, ``REORDERING``
     probed: float  # Linux: behind the last loss probe
     min_rtt: float  # least RTT seen, the handshake's included
     timed: float  # the packet that is timed
@@ -127,9 +127,9 @@ class Sender(Mechanisms):
     # Linux's CUBIC (``bictcp.py``)
     cnt: float  # ACKs a packet
     last_max: float  # W_max; 0: no loss is known
-    epoch: float  # when the first ACK after a recovery came; NEVER: none has
-    origin: float  # window at which the cubic is flat,
-    plateau: float  # ... so many seconds after the epoch began
+    epoch_start: float  # when the first ACK after a recovery came; NEVER: none has
+    origin_point: float  # window at which the cubic is flat,
+    cubic_k: float  # ... so many seconds after the epoch began
     reno_cwnd: float  # of a Reno, counted from the epoch on,
     reno_acks: float  # ... and the ACKs towards its next packet
     last_cwnd: float  # the window of the last count,
@@ -142,9 +142,9 @@ class Sender(Mechanisms):
     train_samples: float  # ... of so many
     hystart_found: bool  # slow start has ended
     # a receiver that delays its ACKs
-    quick: float  # so many more ACKs do not wait
-    held: float  # packets whose ACK waits, 0 or 1,
-    held_until: float  # ... at most until then
+    quick_acks_left: float  # so many more ACKs do not wait
+    delack_packets: float  # packets whose ACK waits, 0 or 1,
+    delack_expires: float  # ... at most until then
     # the stretch of sending that ends at ``time``
     time: float
     event: int
@@ -164,14 +164,14 @@ class Sender(Mechanisms):
     awaits_parcels: int  # it waits for them,
     awaits_since: float  # ... since then
     member: int  # of the scenario: which entry of the answer
-    brief: int  # one of many short flows of a group
+    short_flow: int  # one of many short flows of a group
     active: int  # Rate-Delay queues count it as active
     acks_lost: float  # in a queue on the way back
     # ring of packets on their way, and holes
     head: int
     count: int
     holes: int
-    owes: float  # a loss taken over from another flow (synchronised losses)
+    owed_loss: float  # a loss taken over from another flow (synchronised losses)
     # totals
     sent: float
     lost: float
@@ -256,20 +256,20 @@ class Queue:
     stock: Floats  # ``stock.py``: what waits, by size
     oldest: int
     rows: int
-    flux: float  # packets/s that come, of whatever size
+    packet_rate: float  # packets/s that come, of whatever size
     partner: int  # Rate-Delay: the queue of the other class; -1: none
-    weighs: float  # k for class R, 1 for class D
+    class_weight: float  # k for class R, 1 for class D
     active: float  # flows of the class
     share: float  # of the capacity, when both classes are backlogged
     shift: float  # how far the queue's clock is behind the simulation's
-    late: float  # the furthest that an arrival was behind the clock: 0
+    lateness: float  # the furthest that an arrival was behind the clock: 0
     foreseen: float  # when the last packet comes of a burst that its event took as a whole
     sampled: int  # instants already kept
     warm: int  # warm-up is over
     now: float
     queue: float  # packets' worth of work that an arrival finds
-    slim: float  # what a handshake's packet takes of the buffer, less its work
-    slim_until: float  # ... until then
+    handshake_excess: float  # what a handshake's packet takes of the buffer, less its work
+    handshake_leaves: float  # ... until then
     excess: float  # arrivals beyond a full buffer whose losers are not yet picked
     rate: float  # sum of the flows' arrival rates
     average: float  # RED

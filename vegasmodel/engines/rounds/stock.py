@@ -18,7 +18,7 @@ WORK, SIZE, DISCRETE = range(3)
 
 
 @jit
-def store(link: Queue, work: float, size: float, discrete: int) -> None:
+def append(link: Queue, work: float, size: float, discrete: int) -> None:
     """Add work of packets of ``size`` to the end of the queue."""
     if work <= NOTHING:
         return
@@ -52,7 +52,7 @@ def transmit(link: Queue, work: float) -> None:
 
 
 @jit
-def give_back(link: Queue, work: float) -> None:
+def remove_last(link: Queue, work: float) -> None:
     """Remove ``work`` from the end of the queue: it is dropped after all."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:

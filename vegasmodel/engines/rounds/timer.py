@@ -11,23 +11,23 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.state import (
-    EXPIRY,
     OPEN,
-    PROBE,
-    REORDERED,
+    REORDERING,
+    RETRANSMIT,
+    TAIL_PROBE,
     WITHOUT_TICKS,
     Sender,
     jit,
 )
 
 MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
-PAUSE = 0.002  # seconds; TCP_TIMEOUT_MIN_US
+TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
-CONNECT = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
+INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
 
 @jit
-def ringing(now: float, pause: float) -> float:
+def expiry(now: float, pause: float) -> float:
     """When Linux's timer wheel ends a pause of whole ticks: at the tick after, never early.
 
     The phase of the ticks is unknown, so the timer ends half a tick late, as on average. From 64
@@ -50,22 +50,22 @@ def timeout(f: Sender) -> float:
 def arm(f: Sender, now: float) -> None:
     """Restart the retransmission timer."""
     pause = timeout(f)
-    f.deadline, f.alarm = now + pause, EXPIRY
+    f.deadline, f.timer_kind = now + pause, RETRANSMIT
     if not f.timer_wheel:
         return
-    f.deadline = ringing(now, pause)
+    f.deadline = expiry(now, pause)
     if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.mean_rtt == 0.0:
         return
-    due = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else PAUSE)
+    due = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)
     lost = f.timed_out and f.acked < f.recover
     if due < pause and f.acked >= f.probed and not lost:
-        f.deadline, f.alarm = ringing(now, due), PROBE
+        f.deadline, f.timer_kind = expiry(now, due), TAIL_PROBE
 
 
 @jit
 def syn_lost(f: Sender) -> float:
     """Seconds until a lost SYN is sent again.  ns-2 then opens with one packet (bugfix_ss_)."""
-    pause = CONNECT * f.backoff
+    pause = INITIAL_RTO * f.backoff
     f.backoff *= 2.0
     if f.lost_syn_resets:
         pause = min(f.rto * pause, f.longest_rto)
@@ -80,7 +80,7 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
         if f.backoff == 1.0:  # what is sent again is not timed
             f.timed_at = now
             update_ticks(f, now + rtt)
-            forget(f)
+            stop_timing(f)
         return
     f.backoff = 1.0
     f.min_rtt, f.mean_rtt, f.rtt_deviation = rtt, rtt, 0.5 * rtt
@@ -88,15 +88,15 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 
 
 @jit
-def settling(f: Sender) -> float:
+def reordering_window(f: Sender) -> float:
     """Seconds for which Linux allows reordering, before three duplicates (tcp_rack_reo_wnd)."""
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
 @jit
-def await_order(f: Sender, now: float, left: float) -> None:
+def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
     """Linux: set a timer until a hole is old enough to count as lost (tcp_rack_mark_lost)."""
-    f.deadline, f.alarm = ringing(now, left + PAUSE), REORDERED
+    f.deadline, f.timer_kind = expiry(now, left + TIMEOUT_MIN), REORDERING
 
 
 @jit
@@ -110,13 +110,13 @@ def back_off(f: Sender) -> None:
 
 
 @jit
-def forget(f: Sender) -> None:
+def stop_timing(f: Sender) -> None:
     """Cancel the RTT measurement: a packet that is sent again is not timed (Karn)."""
     f.timed_at = -1.0
 
 
 @jit
-def watch(f: Sender) -> None:
+def time_one_packet(f: Sender) -> None:
     """Time one packet of those first sent at ``time``, if none is being timed."""
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
@@ -147,7 +147,7 @@ def restart_timer(f: Sender, now: float) -> None:
 @jit
 def update_ticks(f: Sender, now: float) -> None:
     """One step of BSD's estimates of RTT and variance, in whole clock ticks."""
-    sample = max(int((now - f.timed_at + (f.timed_at + f.boot) % f.tick) / f.tick), 1)
+    sample = max(int((now - f.timed_at + (f.timed_at + f.boot_time) % f.tick) / f.tick), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2
     else:

@@ -12,7 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.queue import advance, burst, chance, drop, join, overflow, waiting
+from vegasmodel.engines.rounds.queue import (
+    advance,
+    drop,
+    enqueue,
+    overflow,
+    random_drops,
+    room_for,
+    waiting,
+)
 from vegasmodel.engines.rounds.state import (
     DATA,
     Hop,
@@ -50,7 +58,7 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 
 @jit
-def rival(net: Net, e: int) -> float:
+def next_other_event(net: Net, e: int) -> float:
     """Time of the next event of all hops but ``e``, by the simulation's clock."""
     node, best = e + net.keys.shape[0], NEVER
     while node > 1:
@@ -118,7 +126,7 @@ def _lengthen(
 
 
 @jit
-def _noisy(f: Sender, h: Hop, back: float) -> float:
+def _noise(f: Sender, h: Hop, back: float) -> float:
     """Random seconds by which the ACK of a packet, due at ``back``, is late; ACKs keep their order.
 
     In ns-2 the noise is before the first queue, and in Linux the sender's own wait is there. Since
@@ -131,7 +139,7 @@ def _noisy(f: Sender, h: Hop, back: float) -> float:
 
 
 @jit
-def _onward(
+def _forward(
     net: Net,
     e: int,
     back: float,
@@ -150,7 +158,7 @@ def _onward(
         back = max(back, h.latest)
         h.latest = back
     if h.last and (f.noise > 0.0 or f.queue_wait > 0.0):
-        late = _noisy(f, h, back)
+        late = _noise(f, h, back)
         back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
     if h.last:
         home = net.hops[f.hop]
@@ -177,9 +185,9 @@ def _onward(
 
 
 @jit
-def _tardy(link: Queue, time: float) -> None:
+def _note_lateness(link: Queue, time: float) -> None:
     """Record how far an arrival lies in the past of the queue's clock; bursts are exempt."""
-    link.late = max(link.late, link.now - max(time, link.foreseen))
+    link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
 
 @jit
@@ -203,10 +211,10 @@ def arrive_evenly(
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
-    _tardy(link, time)
-    lost, picked = chance(link, packets, found, h.data, h.precedes, f.ecn_capable)
+    _note_lateness(link, time)
+    lost, picked = random_drops(link, packets, found, h.data, h.precedes, f.ecn_capable)
     if e == f.hop:
-        lost = max(lost, f.owes)
+        lost = max(lost, f.owed_loss)
     if lost > 0.0:
         drop(link, lost * h.work)
     lost += overflow(link, packets - lost, h.work)
@@ -218,7 +226,7 @@ def arrive_evenly(
     least += min(before, after)
     back = time + h.to_next + after
     mark = max(mark, int(picked > 0.0))
-    return _onward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
+    return _forward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
 
 
 @jit
@@ -247,11 +255,11 @@ def arrive_at_once(
     """Packets arrive together: each finds those before it.  Arguments as of ``arrive_evenly``."""
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
-    _tardy(link, time)
-    lost, picked = chance(link, packets, link.queue, h.data, h.precedes, f.ecn_capable)
+    _note_lateness(link, time)
+    lost, picked = random_drops(link, packets, link.queue, h.data, h.precedes, f.ecn_capable)
     if e == f.hop and packets >= 1.0:
-        lost = max(lost, f.owes)
-    stay = burst(link, packets - lost, h.precedes)
+        lost = max(lost, f.owed_loss)
+    stay = room_for(link, packets - lost, h.precedes)
     lost = packets - stay
     link.arrived += packets * h.work
     link.lost += lost * h.work
@@ -261,36 +269,38 @@ def arrive_at_once(
     wait = waiting(net.links, h.link, link.queue + h.work, h.work)
     one = min(kept, 1.0)
     if kept > 0.0:
-        join(link, min(stay, 1.0), h.work)
+        enqueue(link, min(stay, 1.0), h.work)
         rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
         back = time + (h.to_next + wait)
         rtt = least + wait
-        fits = _onward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
+        fits = _forward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
     if packets > 1.0 or lost > 0.0:
         more = kept - one
-        join(link, max(stay - 1.0, 0.0), h.work)
+        enqueue(link, max(stay - 1.0, 0.0), h.work)
         gap = min(more, 1.0) * h.work / link.capacity
         last = waiting(net.links, h.link, link.queue, h.work)
         rtt_sum = 0.5 * more * ((spent + wait + gap) + (spent + last))
         back, first = time + (h.to_next + last), first + one
         lost += behind
         rtt = least + wait + gap
-        go = _onward(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
+        go = _forward(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
         fits = fits and go
     return fits
 
 
 @jit
-def pass_silence(net: Net, e: int, time: float, first: float, lost: float, sent_at: float) -> bool:
+def pass_no_packets(
+    net: Net, e: int, time: float, first: float, lost: float, sent_at: float
+) -> bool:
     """No packet arrived until ``time``, or all were lost earlier on the way."""
     h = net.hops[e]
     queue = net.links[h.link].queue
     back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
-    return _onward(net, e, back, first, 0.0, lost, 0.0, NEVER, 0, sent_at)
+    return _forward(net, e, back, first, 0.0, lost, 0.0, NEVER, 0, sent_at)
 
 
 @jit
-def begin(link: Queue, packets: float, work: float, now: float, end: float) -> float:
+def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: float) -> float:
     """Begin even arrivals until ``end``: add their rate to the queue's and return it.
 
     Returns 0 if the packets arrive together instead.
@@ -298,22 +308,22 @@ def begin(link: Queue, packets: float, work: float, now: float, end: float) -> f
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
         return 0.0
-    _tardy(link, now)
+    _note_lateness(link, now)
     rate = packets / span
     link.rate += rate * work
-    link.flux += rate
+    link.packet_rate += rate
     return rate
 
 
 @jit
-def cease(link: Queue, rate: float, work: float) -> None:
+def end_arrivals(link: Queue, rate: float, work: float) -> None:
     """End even arrivals: subtract their rate from the queue's."""
     link.rate -= rate * work
-    link.flux -= rate
+    link.packet_rate -= rate
 
 
 @jit
-def _next_stretch(net: Net, e: int, now: float) -> None:
+def _next_interval(net: Net, e: int, now: float) -> None:
     """Take the next interval of arrivals off the ring of a queue behind the first."""
     h = net.hops[e]
     ring = net.rings[h.ring : h.ring + h.room]
@@ -342,7 +352,7 @@ def _next_stretch(net: Net, e: int, now: float) -> None:
         h.count -= 1
     link = net.links[h.link]
     h.since_queue = link.queue
-    h.rate = begin(link, h.spread, h.work, now, h.time)
+    h.rate = begin_arrivals(link, h.spread, h.work, now, h.time)
     if h.rate == 0.0:
         h.burst, h.spread = h.spread, 0.0
     schedule(net, e, h.time)
@@ -356,7 +366,7 @@ def hop(net: Net, e: int) -> bool:
     link = net.links[h.link]
     advance(net.links, h.link, now)
     if h.rate > 0.0:
-        cease(link, h.rate, h.work)
+        end_arrivals(link, h.rate, h.work)
         h.rate = 0.0
     if h.ends_parcel >= 0:
         if h.spread > 0.0:
@@ -378,8 +388,8 @@ def hop(net: Net, e: int) -> bool:
                 net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
             )
         else:
-            fits = pass_silence(net, e, now, h.first, h.lost, h.sent_at)
+            fits = pass_no_packets(net, e, now, h.first, h.lost, h.sent_at)
         net.flows[h.flow].transit -= h.ends_parcel
         h.ends_parcel = -1  # nothing is coming
-    _next_stretch(net, e, now)
+    _next_interval(net, e, now)
     return fits

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import fresh, room, send
+from vegasmodel.engines.rounds.acks import send, sendable, usable_window
 from vegasmodel.engines.rounds.losses import send_in_recovery
 from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER
@@ -19,36 +19,36 @@ from vegasmodel.metrics import Floats
 
 
 @jit
-def _ready(f: Sender, holes: Floats, now: float) -> bool:
+def _may_send(f: Sender, holes: Floats, now: float) -> bool:
     """Whether the window allows a packet that the sender has."""
     mends = f.phase == RECOVERY and f.scoreboard
-    free = np.floor(room(f, now) + 1e-9)
+    free = np.floor(usable_window(f, now) + 1e-9)
     if free < 1.0 or (mends and f.paced_recovery):
         return False
     if mends:
         for k in range(f.holes):
             if max(holes[k, 0], holes[k, 5]) < holes[k, 1] < f.received:
                 return True
-    return fresh(f, free) >= 1.0
+    return sendable(f, free) >= 1.0
 
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
     """Begin the sender's wait at ``at`` if a packet may go and no wait runs."""
-    if f.wait_ends == NEVER and _ready(f, holes, at):
+    if f.wait_ends == NEVER and _may_send(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
 
 
 @jit
-def depart(f: Sender, holes: Floats, now: float) -> None:
+def end_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's wait, which is the flow's next event, and send."""
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
-    if not _ready(f, holes, f.time):
+    if not _may_send(f, holes, f.time):
         return
-    free = np.floor(room(f, f.time) + 1e-9)
+    free = np.floor(usable_window(f, f.time) + 1e-9)
     if f.phase == RECOVERY and f.scoreboard:
         send_in_recovery(f, holes, free, 0.0)
     else:
         send(f, free, 0.0)
-    if _ready(f, holes, f.time):  # the rest of several holes follows at once
+    if _may_send(f, holes, f.time):  # the rest of several holes follows at once
         f.wait_ends = f.time

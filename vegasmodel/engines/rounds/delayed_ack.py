@@ -2,8 +2,8 @@
 
 A packet out of order is acknowledged at once, and so are all packets while any is missing. Delayed
 ACKs halve the growth per round trip of a window that grows upon ACKs, and packets leave in pairs.
-``Sender.held`` is the number of packets that have arrived and whose ACK still waits. Times are
-those at which the ACK reaches the sender.
+``Sender.delack_packets`` is the number of packets that have arrived and whose ACK still waits.
+Times are those at which the ACK reaches the sender.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -15,32 +15,32 @@ from vegasmodel.laws.packets import NEVER
 
 
 @jit
-def spoken_for(f: Sender) -> float:
+def packets_per_ack(f: Sender) -> float:
     """How many packets the next ACK acknowledges: two, if the receiver delays ACKs, else one."""
-    return 2.0 if f.late and f.quick <= 0.0 else 1.0
+    return 2.0 if f.delayed_ack and f.quick_acks_left <= 0.0 else 1.0
 
 
 @jit
-def pending(f: Sender) -> float:
+def delack_expiry(f: Sender) -> float:
     """When the pause of a delayed ACK ends, if no second packet arrives."""
-    return f.held_until if f.held > 0.0 else NEVER
+    return f.delack_expires if f.delack_packets > 0.0 else NEVER
 
 
 @jit
-def hold(f: Sender, p: Parcel, now: float) -> float:
+def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     """Hold back the ACK of a packet that has arrived; returns when it arrived.
 
     If a second packet follows, the RTT sample is that of the second packet.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
-    f.held, f.held_until = 1.0, end + f.ack_pause
+    f.delack_packets, f.delack_expires = 1.0, end + f.ack_pause
     f.received, f.received_at = f.acked + 1.0, p.sent_at
     return end
 
 
 @jit
-def sample_single(f: Sender, late: float) -> None:
-    """RTT sample of a packet without a second one, whose ACK is ``late`` seconds delayed."""
-    f.rtt_area += late
-    f.rtt_sum += f.rtt_last + late
+def sample_single(f: Sender, delay: float) -> None:
+    """RTT sample of a packet without a second one, whose ACK is ``delay`` seconds delayed."""
+    f.rtt_area += delay
+    f.rtt_sum += f.rtt_last + delay
     f.rtt_count += 1.0
