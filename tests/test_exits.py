@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -22,7 +23,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.scenario import Scenario
-from vegasmodel.support import exits
+from vegasmodel.support import children, exits
 
 COMMAND = [sys.executable, "-m", "vegasmodel"]
 RATIO = ["ratio", "--capacity", "1080pkt/s", "--buffer", "20pkt", "vegas", "reno"]
@@ -38,9 +39,10 @@ duration = "1000000 s"
 warmup = "10 s"
 runs = 2
 """
+FULL = "no space left on device; free some space"
 DEAF = """
 import hashlib
-from vegasmodel.support import exits
+from vegasmodel.support import children, exits
 print("begun", flush=True)
 exits.main(lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1) and 0)
 """
@@ -146,13 +148,47 @@ def test_an_output_that_nobody_takes(arguments: list[str], monkeypatch: pytest.M
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # the end would find no more to write
     with Path("/dev/full").open("w") as full:
         status, line = ended(arguments, stdout=full)
-    assert (status, line) == (3, "vegasmodel: output: no space left on device\n")
+    assert (status, line) == (3, f"vegasmodel: standard output: {FULL}, or choose another place\n")
     reader, writer = os.pipe()
     os.close(reader)
     status, line = ended(arguments, stdout=writer)
     os.close(writer)
     assert status == 3
     assert line == "vegasmodel: nobody reads standard output any more: broken pipe\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("out.parquet", ["convert", str(reference.FOLDER / "linux" / "e1a_2M_40ms_a3b3.parquet")]),
+        ("out.png", [*RATIO]),
+        ("out.toml", ["new"]),
+    ],
+)
+def test_a_full_disk_is_named_by_the_file_that_was_asked_for(
+    name: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No file can grow here, as on a full disk; a write itself tells no name."""
+    path = tmp_path / name
+    option = {".parquet": ["--out"], ".png": ["--plot"], ".toml": []}[path.suffix]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        status = run([*arguments, *option, str(path)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    remedy = "raise the limit (ulimit -f), or choose another place"
+    line = f"vegasmodel: {path}: file too large; {remedy}\n"
+    assert (status, capsys.readouterr().err) == (3, line)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_temporary_folder_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(OSError, match="No space") as caught, children.workplace() as place:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert exits.status_of(caught.value) == 3
+    said = capsys.readouterr().err
+    assert said == f"vegasmodel: {place.folder}: {FULL}, or let TMPDIR name another folder\n"
 
 
 def test_standard_output_closed() -> None:

@@ -293,7 +293,7 @@ def test_a_full_disk(place: Path) -> None:
     )
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "too large" in done.stderr
+    assert "full.zarr: file too large; raise the limit" in done.stderr
     data = xr.open_zarr(place / "full.zarr", chunks=None)
     assert (data["status"] == -1).all()
     for name in ("full.zarr", "whole.zarr"):

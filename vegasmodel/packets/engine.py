@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -171,6 +173,8 @@ def execute(
         raise EngineFailed(f"{name} took more than {timeout:g} s and was stopped") from None
     if done.status != 0:
         said = done.err or done.out  # ns-2's scheduled commands complain to standard output
+        if os.strerror(errno.ENOSPC).lower() in said.lower():
+            said = f"{place.folder} is on a full disk; free some space, or let TMPDIR name a folder"
         raise EngineFailed(f"{name} failed: {one_line(said)}")
     return done.out
 

@@ -240,7 +240,8 @@ main()
         network.Run();
         for (FILE* file : {g_result, g_drops, g_rtt})
         {
-            if (file && std::fclose(file))
+            const bool failed = file && std::ferror(file); // an earlier write; fclose forgets it
+            if (file && (std::fclose(file) || failed))
             {
                 throw std::runtime_error("the results cannot be written");
             }

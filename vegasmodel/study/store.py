@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.study.grid import Block
-from vegasmodel.support.files import PART
+from vegasmodel.support.files import PART, named
 
 if TYPE_CHECKING:
     import xarray
@@ -54,8 +54,8 @@ class Layout:
 class Store:
     """The Zarr group on disk."""
 
-    def __init__(self, group: Any) -> None:
-        self.group = group
+    def __init__(self, group: Any, path: Path) -> None:
+        self.group, self.path = group, path
 
     def done(self, block: Block) -> bool:
         """Whether the whole block is on disk."""
@@ -67,9 +67,10 @@ class Store:
         After an ``OSError`` the blocks written before can be read.
         """
         ordered = sorted(values, key=lambda name: name in LATER)
-        for name in ordered:
-            array = self.group[name]
-            array[(*block, *(slice(None),) * (array.ndim - len(block)))] = values[name]
+        with named(self.path):
+            for name in ordered:
+                array = self.group[name]
+                array[(*block, *(slice(None),) * (array.ndim - len(block)))] = values[name]
 
 
 @contextlib.contextmanager
@@ -80,7 +81,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
     """
     import zarr
 
-    _make(path, layout, chunks)
+    with named(path):
+        _make(path, layout, chunks)
     handle = os.open(path, os.O_RDONLY)
     try:
         try:
@@ -96,7 +98,7 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
         with _quiet():
             group = zarr.open_group(path, mode="r+")
         _compare(path, dict(group.attrs), layout)
-        yield Store(group)
+        yield Store(group, path)
     finally:
         os.close(handle)
 

@@ -19,8 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Budget", "Done", "Workplace", "end_all", "interruptible", "workplace"]
+from vegasmodel.support import files
 
+__all__ = ["FOLDER", "Budget", "Done", "Workplace", "end_all", "interruptible", "workplace"]
+
+FOLDER = "vegasmodel-"  # the names of our temporary folders begin so
 MAX_SAID = 1 << 20  # bytes of what a child prints that are kept
 # ends the others of its group (itself takes no notice), and removes the folder
 _WATCHMAN = """trap "" TERM INT HUP
@@ -130,7 +133,7 @@ def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]
 @contextlib.contextmanager
 def workplace(within: Path | None = None) -> Iterator[Workplace]:
     """A new folder below ``within`` (default: the system's for temporary files)."""
-    with tempfile.TemporaryDirectory(prefix="vegasmodel-", dir=within) as name:
+    with tempfile.TemporaryDirectory(prefix=FOLDER, dir=within) as name, files.named(name):
         watchman = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHMAN, "watchman", name],
             cwd="/",

@@ -28,6 +28,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 from vegasmodel.fields.units import printable
@@ -123,7 +124,14 @@ def _of_system(error: OSError) -> str:
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     if error.errno == errno.EPIPE:
         return "nobody reads standard output any more: broken pipe"
-    return f"{error.filename}: {reason}" if error.filename is not None else f"output: {reason}"
+    if error.errno not in files.FULL:
+        return f"{error.filename}: {reason}" if error.filename is not None else reason
+    # whatever else we write has a name: see ``files.named``
+    place = "standard output" if error.filename is None else str(error.filename)
+    temporary = Path(place).name.startswith(children.FOLDER)
+    other = "let TMPDIR name another folder" if temporary else "choose another place"
+    remedy = "raise the limit (ulimit -f)" if error.errno == errno.EFBIG else "free some space"
+    return f"{place}: {reason}; {remedy}, or {other}"
 
 
 def _complain(message: str, status: int) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["PART", "forget_parts", "whole"]
+__all__ = ["FULL", "PART", "forget_parts", "named", "whole"]
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a write fails with these; it names no file
 PART = ".part-"  # what a killed process leaves behind begins so
 _numbers = itertools.count()
 _parts: set[Path] = set()  # those being written
@@ -22,17 +24,34 @@ def whole(path: str | Path) -> Iterator[Path]:
 
     At the end, without error, rename it to ``path``.
 
-    If ``path`` is a link, the file behind it is replaced.  Raises what the writing raises.
+    If ``path`` is a link, the file behind it is replaced.  Raises what the writing raises; an
+    ``OSError`` names ``path``.
     """
-    path = Path(os.path.realpath(path))
+    given, path = path, Path(os.path.realpath(path))
     part = path.with_name(f"{PART}{os.getpid()}-{next(_numbers)}{path.suffix}")
     _parts.add(part)
     try:
-        yield part
-        part.replace(path)
+        with named(given):
+            yield part
+            part.replace(path)
     finally:
         part.unlink(missing_ok=True)
         _parts.discard(part)
+
+
+@contextmanager
+def named(path: str | Path) -> Iterator[None]:
+    """Let an ``OSError`` within name ``path`` if it names nothing, or a file that is our affair.
+
+    A write to a full disk names nothing; libraries and ``whole`` write to names of their own.
+    """
+    try:
+        yield
+    except OSError as error:
+        ours = str(error.filename).startswith(f"{path}{os.sep}") or PART in str(error.filename)
+        if error.errno is None or not (ours or (error.filename is None and error.errno in FULL)):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
 def forget_parts() -> None:
