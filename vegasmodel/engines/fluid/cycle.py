@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
 LONGEST = 8  # overflows in a cycle
-PATIENCE = 64  # overflows before Newton's method, and cycles averaged where nothing repeats
+OVERFLOWS = 64  # before Newton's method, and cycles averaged where nothing repeats
 LONGEST_WAIT = 1e4  # round trips until an overflow or rest
 LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
 INSTANT = 1e-6  # of a round trip: overflows this near to each other are one without end
@@ -68,7 +68,7 @@ class _Motion:
         self.n = flows.rtt.size
         self._nowhere = np.empty((0, 2 * self.n + 1))
 
-    def go(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
+    def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
         """Advance the state to ``end`` or to just after the next overflow."""
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
@@ -118,7 +118,7 @@ def limit_cycle(
         raise ValueError("step lies in (0, 4]")
     motion = _Motion(scenario, losers, packets, step)
     state, tally = motion.state, motion.tally
-    code = motion.go(state, motion.all_started, until_loss=False, tally=tally)
+    code = motion.integrate(state, motion.all_started, until_loss=False, tally=tally)
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
     if code == Status.DONE:
@@ -134,7 +134,7 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
     while trips <= longest:
         old = state.window.copy()
         end = state.clock[0] + trips * motion.slowest(state)
-        code = motion.go(state, end, until_loss=True, tally=motion.tally)
+        code = motion.integrate(state, end, until_loss=True, tally=motion.tally)
         if code != Status.DONE:
             return code
         if np.abs(state.window - old).max() <= CLOSE * max(1.0, old.max()):
@@ -149,7 +149,9 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
 
     def after_trip(window: Floats) -> Floats:
         moved = motion.copy(state, window)
-        motion.go(moved, moved.clock[0] + trip, until_loss=False, tally=empty_tally(motion.n))
+        motion.integrate(
+            moved, moved.clock[0] + trip, until_loss=False, tally=empty_tally(motion.n)
+        )
         return moved.window
 
     on = state.window > 0
@@ -157,22 +159,22 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
     jacobian = _jacobian(after_trip, state.window, on)
     residual = float(np.abs(after_trip(state.window) - state.window).max())
     moved = motion.copy(state)
-    motion.go(moved, moved.clock[0] + trip, until_loss=False, tally=tally)
+    motion.integrate(moved, moved.clock[0] + trip, until_loss=False, tally=tally)
     return _answer(motion, "fixed point", 0.0, 0, tally, state, _eigenvalues(jacobian), residual)
 
 
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     """Iterate the return map until it repeats; else try Newton's method, then average."""
     seen: list[Floats] = [state.window.copy()]
-    begin, count, attempt = state.clock[0], 0, PATIENCE
+    begin, count, attempt = state.clock[0], 0, OVERFLOWS
 
-    def onward(state: State, tally: Tally) -> int:
+    def to_next_overflow(state: State, tally: Tally) -> int:
         end = state.clock[0] + longest * motion.slowest(state)
-        return motion.go(state, end, until_loss=True, tally=tally)
+        return motion.integrate(state, end, until_loss=True, tally=tally)
 
-    while count < 2 * PATIENCE or state.clock[0] - begin < LASTING * motion.slowest(state):
+    while count < 2 * OVERFLOWS or state.clock[0] - begin < LASTING * motion.slowest(state):
         before = state.clock[0]
-        code = onward(state, motion.tally)
+        code = to_next_overflow(state, motion.tally)
         if code != Status.OVERFLOW:
             return _end(motion, state, code, longest)
         count += 1
@@ -181,14 +183,14 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
             if np.abs(seen[-1] - seen[-1 - k]).max() <= CLOSE * max(1.0, seen[-1].max()):
                 if state.clock[0] - before < INSTANT * motion.slowest(state):
                     return _failure(motion, Status.STUCK.reason)
-                return _periodic(motion, state, k, onward)
+                return _periodic(motion, state, k, to_next_overflow)
         if count == attempt:
             attempt *= 4
             for k in range(1, LONGEST + 1):
-                found = _newton(motion, state, k, onward)
+                found = _newton(motion, state, k, to_next_overflow)
                 if found is not None:
-                    return _periodic(motion, found, k, onward)
-    return _average(motion, state, onward, longest)
+                    return _periodic(motion, found, k, to_next_overflow)
+    return _average(motion, state, to_next_overflow, longest)
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
@@ -202,13 +204,13 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
 
 
 def _map(
-    motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
+    motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> Callable[[Floats], Floats]:
     """The return map applied k times, near ``state``; NaN where no overflow follows."""
 
     def image(window: Floats) -> Floats:
         moved, tally = motion.copy(state, window), empty_tally(motion.n)
-        if any(onward(moved, tally) != Status.OVERFLOW for _ in range(k)):
+        if any(to_next_overflow(moved, tally) != Status.OVERFLOW for _ in range(k)):
             return np.full(motion.n, np.nan)
         return moved.window
 
@@ -216,24 +218,28 @@ def _map(
 
 
 def _periodic(
-    motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
+    motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> LimitCycle:
     """Averages over k overflows from a state of the cycle, and its multipliers."""
-    image, on = _map(motion, state, k, onward), state.window > 0
+    image, on = _map(motion, state, k, to_next_overflow), state.window > 0
     eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
     residual = float(np.abs(image(state.window) - state.window).max())
     tally, moved = empty_tally(motion.n), motion.copy(state)
     for _ in range(k):
-        onward(moved, tally)
+        to_next_overflow(moved, tally)
     period = float(moved.clock[0] - state.clock[0])
     return _answer(motion, "periodic", period, k, tally, moved, eigenvalues, residual)
 
 
 def _newton(
-    motion: _Motion, state: State, k: int, onward: Callable[[State, Tally], int]
+    motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> State | None:
     """A stable fixed point of the return map applied k times, by Newton's method."""
-    image, on, window = _map(motion, state, k, onward), state.window > 0, state.window.copy()
+    image, on, window = (
+        _map(motion, state, k, to_next_overflow),
+        state.window > 0,
+        state.window.copy(),
+    )
     identity = np.eye(int(on.sum()))
     for _ in range(12):
         moved = image(window)
@@ -253,14 +259,14 @@ def _newton(
 
 
 def _average(
-    motion: _Motion, state: State, onward: Callable[[State, Tally], int], longest: float
+    motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
     """For motions that never repeat: mean over many overflows, with its standard error."""
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
         block = empty_tally(motion.n)
-        for _ in range(PATIENCE):
-            code = onward(state, block)
+        for _ in range(OVERFLOWS):
+            code = to_next_overflow(state, block)
             if code != Status.OVERFLOW:
                 return _end(motion, state, code, longest)
         means.append(block.delivered / block.active)
@@ -324,8 +330,8 @@ def _answer(
 
 
 def _failure(motion: _Motion, status: str) -> LimitCycle:
-    nothing = np.full(motion.n, np.nan)
+    nan = np.full(motion.n, np.nan)
     return LimitCycle(
-        "neither found", math.nan, 0, nothing, nothing, nothing, nothing, nothing, math.nan,
-        nothing, np.empty(0), math.nan, status,
+        "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
+        nan, np.empty(0), math.nan, status,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from vegasmodel.engines.fluid.windows import (
     UP,
     delay_after,
     excess,
-    foretold,
+    extrapolate,
     threshold,
 )
 from vegasmodel.engines.tables import jit
@@ -103,7 +103,7 @@ def time_to_change(
             middle = 0.5 * (low + high)
         if not low < middle < high:
             break
-        guess = foretold(y.clock[1], trend, middle)
+        guess = extrapolate(y.clock[1], trend, middle)
         s1 = delay_after(p, y, on, guess, middle, c, s_max)
         f = changed(p, y, on, middle, min(s1, s_max), c, last)
         if f > 0.0:

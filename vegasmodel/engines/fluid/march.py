@@ -12,9 +12,9 @@ import numpy as np
 
 from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
 from vegasmodel.engines.fluid.records import Flows, State, Tally
-from vegasmodel.engines.fluid.repeats import TRAIL, follow, replay, skip_cycles
-from vegasmodel.engines.fluid.tally import note, nothing, tally_step
-from vegasmodel.engines.fluid.windows import UP, attempt, delay_after
+from vegasmodel.engines.fluid.repeats import TRAIL, record_instant, replay, skip_cycles
+from vegasmodel.engines.fluid.tally import record_samples, tally_step, zero_tally
+from vegasmodel.engines.fluid.windows import UP, delay_after, try_step
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
@@ -22,11 +22,11 @@ from vegasmodel.status import Status
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 # why a march ended: plain integers for Numba
 DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
-SHORT = 2.0**-20  # part of a step: events that follow so soon are a stall
-PATIENCE = 8  # stalls in a row before the longest step is taken, events or not
+STALL = 2.0**-20  # part of a step: events that follow so soon are a stall
+MAX_STALLS = 8  # stalls in a row before the longest step is taken, events or not
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Working arrays of a march, [flow]; ``moves`` and ``last`` end with an entry for the queue."""
 
     on: np.ndarray  # bool: active
@@ -40,13 +40,13 @@ class Desk(NamedTuple):
 
 
 @jit
-def settle(p: Flows, y: State, on: np.ndarray, c: float) -> None:
+def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
     """Set the delay that goes with the current windows: (W1) after a jump."""
     y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
 
 
 @jit
-def lose(
+def cut_windows(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
 ) -> bool:
     """Cut the windows of the losers; False if no window could be cut.
@@ -69,7 +69,7 @@ def lose(
 
 
 @jit
-def admit(p: Flows, y: State, on: np.ndarray) -> float:
+def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
     """Start and stop flows that are due; returns the time of the next start or stop."""
     t, due = y.clock[0], np.inf
     for i in range(on.size):
@@ -105,18 +105,18 @@ def accept(
     return ended
 
 
-def desk(window: Floats, losses: np.ndarray, trail: int) -> Desk:
+def workspace(window: Floats, losses: np.ndarray, trail: int) -> Workspace:
     """Working arrays for a march; they can store ``trail`` instants of a cycle."""
     n = window.size
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
-    return Desk(
+    return Workspace(
         window > 0.0, np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), mark,
         before, losses.copy(), np.empty((trail, n + 2)),
     )  # fmt: skip
 
 
-_desk = making(desk)  # for compiled code; Python makes its arrays without
+_workspace = making(workspace)  # for compiled code; Python makes its arrays without
 
 
 def march(
@@ -129,25 +129,25 @@ def march(
     repeat, unless a grid needs a cycle of more than ``TRAIL`` steps. ``record[k]`` receives the
     windows and the delay at ``grid[k]``, linear within a step, and the losses of ``out``.
     """
-    place = desk(y.window, out.losses, TRAIL if skip and grid.size > 0 else 0)
-    return onward(
-        p, y, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, place
+    arrays = workspace(y.window, out.losses, TRAIL if skip and grid.size > 0 else 0)
+    return march_in(
+        p, y, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, arrays
     )
 
 
 @jit
-def onward(
+def march_in(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
-    desk: Desk,
+    workspace: Workspace,
 ) -> int:  # fmt: skip
     """``march`` with working arrays that the caller provides."""
     k = 0
     while k < grid.size and grid[k] < y.clock[0]:
         k += 1
-    on, new, moves, last, mark, before, earlier, trail = desk
-    due = admit(p, y, on)
-    settle(p, y, on, c)
+    on, new, moves, last, mark, before, earlier, trail = workspace
+    due = start_and_stop(p, y, on)
+    set_delay(p, y, on, c)
     m = 1 + TRAIL  # instants in the trail; more than it holds: not the whole cycle is there
     stalls = 0  # short steps in a row that brought another event at once
     jumped = True  # then a short step shows how all moves on
@@ -157,31 +157,31 @@ def onward(
         usual, longest, until = horizon(p, y, on, last, fraction, min(due, end))
         left = until - t
         wanted = min(PROBE * usual if jumped else longest, left)
-        h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
-        over = -1.0 if jumped or stalls > PATIENCE else changed(p, y, on, h, s1, c, last)
+        h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
+        over = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, on, h, s1, c, last)
         if over > 0.0:
             wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
-            stalls = stalls + 1 if wanted <= SHORT * usual else 0
+            stalls = stalls + 1 if wanted <= STALL * usual else 0
             # at an event itself: a short step, whatever it brings
             wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
-            h, s1 = attempt(p, y, on, wanted, trend, c, s_max, new, moves)
+            h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
         elif not jumped:
             stalls = 0
         before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
-        bend = 2.0 * (mean - before_mean) / (h + length) if h > SHORT * usual else 0.0
+        bend = 2.0 * (mean - before_mean) / (h + length) if h > STALL * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
-        k = note(y, new, s1, h, later, out.losses, k, grid, record)
+        k = record_samples(y, new, s1, h, later, out.losses, k, grid, record)
         tally_step(p, y, on, new, s1, h, c, out)
         jumped = accept(p, y, on, new, moves, s1, later)
-        m = follow(trail, m, later, new, s1)
+        m = record_instant(trail, m, later, new, s1)
         for i in range(last.size):
             last[i] = moves[i]
         if full:
-            if not lose(p, y, on, moves, losers, out.losses):
+            if not cut_windows(p, y, on, moves, losers, out.losses):
                 return STUCK
-            settle(p, y, on, c)
+            set_delay(p, y, on, c)
             if y.clock[1] >= s_max * (1.0 - SLACK):
                 return STUCK
             jumped = True
@@ -193,12 +193,12 @@ def onward(
                 if y.clock[0] > later and k < grid.size:
                     k = replay(trail, m, period, y.clock[0], earlier, out.losses, k, grid, record)
                 later = y.clock[0]
-                m = follow(trail, 0, later, y.window, y.clock[1])
+                m = record_instant(trail, 0, later, y.window, y.clock[1])
         if later == until:
             jumped = True
         if later >= due:
-            due = admit(p, y, on)
-            settle(p, y, on, c)
+            due = start_and_stop(p, y, on)
+            set_delay(p, y, on, c)
             jumped = True
     return DONE
 
@@ -223,13 +223,13 @@ def average_many(
             p.over_estimate[k], p.start[k], p.stop[k],
         )  # fmt: skip
         y = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-        code, out = DONE, nothing(n)
+        code, out = DONE, zero_tally(n)
         for until in (warmup[k], duration[k]):
             if code == DONE:
-                out = nothing(n)
-                code = onward(
+                out = zero_tally(n)
+                code = march_in(
                     row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
-                    out, grid, record, _desk(y.window, out.losses, 0),
+                    out, grid, record, _workspace(y.window, out.losses, 0),
                 )  # fmt: skip
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf

@@ -20,7 +20,7 @@ def nearest(x: float) -> float:
 
 
 @jit
-def follow(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
+def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
     """Store instant ``m`` of a cycle; returns the index of the next one."""
     if m < trail.shape[0]:
         trail[m, 0], trail[m, -1] = t, s

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vegasmodel.engines.fluid import run as door
+from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.engines.fluid.continuous import empty_tally
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
@@ -44,16 +44,16 @@ class _Motion:
         from vegasmodel.engines.fluid.sampled.march import march
 
         self._march = march
-        self.flows = door.senders(scenario)
+        self.flows = fluid_run.senders(scenario)
         # the steady state is that of the flows present at the end, for as long as it takes
         stays = self.flows["stop"] >= scenario.run.duration
         self.flows["stop"][stays] = np.inf
-        self.state = door.begin(scenario, self.flows, 0)
+        self.state = fluid_run.begin(scenario, self.flows, 0)
         self.n = self.flows.size
         self.started = float(self.flows["start"].max())
         if not stays.all():
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
-        self.link, self._frame = scenario.links[0], door.frame(scenario)
+        self.link, self._frame = scenario.links[0], fluid_run.frame(scenario)
         self._nowhere = np.empty((0, 2 * self.n + 1))
         self.delay_based = np.array([find(m.flow.law).delay_based for m in scenario.members])
         names = list(self.flows.dtype.names or ())
@@ -69,7 +69,7 @@ class _Motion:
         """The longest round trip now, seconds."""
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
-    def go(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
+    def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
         """Advance to ``end`` or until a window falls; True if one fell."""
         told = (*self._frame, until_fall, tally, np.empty(0), self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))
@@ -121,11 +121,11 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     ``longest`` bounds the run after that, in round trips. Raises ``ValueError`` where the model has
     no equation for the scenario.
     """
-    reason = door.unsupported(scenario)
+    reason = fluid_run.unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
     motion, longest = _Motion(scenario), LONGEST if longest is None else longest
-    motion.go(motion.started, empty_tally(motion.n))
+    motion.integrate(motion.started, empty_tally(motion.n))
     trips = min(FIRST, longest)
     found = _repeats(motion, motion.time + trips * motion.trip)
     while found is None:
@@ -134,7 +134,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
         sure = bool(np.all(found.spread[busy] <= SURE * found.throughput[busy]))
         if not sure and 2.0 * trips <= longest:
             trips, found = 2.0 * trips, None
-    door.sound(scenario)
+    fluid_run.sound(scenario)
     return found
 
 
@@ -145,7 +145,7 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     first, sizes = motion.now(), list[float]()
     while motion.time < end:
         before = motion.now()
-        if not motion.go(motion.time + REST * motion.trip, tally, until_fall=True):
+        if not motion.integrate(motion.time + REST * motion.trip, tally, until_fall=True):
             sizes.append(float(motion.flows["cwnd"].sum()))
             if motion.rested(before):
                 return _rest(motion)
@@ -168,7 +168,7 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
 def _rest(motion: _Motion) -> LimitCycle:
     """Averages over a round trip in which no window moves."""
     tally, before = empty_tally(motion.n), motion.now()
-    motion.go(motion.time + motion.trip, tally)
+    motion.integrate(motion.time + motion.trip, tally)
     moved = float(np.abs(motion.flows["cwnd"] - before.window).max())
     return _answer(motion, "fixed point", 0.0, 0, tally, residual=moved)
 
@@ -178,7 +178,7 @@ def _average(motion: _Motion, span: float) -> LimitCycle:
     total, means = empty_tally(motion.n), []
     for _ in range(BLOCKS):
         block = empty_tally(motion.n)
-        motion.go(motion.time + span / BLOCKS, block)
+        motion.integrate(motion.time + span / BLOCKS, block)
         means.append(block.delivered / block.queue[1])
         for sum_, part in zip(total, block, strict=True):
             sum_ += part
@@ -217,8 +217,8 @@ def _answer(
 
 
 def _failure(motion: _Motion) -> LimitCycle:
-    nothing = np.full(motion.n, np.nan)
+    nan = np.full(motion.n, np.nan)
     return LimitCycle(
-        "neither found", math.nan, 0, nothing, nothing, nothing, nothing, nothing, math.nan,
-        nothing, np.empty(0), math.nan, Status.UNSETTLED.reason,
+        "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
+        nan, np.empty(0), math.nan, Status.UNSETTLED.reason,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from vegasmodel.metrics import Floats
 
 
 @making
-def nothing(n: int) -> Tally:
+def zero_tally(n: int) -> Tally:
     """A tally for n flows with all integrals at zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
@@ -32,7 +32,7 @@ def tally_step(
 
 
 @jit
-def note(
+def record_samples(
     y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, k: int,
     grid: Floats, record: Floats,
 ) -> int:  # fmt: skip

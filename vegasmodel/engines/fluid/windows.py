@@ -171,14 +171,14 @@ def time_to(
 
 
 @jit
-def foretold(s: float, trend: tuple[float, float], h: float) -> float:
+def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
     """The delay after h if its first two derivatives stay constant: a first guess."""
     slope, bend = trend
     return max(s + h * (slope + 0.5 * h * bend), 0.0)
 
 
 @jit
-def attempt(
+def try_step(
     p: Flows, y: State, on: np.ndarray, h: float, trend: tuple[float, float], c: float,
     s_max: float, new: Floats, moves: np.ndarray,
 ) -> tuple[float, float]:  # fmt: skip
@@ -188,7 +188,7 @@ def attempt(
     ``moves`` receives their motions and, at the end, whether there is a queue.
     """
     s = y.clock[1]
-    s1 = delay_after(p, y, on, foretold(s, trend, h), h, c, s_max)
+    s1 = delay_after(p, y, on, extrapolate(s, trend, h), h, c, s_max)
     if s1 > s_max:
         s1, h = s_max, time_to(p, y, on, s, h, c, s_max)
     for i in range(on.size):
