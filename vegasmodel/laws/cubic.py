@@ -7,18 +7,19 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# RFC 9438 4.7, fast convergence: a loss at a window W below the last W_max sets W_max to W (1 +
-# beta)/2. The window itself still restarts at beta W. A W_max reduced so is stored as a negative
-# number.
+# RFC 9438 4.7, fast convergence: W_max is the window at the last loss. If a loss comes at a smaller
+# window W, then W_max becomes W (1 + beta)/2 instead of W. The window is cut to beta W in either
+# case. So that `drift` can tell the two cases apart, a reduced W_max is stored with a minus sign.
 def remember(f: Source) -> float:
     """W_max after a loss, with a minus sign if fast convergence has reduced it."""
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): the cubic is W(t) = C (t - K)^3 + W_max with K = cbrt((W_max - W_epoch)/C),
-# evaluated one round trip ahead (4.2). W_epoch is the window after the cut. Reno's window is W_est
-# (4.3): it grows from W_epoch by the RFC's alpha a round trip, and by 1 once it has reached the
-# window at the loss.
+# RFC 9438 (1), (2): t seconds after a loss CUBIC aims at W(t) = C (t - K)^3 + W_max, with K =
+# cbrt((W_max - W_epoch)/C). W_epoch is the window right after the cut. The sender uses the value
+# one round trip later (4.2). CUBIC also estimates the window W_est of a Reno flow in its place
+# (4.3): from W_epoch it grows by the RFC's alpha each round trip, and by 1 packet each round trip
+# above the window at the loss.
 def drift(f: Source) -> float:
     """Packets to the cubic's value one round trip ahead, or to Reno's window where that is larger.
 

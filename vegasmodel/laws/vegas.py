@@ -18,8 +18,9 @@ from vegasmodel.laws.packets import (
 SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 
 
-# The law of the paper boutremans, (1): dW/dt = 1/RTT where Diff < alpha, -1/RTT where Diff > beta,
-# else 0. Diff = W (RTT - baseRTT)/RTT; Linux divides by baseRTT instead.
+# Equation (1) of the paper boutremans: the window W changes by dW/dt = 1/RTT while Diff < alpha, by
+# -1/RTT while Diff > beta, and else not at all. Diff = W (RTT - baseRTT)/RTT is the number of own
+# packets in the queue. Linux divides by baseRTT instead of RTT.
 def drift(f: Source) -> float:
     """The window moves by one packet a round trip, up or down, or it rests."""
     if f.backlog < f.alpha:

@@ -289,9 +289,9 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     An early loss is one of a packet that found room: a random loss or one by RED.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # In this step the flow sends dN packets and loses a part p of them early. Each such loss
-    # multiplies the window W by `decrease`, so on average W falls by (1 - decrease) W p dN (Misra,
-    # Gong and Towsley). Half of this fall comes before the law's own growth and half after it.
+    # In this step the flow sends dN packets, and random loss or RED drops a part p of them. Each
+    # drop multiplies the window W by `decrease`. So on average W falls by (1 - decrease) W p dN
+    # (Misra, Gong and Towsley). We take half of this fall before the window grows, half after it.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

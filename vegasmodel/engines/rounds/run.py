@@ -152,10 +152,9 @@ class Simulation:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-        # How many parcels (groups of packets that travel together) can be on their way at once? A
-        # parcel holds at least one packet, unless it stands for a time without packets. Short
-        # intervals need many parcels. So does the first overflow of a large window, because lost
-        # and delivered packets alternate there.
+        # We reserve memory for all groups of packets that can be in flight at once. Short time
+        # steps make many groups. So does the first overflow of a large window: lost and delivered
+        # packets alternate there, and each change begins a new group.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         room = min(max(16 * near + 8192, spare, int(pipe)), _RING)

@@ -214,9 +214,9 @@ class Hop:
     ring: int  # its parcels lie there in ``Net.rings``,
     room: int  # ... at most so many
     latest: float  # when its last parcel gets there
-    # The next fields serve only the second and later queues of a flow's path. They hold a circular
-    # buffer of the packet groups on their way there, and the arrivals in the interval that ends at
-    # ``time``.
+    # The fields below are used only for the second and later queues of a flow's path. They describe
+    # the packets that are on their way to that queue (a circular buffer of groups), and those that
+    # reach it in the time step that ends at ``time``.
     head: int
     count: int
     idle: int  # nothing is on its way here

@@ -187,8 +187,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # The sink is the destination's node.  If the trace does not show that node, the sink is the
-        # last node that received the flow's first packet.
+        # The flow's receiver is the node of its destination address.  If the trace has no events of
+        # that node, we take the last node that received the flow's first packet.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
