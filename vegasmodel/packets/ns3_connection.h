@@ -25,7 +25,7 @@ Mark(Address&, uint8_t, long)
 // One flow as run.txt describes it.
 struct Plan
 {
-    int law; // 0 vegas, 1 newreno and sack, 2 reno
+    int law; // 0 vegas, 1 newreno and sack, 2 reno, 3 cubic
     int from, to;
     double bits, leg;
     uint32_t segment;
@@ -118,6 +118,10 @@ class Connection
         if (m_plan.law == 2)
         {
             return CreateObject<TcpLinuxReno>();
+        }
+        if (m_plan.law == 3)
+        {
+            return CreateObject<TcpCubic>();
         }
         auto vegas = CreateObject<TcpVegas>();
         vegas->SetAttribute("Alpha", UintegerValue(m_plan.alpha));

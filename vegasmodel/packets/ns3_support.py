@@ -22,7 +22,7 @@ __all__ = [
 
 HEADERS = 42  # bytes of a packet that are not data: 2 of the link, 20 of IP, 20 of TCP
 ACK = HEADERS
-LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2}
+LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2, "cubic": 3}
 MAX_FLOWS = 4000
 MAX_PORTS = 60_000
 MAX_BYTES = 2**30  # of a window, by TCP's window scaling
@@ -64,6 +64,12 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
             "alpha - 1), slow start doubles every RTT, a loss need not cut the window by a quarter"
         )
         found.append(Assumption("ns3-vegas", False, detail))
+    if "cubic" in laws:
+        detail = (
+            "ns-3's own: HyStart ends slow start where the RTT has doubled or ACKs follow one another "
+            "closely for an RTT; before release 3.41 it has no Reno-friendly region (RFC 9438 4.3)"
+        )
+        found.append(Assumption("ns3-cubic", False, detail))
     if laws & {"reno", "newreno"}:
         detail = "every law recovers from losses by SACK; without it ns-3 wastes capacity"
         found.append(Assumption("ns3-recovery", False, detail))
