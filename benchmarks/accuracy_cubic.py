@@ -56,6 +56,7 @@ def in_ns3(scenario: Scenario, more: float = 0.0) -> Scenario:
             flow,
             variant="linux",
             initial_window=2.0,
+            decrease=None,
             alpha=flow.alpha + more,
             beta=flow.beta + more,
         )
