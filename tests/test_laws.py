@@ -356,15 +356,18 @@ def test_what_cubic_lacks_in_a_stack_is_an_assumption_that_fails():
             assert ("whole-stack" in failed) == (model == "fluid" and case is slow)
 
 
-def test_ns2_has_cubic_with_the_factor_of_the_scenario_and_ns3_has_not():
+def test_ns2_has_cubic_with_the_factor_of_the_scenario_and_ns3_with_its_own():
     from vegasmodel.packets import ns2_script, ns3_support
 
     case = scenario("cubic", "vegas", "ns2")
     text = ns2_script.script(case).text
     assert "Agent/TCP/Linux Agent/TCPSink/Sack1" in text
     assert "cubic_beta 717" in text
-    with pytest.raises(FieldError, match="cubic"):
-        ns3_support.check(case)
+    ns3_support.check(case)
+    cubic, vegas = case.flows
+    own = dataclasses.replace(case, flows=(dataclasses.replace(cubic, decrease=0.6), vegas))
+    with pytest.raises(FieldError, match=r"flow\[0\].decrease: 0.6"):
+        ns3_support.check(own)
 
 
 def test_packet_drivers_refuse_the_law():

@@ -68,6 +68,32 @@ def test_a_lost_packet_is_sent_again_once() -> None:
     assert out.flows.value[1, 0, 1] == out.drops.packet.size
 
 
+def test_cubic_cuts_converges_and_returns_as_the_rfc_says() -> None:
+    """RFC 9438 4.6, 4.7 and (2): a loss cuts W to 0.7 W; one below W_max sets W_max to 0.85 W.
+
+    The cubic is flat about W_max, K = cbrt((W_max - 0.7 W)/0.4) seconds after the cut.
+    """
+    link = '[[link]]\ncapacity = "250 pkt/s"\nbuffer = "62 pkt"\n'
+    flow = '[[flow]]\nlaw = "cubic"\nrtt = "100 ms"\nsend_jitter = "0 s"\n'
+    run = '[run]\nduration = "60 s"\nwarmup = "30 s"\n'
+    out = ns3.run_trace(vm.Scenario.from_toml(link + flow + run), 0.05)
+    time, window = out.samples.time, out.samples.window[:, 0]
+    cuts = np.flatnonzero((window[1:] < 0.8 * window[:-1]) & (time[1:] > 10))
+    assert cuts.size > 6
+    lost, flat = window[cuts], 0
+    for i in range(1, cuts.size - 1):
+        assert window[cuts[i] + 1] == pytest.approx(0.7 * lost[i], abs=1)
+        if lost[i] < lost[i - 1]:
+            highest = np.floor(0.85 * lost[i])
+            part = slice(cuts[i] + 1, cuts[i + 1])
+            middle = time[part][window[part] == highest].mean() - time[cuts[i]]
+            expected = np.cbrt((highest - np.floor(0.7 * lost[i])) / 0.4)
+            # recovery takes a round trip, and the window follows its target within another
+            assert expected < middle < expected + 2.0 * (0.1 + 62 / 250)
+            flat += 1
+    assert flat > 2
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     text = LINK + VEGAS + NEWRENO + RUN + 'start_jitter = "1 s"\nruns = 2\n'
     a, b = (ns3.run(vm.Scenario.from_toml(text), rtts=False) for _ in range(2))
