@@ -66,7 +66,7 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
         found.append(Assumption("ns3-vegas", False, detail))
     if "cubic" in laws:
         detail = (
-            "ns-3's own: HyStart ends slow start where the RTT has doubled or ACKs follow one another "
+            "ns-3's own: HyStart ends slow start where the RTT doubles or ACKs follow one another "
             "closely for an RTT; before release 3.41 it has no Reno-friendly region (RFC 9438 4.3)"
         )
         found.append(Assumption("ns3-cubic", False, detail))
