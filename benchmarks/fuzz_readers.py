@@ -6,13 +6,20 @@ python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fu
 An input goes wrong with another exception, a warning, a message of several lines, over 2 s of CPU
 time, a process of over 500 MB, a process or a connection opened, a file written or code compiled.
 It is kept in ``out/fuzz`` and the exit status is 1.  One input in a thousand has nearly a megabyte.
+
+A process here reads thousands of inputs, and holds its tools and what it has compiled besides.  If
+it passes 500 MB, the input is read once more in a process that does nothing else, and that one
+counts.  Memory that inputs leave behind is measured batch by batch: 50 MB in all are wrong too.
 """
 
 from __future__ import annotations
 
 import argparse
+import codecs
 import collections
+import ctypes
 import dataclasses
+import gc
 import importlib
 import json
 import multiprocessing
@@ -41,8 +48,17 @@ from vegasmodel.packets.trace import TraceError
 BATCH = 1000
 SLOW = 2.0  # seconds of CPU time
 MUCH = 500_000  # kB of memory, all that is loaded counted
+KEPT = 50_000  # kB that all inputs together may leave behind in a process
 LARGE = 0.001  # share of inputs of nearly a megabyte
 KEEP = Path("out/fuzz")
+JSON_IN = ("utf-8-sig", "utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be", "utf-32-le")
+ALONE = """
+import contextlib, pathlib, sys
+from vegasmodel.packets import read
+with contextlib.suppress(Exception):
+    read(*sys.argv[1:])
+print(pathlib.Path("/proc/self/status").read_text().partition("VmHWM:")[2].split(None, 1)[0])
+"""
 FORBIDDEN = (
     "compile", "exec", "marshal.loads", "pickle.find_class", "os.exec", "os.fork", "os.posix_spawn",
     "os.system", "pty.spawn", "shutil.", "socket.", "subprocess.Popen", "ctypes.", "urllib.Request",
@@ -56,6 +72,7 @@ class Count:
     outcomes: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     slowest: float = 0.0
     largest: int = 0  # kB, the whole process while it read
+    kept: int = 0  # kB that a process holds more than before its first input
     megabytes: int = 0  # inputs of more than half of one
 
     def add(self, other: Count) -> None:
@@ -63,18 +80,19 @@ class Count:
         self.outcomes.update(other.outcomes)
         self.slowest = max(self.slowest, other.slowest)
         self.largest = max(self.largest, other.largest)
+        self.kept = max(self.kept, other.kept)
         self.megabytes += other.megabytes
 
     def line(self, name: str) -> str:
         """One row of the summary."""
         counts = [self.outcomes[key] for key in ("read", "refused", "wrong")]
-        total, memory = self.outcomes.total(), self.largest / 1e3
-        figures = "".join(f"{value:10}" for value in (total, *counts))
-        return f"{name:10}{figures}{self.megabytes:10}{self.slowest:11.2f}{memory:11.0f}"
+        figures = "".join(f"{value:10}" for value in (self.outcomes.total(), *counts))
+        memory = "".join(f"{kilo / 1e3:10.0f}" for kilo in (self.largest, self.kept))
+        return f"{name:10}{figures}{self.megabytes:10}{self.slowest:11.2f}{memory}"
 
 
 TITLES = "".join(f"{title:>10}" for title in ("inputs", "read", "refused", "wrong", "> 0.5 MB"))
-HEAD = f"{'':10}{TITLES}{'slowest, s':>11}{'peak, MB':>11}"
+HEAD = f"{'':10}{TITLES}{'slowest, s':>11}{'peak, MB':>10}{'kept, MB':>10}"
 
 
 class Watch:
@@ -92,6 +110,9 @@ class Watch:
                 for form in ("auto", name):
                     self.path.write_bytes(data)
                     self.outcome(form)
+        for encoding in JSON_IN:  # Python loads a module when it first meets one
+            codecs.lookup(encoding)
+        self.resting = _resting()
         sys.addaudithook(self.hook)
         warnings.simplefilter("error")  # one that reaches the user is another exception here
 
@@ -125,6 +146,8 @@ class Watch:
         outcome, reason = self.outcome(form)
         took, self.reading = time.process_time() - begun, False
         memory = _peak()
+        if memory > MUCH:
+            memory = self.alone(form)
         if self.forbidden:
             outcome, reason = "wrong", self.forbidden
         elif took > SLOW:
@@ -137,6 +160,16 @@ class Watch:
         self.count.megabytes += len(data) > 500_000
         return reason
 
+    def alone(self, form: str) -> int:
+        """kB of memory of a process that reads this one input."""
+        command = [sys.executable, "-c", ALONE, str(self.path), form]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    def left(self) -> str:
+        """What is wrong with the memory that the inputs so far have left; or nothing."""
+        self.count.kept = max(0, _resting() - self.resting)
+        return f"{self.count.kept / 1e3:.0f} MB left behind" if self.count.kept > KEPT else ""
+
 
 Batch = tuple[str, Count, list[str]]  # format, count, what went wrong
 
@@ -146,10 +179,18 @@ def _forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak() -> int:
-    """kB of memory that the process has had."""
+def _peak(of: str = "VmHWM") -> int:
+    """kB of memory that the process has had, or has now (``VmRSS``)."""
     status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split(None, 1)[0])
+    return int(status.partition(f"{of}:")[2].split(None, 1)[0])
+
+
+def _resting() -> int:
+    """kB of memory that is in use: the allocators give back what they only hold."""
+    gc.collect()
+    pyarrow.default_memory_pool().release_unused()
+    ctypes.CDLL(None).malloc_trim(0)
+    return _peak("VmRSS")
 
 
 def keep(data: bytes, name: str, number: str, reason: str) -> str:
@@ -189,6 +230,8 @@ def batch(seed: int, name: str, folder: str) -> Batch:
         reason = watch.feed(data, "auto" if rng.random() < 0.2 else name)
         if reason:
             wrong.append(keep(data, name, f"{seed}-{i}", reason))
+    if reason := watch.left():
+        wrong.append(f"{name}, batch {seed}: {reason}")
     return name, watch.count, wrong
 
 
