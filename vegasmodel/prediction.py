@@ -265,6 +265,6 @@ class LimitCycle:
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     queue_mean: float  # packets
     losses: Floats  # [flow] losses in one period; by rounds, packets, NaN where nothing repeats
-    multipliers: np.ndarray  # Floquet multipliers, largest first; empty where there are none
+    multipliers: np.ndarray  # Floquet, largest first; empty: none; NaN: the map jumps there
     residual: float  # packets by which the state after a period differs from the one before
     status: str  # "done", or why there is no answer (the averages are then NaN)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
+JUMP = 10.0  # nudges: the slopes on both sides differ by less, unless the map jumps
 LONGEST = 8  # overflows in a cycle
 OVERFLOWS = 64  # before Newton's method, and cycles averaged where nothing repeats
 LONGEST_WAIT = 1e4  # round trips until an overflow or rest
@@ -280,13 +281,18 @@ def _average(
 
 
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
-    """Derivative of a map of the active windows, by central differences."""
-    active = np.flatnonzero(on)
+    """Derivative of a map of the active windows, by central differences.
+
+    NaN where the map jumps: a window just at an edge is cut on one side of it only.
+    """
+    active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))
     for column, i in enumerate(active):
         nudge = np.zeros_like(window)
         nudge[i] = NUDGE * max(1.0, window[i])
-        jacobian[:, column] = (image(window + nudge) - image(window - nudge))[on] / (2 * nudge[i])
+        ahead, behind = image(window + nudge), image(window - nudge)
+        jumps = np.abs(ahead - 2.0 * here + behind)[on].max() > JUMP * nudge[i]
+        jacobian[:, column] = np.nan if jumps else (ahead - behind)[on] / (2.0 * nudge[i])
     return jacobian
 
 
