@@ -216,6 +216,7 @@ def test_the_examples_on_the_page_on_sweeps_run(
     assert err == ""
     assert "0 points have no answer" in out
     assert "one 18.69" in out
+    assert re.findall(r"(\d+) starts .* (\[.*\])", out) == [("36", "[1. 1.]"), ("4", "[0. 1.]")]
 
 
 def test_the_examples_on_the_page_on_stability_run(

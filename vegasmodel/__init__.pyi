@@ -43,6 +43,8 @@ from vegasmodel.study.basins import Basins as Basins
 from vegasmodel.study.basins import basins as basins
 from vegasmodel.study.boundary import StabilityBoundary as StabilityBoundary
 from vegasmodel.study.boundary import stability_boundary as stability_boundary
+from vegasmodel.study.cycles import LimitCycles as LimitCycles
+from vegasmodel.study.cycles import limit_cycles as limit_cycles
 from vegasmodel.study.design import Design as Design
 from vegasmodel.study.design import Solution as Solution
 from vegasmodel.study.design import design as design

@@ -2,9 +2,9 @@
 
 ``sweep`` computes a model over a grid of the scenario's fields.  ``design`` finds the value of a
 field that meets a target (``targets``).  ``basins`` starts one scenario in many ways (``starts``)
-and counts the outcomes; ``agreement`` compares two models or simulators on these.  All of them use
-``fields``, which finds a field by its name and sets it, and ``points``, which asks a model at many
-points.
+and counts the outcomes, ``cycles`` the steady states; ``agreement`` compares two models or
+simulators on outcomes.  All of them use ``fields``, which finds a field by its name and sets it,
+and ``points``, which asks a model at many points.
 """
 
 __all__: list[str] = []

@@ -20,9 +20,18 @@ from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import points
-from vegasmodel.study.starts import MOST, Start, starts
+from vegasmodel.study.starts import Start, starts
 
-__all__ = ["Basins", "Outcome", "basins", "grouped", "sets"]
+__all__ = [
+    "Basins",
+    "Outcome",
+    "basins",
+    "check_tolerance",
+    "grouped",
+    "linked",
+    "outcomes",
+    "sets",
+]
 
 TOLERANCE = 0.05  # of a flow's mean throughput
 
@@ -133,10 +142,7 @@ def basins(
     input, ``ExtraMissing``, ``EngineMissing``.
     """
     points.ready(model)
-    if isinstance(starts, bool) or not isinstance(starts, int) or not 1 <= starts <= MOST:
-        raise FieldError("--starts", starts, f"a whole number, 1 to {MOST}")
-    if not 0 < tolerance < 1:
-        raise FieldError("--tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
+    check_tolerance(tolerance)
     drawn = _from(scenario, phase, windows, order=order).draw(scenario, starts, seed)
     scenarios = [_begun(start, scenario) for start in drawn]
     found = points.predictions(scenarios, model, threads, brief=True)
@@ -146,11 +152,17 @@ def basins(
             rates[k] = answer.throughput
     reasons = dict.fromkeys(a[1] for a in found if not isinstance(a, Prediction))
     outcome = grouped(rates, tolerance)
-    each = tuple(_outcome(rates, outcome, i) for i in range(outcome.max(initial=-1) + 1))
+    each = outcomes(rates, outcome)
     return Basins(scenario, model, tolerance, tuple(drawn), rates, outcome, each, tuple(reasons))
 
 
 _from = starts  # the name is an argument of ``basins``
+
+
+def check_tolerance(tolerance: float) -> None:
+    """Raise ``FieldError`` unless outcomes can be told apart by this part of a throughput."""
+    if not 0 < tolerance < 1:
+        raise FieldError("--tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
 
 
 def _begun(start: Start, scenario: Scenario) -> Scenario | str:
@@ -163,19 +175,28 @@ def _begun(start: Start, scenario: Scenario) -> Scenario | str:
 def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
     """The outcome to which each row of ``rates`` [start, flow] belongs; 0 is the commonest.
 
-    Single linkage: two rows are linked if no flow's rates differ by more than ``tolerance`` of the
-    mean rate.  A row that holds NaN gets -1.
+    Two rows are linked if no flow's rates differ by more than ``tolerance`` of the mean rate.
+    """
+    good = rates[np.isfinite(rates).all(axis=1)]
+    scale = float(good.mean()) if good.size else 1.0
+    return linked(rates / (scale if scale > 0 else 1.0), tolerance)
+
+
+def linked(features: Floats, tolerance: float) -> NDArray[np.intp]:
+    """The outcome to which each row of ``features`` [start, feature] belongs; 0 is the commonest.
+
+    Single linkage: two rows are linked if they differ by at most ``tolerance`` in every feature.  A
+    row that holds NaN gets -1.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
-    outcome = np.full(len(rates), -1, np.intp)
-    good = np.flatnonzero(np.isfinite(rates).all(axis=1))
+    outcome = np.full(len(features), -1, np.intp)
+    good = np.flatnonzero(np.isfinite(features).all(axis=1))
     if not good.size:
         return outcome
-    scale = float(rates[good].mean())
-    tree = cKDTree(rates[good] / (scale if scale > 0 else 1.0))
+    tree = cKDTree(features[good])
     pairs = tree.query_pairs(tolerance, p=np.inf, output_type="ndarray")
     links = csr_array(
         (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(good.size, good.size)
@@ -186,6 +207,14 @@ def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
     rank[np.argsort(-size, kind="stable")] = np.arange(size.size)
     outcome[good] = rank[label]
     return outcome
+
+
+def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
+    """Each outcome: the mean and the ends of its ``rates`` [start, flow], its share of the starts.
+
+    ``outcome`` [start] is what ``linked`` gives.
+    """
+    return tuple(_outcome(rates, outcome, i) for i in range(outcome.max(initial=-1) + 1))
 
 
 def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:

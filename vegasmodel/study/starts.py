@@ -58,8 +58,11 @@ class Starts:
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
         """Draw ``n`` starts.
 
-        The same ``seed`` gives the same; a larger ``n`` only adds to them.
+        The same ``seed`` gives the same; a larger ``n`` only adds to them.  Raises ``FieldError``
+        for a number out of range.
         """
+        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
+            raise FieldError("--starts", n, f"a whole number, 1 to {MOST}")
         members = scenario.members
         begin = np.array([member.start for member in members])
         # windows of flows that know baseRTT are ns-2's own: it measures first, and begins with 2

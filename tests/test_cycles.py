@@ -1,0 +1,95 @@
+"""Steady states as a set: how many there are is known from closed forms and from whole windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.helpers import exact
+from tests.test_basins import pair
+from vegasmodel.scenario import Link, Run, Scenario
+
+C, T = 1080.0, 0.06
+
+
+def mixed(buffer: float) -> Scenario:
+    flows = (exact("vegas", T, alpha=3.0, beta=3.0, decrease=0.75), exact("reno", T))
+    return Scenario((Link(C, buffer=buffer),), flows, run=Run(300.0, 100.0))
+
+
+def test_between_the_folds_vegas_is_cut_in_one_cycle_and_not_in_the_other() -> None:
+    B = 3.4
+    upper, lower = vm.equilibrium.minicycle_folds.cycles(C, T, buffers=(1.0, 12.0)).folds
+    assert lower < B < upper
+    found = vm.limit_cycles(mixed(B), starts=40)
+    assert found.answered == 40
+    cut, whole = found.distinct
+    assert (cut.kind, whole.kind) == ("periodic", "periodic")
+    assert (cut.losses.tolist(), whole.losses.tolist()) == ([1.0, 1.0], [0.0, 1.0])
+    assert np.abs([*cut.multipliers, *whole.multipliers]).max() < 1.0
+    both = np.array(vm.equilibrium.minicycle.throughput(C, T, B, alpha=3.0, decrease=0.75))
+    np.testing.assert_allclose(cut.throughput, both, rtol=0.005)
+    shares = np.array([each.share for each in found.outcomes])
+    assert shares.sum() == 1.0
+    se = [each.share_se for each in found.outcomes]
+    np.testing.assert_allclose(se, np.sqrt(shares * (1.0 - shares) / 40))
+    again = vm.limit_cycle(found.starts[found.outcomes[1].example].of(mixed(B)))
+    assert again.period == whole.period
+
+
+@pytest.mark.parametrize("buffer", [10.0, 20.0])
+def test_above_the_folds_every_start_leads_to_one_cycle(buffer: float) -> None:
+    found = vm.limit_cycles(mixed(buffer), starts=20)
+    (each,) = found.outcomes
+    assert (each.starts, each.share, each.share_se) == (20, 1.0, 0.0)
+    assert found.distinct[0].losses.tolist() == [0.0, 1.0]
+    assert np.ptp([each.low, each.high], axis=0).max() < 1e-6 * C
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_one_source_has_one_cycle(model: str) -> None:
+    alone = Scenario((Link(250.0, buffer=20.0),), (exact("reno", T),), run=Run(300.0, 100.0))
+    found = vm.limit_cycles(alone, model, starts=5)
+    (each,), (cycle,) = found.outcomes, found.distinct
+    assert (cycle.kind, each.share) == ("periodic", 1.0)
+    assert cycle.period == pytest.approx(vm.limit_cycle(alone, model).period, rel=1e-3)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_whole_windows_rest_where_the_closed_form_has_equilibria(model: str) -> None:
+    found = vm.limit_cycles(pair(), model, starts=20, windows=(1, 12), tolerance=0.005)
+    assert len(found.outcomes) >= 5
+    assert sum(each.starts for each in found.outcomes) == 20
+    for cycle in found.distinct:
+        assert cycle.kind == "fixed point"
+        x = cycle.base_rtt - 0.06  # the later one may have met a queue
+        band = vm.equilibrium.bands.equilibria([1, 1], [3, 3], x, 250.0, 0.06, "ns2")
+        _, rates, _ = band.windows()
+        assert np.abs(rates - cycle.throughput).max(axis=1).min() < 0.01 * 125.0
+
+
+def test_a_cycle_just_at_its_end_has_no_multipliers() -> None:
+    """Vegas is cut here if its window is a little smaller, and not if it is a little larger."""
+    start = vm.limit_cycles(mixed(3.5), starts=1).starts[0].of(mixed(3.5))
+    found = vm.limit_cycle(start)
+    assert (found.kind, found.losses.tolist()) == ("periodic", [1.0, 1.0])
+    assert np.isnan(found.multipliers).all()
+    nearby = vm.limit_cycles(mixed(3.55), starts=10)
+    assert [cycle.losses[0] for cycle in nearby.distinct] == [0.0]
+
+
+def test_starts_without_an_answer_say_why() -> None:
+    found = vm.limit_cycles(mixed(2.5), starts=12, windows=(60, 90))
+    assert found.answered == (found.outcome >= 0).sum() < 12
+    assert found.reasons == ("overflow that no window can yield to",)
+    assert [cycle is None for cycle in found.cycles] == (found.outcome < 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [({"starts": 0}, "--starts"), ({"tolerance": 1.0}, "--tolerance"), ({"model": "x"}, "model")],
+)
+def test_bad_questions(wrong: dict[str, object], field: str) -> None:
+    with pytest.raises(vm.FieldError, match=field):
+        vm.limit_cycles(mixed(20.0), **wrong)  # type: ignore[arg-type]
