@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 from vegasmodel.equilibrium import network
+from vegasmodel.status import Status
 
 
 def random_case(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -37,7 +38,7 @@ def main() -> None:
     worst, failed, start = 0.0, 0, time.perf_counter()
     for _ in range(options.certify):
         found = network.solve(*random_case(rng))
-        failed += found.status != "certified"
+        failed += found.status != Status.DONE
         worst = max(worst, found.certificate.residual)
     seconds = time.perf_counter() - start
     print(f"{options.certify - failed} of {options.certify} certified; worst KKT residual")

@@ -10,7 +10,8 @@ __all__ = ["Status"]
 class Status(IntEnum):
     """How a solver or a simulator ended; ``reason`` says it in words.
 
-    Arrays hold its number.  Only with ``DONE`` is there an answer; otherwise the answer is NaN.
+    Arrays hold its number.  Of a solver, only ``DONE`` is an answer; otherwise the numbers are NaN
+    or, with ``INACCURATE``, not to be trusted.  A branch has its points in any case.
     """
 
     PENDING = -1
@@ -20,6 +21,11 @@ class Status(IntEnum):
     INVALID = 2
     ILL_CONDITIONED = 3
     UNDEFINED = 4
+    INACCURATE = 11
+    # a branch of equilibria
+    LEFT_RANGE = 12
+    POINTS_USED_UP = 13
+    LOST = 14
     # the differential equations
     OVERFLOW = 5
     STUCK = 6
@@ -42,6 +48,10 @@ _REASONS = {
     Status.INVALID: "a value is out of its range",
     Status.ILL_CONDITIONED: "the inputs decide fewer digits than it promises",
     Status.UNDEFINED: "there is no such cycle, or its equations were not solved",
+    Status.INACCURATE: "the answer does not pass its own check",
+    Status.LEFT_RANGE: "the branch leaves the range",
+    Status.POINTS_USED_UP: "the branch has as many points as were asked for",
+    Status.LOST: "no next point of the branch was found",
     Status.OVERFLOW: "overflow",
     Status.STUCK: "overflow that no window can yield to",
     Status.UNSETTLED: "neither an overflow nor rest in the time allowed",

@@ -12,6 +12,7 @@ from vegasmodel.equilibrium import minicycle
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_folds import cycles
 from vegasmodel.fields.units import FieldError
+from vegasmodel.status import Status
 
 
 def test_a_cubic_turns_back_where_its_derivative_vanishes() -> None:
@@ -21,7 +22,7 @@ def test_a_cubic_turns_back_where_its_derivative_vanishes() -> None:
     assert greatest.parameter == pytest.approx(2 / 27**0.5, rel=1e-12)
     assert (least.greatest, greatest.greatest) == (False, True)
     assert abs(least.x[0]) == pytest.approx(3**-0.5, abs=1e-5)  # flat there: half of the digits
-    assert branch.status == "left the range"
+    assert branch.status == Status.LEFT_RANGE
     assert branch.residual.max() < 1e-11
     np.testing.assert_allclose(branch.parameter, branch.x[:, 0] - branch.x[:, 0] ** 3, atol=1e-11)
 
@@ -33,7 +34,7 @@ def test_several_unknowns_and_a_closed_curve() -> None:
         return np.array([x[0] ** 2 + (p - 1.0) ** 2 - 4.0, (x[1] - 2.0 * x[0]) / 5.0])
 
     branch = follow(circle, [2.0, 4.0], 1.0, (-5.0, 5.0), scale=[1, 1, 1], step=0.2, most=90)
-    assert branch.status == "points used up"  # it never leaves the range
+    assert branch.status == Status.POINTS_USED_UP  # it never leaves the range
     np.testing.assert_allclose([fold.parameter for fold in branch.folds], [3.0, -1.0], rtol=1e-9)
     np.testing.assert_allclose(branch.x[:, 1], 2.0 * branch.x[:, 0], atol=1e-9)
 
@@ -46,7 +47,7 @@ def test_what_has_no_branch_says_so() -> None:
     ending = follow(
         lambda x, p: x - (math.sqrt(0.5 - p) if p <= 0.5 else math.nan), [0.7], 0.0, (-1.0, 1.0)
     )
-    assert ending.status == "lost"  # the curve ends at p = 0.5
+    assert ending.status == Status.LOST  # the curve ends at p = 0.5
     assert 0.49 < ending.parameter.max() < 0.51
 
 
@@ -62,7 +63,7 @@ def test_the_folds_of_the_cycle_are_at_b_th(
     np.testing.assert_allclose(found.folds, [last, first], rtol=1e-10)
     assert found.fold_residual.max() < 1e-11
     assert found.residual.max() < 1e-11
-    assert found.status == "left the range"
+    assert found.status == Status.LEFT_RANGE
 
 
 def test_the_ends_of_the_branch_are_the_two_cycles_of_the_model() -> None:

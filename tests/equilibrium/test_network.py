@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from vegasmodel.equilibrium import network
+from vegasmodel.status import Status
 
 CHECKED = settings(deadline=None, max_examples=25, derandomize=True)
 
@@ -25,7 +26,7 @@ def random_network(seed):
 
 
 def assert_certified(found):
-    assert found.status == "certified"
+    assert found.status == Status.DONE
     assert found.certificate.residual < 1e-10
 
 
@@ -149,7 +150,7 @@ def test_the_accuracy_is_newtons(seed, monkeypatch):
 def test_an_answer_that_is_not_proved_is_flagged(monkeypatch):
     monkeypatch.setattr(network, "_polish", lambda A, c, a, x, start: start)
     monkeypatch.setattr(network, "_interior_point", lambda A, c, a, x: 2 * a.sum() / c + x.max())
-    assert network.solve(*random_network(1)).status == "inaccurate"
+    assert network.solve(*random_network(1)).status == Status.INACCURATE
 
 
 @pytest.mark.parametrize("seed", range(10))

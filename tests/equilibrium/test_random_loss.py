@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from vegasmodel.equilibrium import random_loss as rl
 from vegasmodel.equilibrium import rate_delay
 from vegasmodel.equilibrium.loss_rounds import LAWS
+from vegasmodel.status import Status
 
 CHECKED = settings(deadline=None, max_examples=25, derandomize=True)
 laws = st.sampled_from(sorted(LAWS))
@@ -130,7 +131,7 @@ def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
     ]
     q = brentq(lambda q: (alpha / (q - x)).sum() - c, 0.0101, 10.0, xtol=1e-15)
     found = rl.share(flows, 0.0, c)
-    assert found.status == "capacity-limited"
+    assert (found.status, found.regime) == (Status.DONE, "capacity-limited")
     assert found.queueing == pytest.approx(q, rel=1e-9)
     np.testing.assert_allclose(found.rates, alpha / (q - x), rtol=1e-9)
 
@@ -146,12 +147,12 @@ def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
 def test_sharing_fits_the_link_whatever_the_order(flows, method, p, buffer, random):
     sources = [rl.Flow(law, rtt) for law, rtt in flows]
     found = rl.share(sources, p, 300.0, buffer, method)
-    if found.status == "failed":  # square-root law, whose rates do not vanish at p = 1
+    if found.status == Status.NOT_CONVERGED:  # square-root law, whose rates do not vanish at p = 1
         assert method == "square-root"
         assert found.loss == 1
         return
     assert found.rates.sum() <= 300.0 * (1 + 1e-6)
-    if found.status != "loss-limited":
+    if found.regime != "loss-limited":
         assert found.rates.sum() == pytest.approx(300.0, rel=1e-6)
         assert 0 <= found.queueing * 300.0 <= buffer * (1 + 1e-9)
     order = list(range(len(sources)))
@@ -169,7 +170,7 @@ def test_one_flow_alone_is_throughput():
 
 def test_no_loss_and_no_buffer_is_no_equilibrium():
     found = rl.share([rl.Flow("reno", 0.05), rl.Flow("sack", 0.1)], 0.0, 625.0)
-    assert found.status == "failed"
+    assert found.status == Status.NOT_CONVERGED
     assert np.all(np.isnan(found.rates))
 
 

@@ -34,7 +34,7 @@ def answer(scenario: Scenario) -> Prediction:
     alpha = threshold(scenario)
     x, rests = _rests(scenario, routing, capacity)
     state = _solve(routing, capacity, alpha, x)
-    if state.status != "certified":
+    if state.status != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the solver's certificate does not hold")
     queue = np.zeros(len(scenario.links))
     for (link, forward), price in zip(used, state.prices, strict=True):
@@ -104,7 +104,7 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
     prices = np.array([float(one.delay)])
     proof = network.certificate(routing, capacity, alpha, x, one.rates, prices)
     good = one.status == Status.DONE and proof.residual < network.ACCURATE
-    status = "certified" if good else "inaccurate"
+    status = Status.DONE if good else Status.INACCURATE
     return network.Equilibrium(one.rates, prices, prices @ routing, proof, status)
 
 

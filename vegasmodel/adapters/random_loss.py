@@ -7,6 +7,7 @@ import numpy as np
 from vegasmodel.adapters.common import left_out, one_link, plain_queue
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.status import Status
 
 NAME = "random-loss"
 
@@ -36,7 +37,7 @@ def answer(scenario: Scenario) -> Prediction:
         for m in scenario.members
     ]
     share = random_loss.share(flows, link.loss, link.capacity, link.buffer)
-    if share.status == "failed":
+    if share.status != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "no delay was found at which all fit")
     rtt = np.array([m.rtt for m in scenario.members])
     return Prediction(
@@ -45,7 +46,7 @@ def answer(scenario: Scenario) -> Prediction:
         share.rates,
         rtt_mean=rtt + share.queueing,
         loss_rate=np.full(rtt.size, share.loss),
-        assumptions=(*_hypotheses(scenario, share.status), plain_queue(link), *_rest(scenario)),
+        assumptions=(*_hypotheses(scenario, share.regime), plain_queue(link), *_rest(scenario)),
     )
 
 
@@ -57,8 +58,8 @@ def _over_estimate(flow: Flow) -> float:
     return 0.0 if flow.over_estimate == "measured" else float(flow.over_estimate)
 
 
-def _hypotheses(scenario: Scenario, status: str) -> list[Assumption]:
-    fits = status != "buffer-limited"
+def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
+    fits = regime != "buffer-limited"
     return [
         Assumption(
             "losses-are-random-only",

@@ -18,6 +18,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vegasmodel.status import Status
+
 __all__ = ["Branch", "Fold", "follow"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -49,7 +51,7 @@ class Branch:
     residual: Floats  # [point] greatest |F|
     rising: npt.NDArray[np.bool_]  # [point] the parameter rises along the branch here
     folds: tuple[Fold, ...]
-    status: str  # "left the range" | "points used up" | "lost": no next point was found
+    status: Status  # LEFT_RANGE, POINTS_USED_UP, or LOST: no next point was found
 
 
 def follow(
@@ -88,13 +90,13 @@ def follow(
         raise ValueError(f"no solution is found near {guess.tolist()} at {parameter}")
     tangent = curve.tangent(u, upright if rising else -upright)
     points, tangents, folds = [u], [tangent], []
-    length, status = step, "points used up"
+    length, status = step, Status.POINTS_USED_UP
     while len(points) < most:
         found = curve.onto(u + length * tangent, tangent)
         if found is None or not (turned := curve.tangent(found, tangent)) @ tangent >= 0.0:
             length *= 0.5
             if length < SHORTEST * step:
-                status = "lost"
+                status = Status.LOST
                 break
             continue
         if tangent[-1] * turned[-1] < 0.0:
@@ -104,7 +106,7 @@ def follow(
         tangents.append(tangent)
         v = u * unit
         if not low <= v[-1] <= high or not (within is None or within(v[:-1])):
-            status = "left the range"
+            status = Status.LEFT_RANGE
             break
         length = min(step, 1.5 * length)
     whole = np.array(points) * unit

@@ -19,6 +19,7 @@ from vegasmodel.equilibrium._checks import positive
 from vegasmodel.equilibrium.continuation import Equations, follow
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 
 __all__ = ["Crossing", "Jump", "Make", "Scan", "crossings", "trace"]
 
@@ -105,7 +106,7 @@ def trace(
             within=lambda v: low <= v[0] <= high,
         )  # fmt: skip
         points = np.column_stack([branch.x, branch.parameter])
-        ways.append(points[: -1 if branch.status == "left the range" else None])
+        ways.append(points[: -1 if branch.status == Status.LEFT_RANGE else None])
     return [_crossing(make, *point) for point in np.exp([*ways[0][::-1], *ways[1][1:]])]
 
 

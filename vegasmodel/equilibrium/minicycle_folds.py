@@ -33,6 +33,7 @@ from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_derived import loss_limited_window
 from vegasmodel.equilibrium.minicycle_start import Variant
 from vegasmodel.fields.units import FieldError
+from vegasmodel.status import Status
 
 __all__ = ["Cycles", "cycles"]
 
@@ -51,7 +52,7 @@ class Cycles:
     residual: Floats  # of the equation
     folds: Floats  # [fold] buffers at which the branch turns back, in its order
     fold_residual: Floats  # [fold]
-    status: str  # of ``continuation.follow``
+    status: Status  # of ``continuation.follow``
 
 
 def cycles(

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium._checks import count, numbers, positive
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 from vegasmodel.support.extras import need
 
 __all__ = ["Certificate", "Equilibrium", "certificate", "parking_lot", "solve"]
@@ -62,14 +63,14 @@ class Certificate:
 class Equilibrium:
     """``rates`` [flow] pkt/s, ``prices`` [link] and ``path_delay`` [flow] queueing delays, s.
 
-    ``status``: ``certified``, or ``inaccurate`` where the certificate does not hold.
+    ``status``: ``DONE``, or ``INACCURATE`` where the certificate does not hold.
     """
 
     rates: Floats
     prices: Floats
     path_delay: Floats
     certificate: Certificate
-    status: str
+    status: Status
 
 
 def solve(
@@ -96,7 +97,7 @@ def solve(
         rates = a / (path_delay - x)
     proof = certificate(A, c, a, x, rates, prices)
     return Equilibrium(
-        rates, prices, path_delay, proof, "certified" if proof.holds else "inaccurate"
+        rates, prices, path_delay, proof, Status.DONE if proof.holds else Status.INACCURATE
     )
 
 

@@ -23,6 +23,7 @@ from vegasmodel.equilibrium.loss_rounds import LAWS, Source
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 
 __all__ = [
     "Flow",
@@ -242,17 +243,19 @@ def throughput(
 class Share:
     """Flows on one lossy link.
 
-    ``status``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the mean
+    ``regime``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the mean
     queue is below the buffer) or ``buffer-limited`` (the buffer stays full, and ``loss`` is more
-    than the random loss). ``failed``, with NaN rates, if the residual (sum over capacity, less 1)
-    is not small. That happens where neither loss nor a buffer limits loss-based flows.
+    than the random loss). ``status``: ``NOT_CONVERGED``, with NaN rates, if the residual (sum over
+    capacity, less 1) is not small. That happens where neither loss nor a buffer limits loss-based
+    flows.
     """
 
     rates: Floats
     queueing: float
     loss: float
     residual: float
-    status: str
+    regime: str
+    status: Status
 
 
 def share(
@@ -284,20 +287,22 @@ def share(
         return float(count @ rates(queueing, loss) / capacity - 1)
 
     full = buffer / capacity
-    queueing, loss, status = 0.0, p, "capacity-limited"
+    queueing, loss, regime = 0.0, p, "capacity-limited"
     if excess(0.0, p) <= 1e-12:
-        status = "loss-limited"
+        regime = "loss-limited"
     elif math.isfinite(full) and excess(full, p) > 0:
-        queueing, status = full, "buffer-limited"
+        queueing, regime = full, "buffer-limited"
         loss = _root(lambda x: excess(full, p + x), 1e-6, 1.0 - p) + p
     else:
         queueing = _root(lambda q: excess(q, p), full if math.isfinite(full) else 0.01, math.inf)
     found = dict(zip(kinds, rates(queueing, loss), strict=True))
     residual = excess(queueing, loss)
     result = np.array([found[flow] for flow in flows])
-    if status != "loss-limited" and not abs(residual) < 1e-6:
-        return Share(np.full_like(result, np.nan), queueing, loss, residual, "failed")
-    return Share(result, queueing, loss, residual, status)
+    solved = regime == "loss-limited" or abs(residual) < 1e-6
+    if not solved:
+        result = np.full_like(result, np.nan)
+    status = Status.DONE if solved else Status.NOT_CONVERGED
+    return Share(result, queueing, loss, residual, regime, status)
 
 
 def _root(falling: Callable[[float], float], guess: float, high: float) -> float:
