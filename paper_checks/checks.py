@@ -29,8 +29,9 @@ class Check:
     ``reproduced``: |computed - printed| <= tolerance (lists: every entry), where a derivation, a
     model or packets give ``computed``.  ``consistent``: the same where it is arithmetic on the
     print alone.  ``erratum``: it differs, and the note derives the right form; records of one wrong
-    ``statement`` share its name.  ``discrepant``: computed and differs.  ``blocked``: cannot be
-    computed, and the note says why.
+    ``statement`` share its name.  ``discrepant``: computed and differs, and the evidence decides.
+    ``blocked``: cannot be computed, or differs where the evidence does not decide; the note says
+    what is missing.
 
     ``share``: where the accident of phase may decide, the part of the seeds that are within the
     tolerance.  The majority of them is the verdict, and ``computed`` is their median.
@@ -59,6 +60,7 @@ class Found:
     """A computed value; with the tolerance, where that comes from the evidence (a spread).
 
     ``packets``: what packets give, where the value is not theirs; ``share``: see ``Check``.
+    ``missing``: why the evidence would not decide if the value differed from the print.
     """
 
     value: Value
@@ -66,6 +68,7 @@ class Found:
     detail: str = ""
     packets: Value = None
     share: float | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,8 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
     try:
         answer = record.compute(runs)
     except NoRun as missing:
-        return _check(paper, record, Found(None), "blocked", f"{missing}. {record.note}")
+        why = str(missing).rstrip(".")
+        return _check(paper, record, Found(None), "blocked", f"{why}. {record.note}")
     found = answer if isinstance(answer, Found) else Found(answer)
     if found.tolerance is None:
         found = replace(found, tolerance=record.tolerance)
@@ -147,6 +151,9 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
         return _check(paper, record, found, verdict, note)
     if record.erratum:
         return _check(paper, record, found, "erratum", f"{record.erratum} {note}")
+    if found.missing:
+        undecided = f"{found.missing} {_as_text(found.value)}".strip()
+        return _check(paper, record, Found(None), "blocked", f"{undecided} {note}")
     return _check(paper, record, found, "discrepant", note)
 
 
@@ -186,6 +193,15 @@ def distance(computed: Value, printed: Value) -> float:
         return max((distance(c, p) for c, p in zip(computed, printed, strict=True)), default=0.0)
     gap = abs(float(computed) - float(printed))
     return math.inf if math.isnan(gap) else gap
+
+
+def _as_text(value: Value) -> str:
+    """The figure of a record that it does not decide."""
+    entries = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    if any(isinstance(entry, (bool, str)) or entry is None for entry in entries):
+        return ""
+    text = ", ".join(f"{entry:.4g}" for entry in entries)
+    return f"The figure is {text}." if len(entries) == 1 else f"The figures are {text}."
 
 
 def _plain(value: Any) -> Any:

@@ -40,6 +40,11 @@ SOURCE_MEAN = (
     "one run, since the paper has one, but at most 10 %."
 )
 
+SCATTERED = (
+    "The runs do not decide: the print is within rounding and two standard errors of the "
+    "difference, but that is more than the tolerance."
+)
+
 Statistic = Callable[[Floats], float]  # of the throughputs of one run, [flows] pkt/s
 
 
@@ -130,10 +135,17 @@ def averaged(
 
     Tolerance: rounding of the print and two standard errors of the difference of two such means,
     but at most ``LIMIT`` of the print: the least of the entries', so that each entry keeps to it.
+    Where no entry is further off than rounding and chance, the runs do not decide against it.
     """
     values = np.asarray(values, dtype=np.float64)
-    spread = 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / of)
-    entries = np.minimum(rounding(unit) + spread, LIMIT * np.abs(np.asarray(printed)))
+    chance = rounding(unit) + 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / of)
+    entries = np.minimum(chance, LIMIT * np.abs(np.asarray(printed)))
     tolerance = max(rounding(unit), float(np.min(entries)))
     mean = values.mean(axis=0)
-    return Found(mean.tolist() if mean.ndim else float(mean), tolerance, detail)
+    scattered = bool(np.all(np.abs(mean - np.asarray(printed)) <= chance))
+    return Found(
+        mean.tolist() if mean.ndim else float(mean),
+        tolerance,
+        detail,
+        missing=SCATTERED if scattered else "",
+    )

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import paper_checks
 from paper_checks import causes
 from paper_checks.checks import Check, Found, Record, by_print, distance, exactly, judge
 from paper_checks.runs import NoRun, Runs
-from paper_checks.spread import majority
+from paper_checks.spread import averaged, majority
 from paper_checks.summary import VERDICTS, markdown, statements, summary
 from paper_checks.tsang.replay import replay
 
@@ -353,6 +354,31 @@ def test_verdicts() -> None:
     assert verdict(Record("i", "claim", 1.0, missing)) == "blocked"
     with pytest.raises(ValueError, match="blocked"):
         Record("i", "claim", 1.0)
+
+
+def test_what_the_evidence_does_not_decide_is_blocked() -> None:
+    """Only where it differs from the print; and the note says why, and the figure."""
+
+    def check(value: float) -> Check:
+        found = Found(value, 0.2, missing="The RTT decides.")
+        return judge("tsang", Record("i", "claim", 1.0, lambda runs: found), Runs())
+
+    assert check(1.1).verdict == "reproduced"
+    assert check(1.3).verdict == "blocked"
+    assert check(1.3).note.startswith("The RTT decides. The figure is 1.3.")
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        ([0.91, 0.90, 0.92], "reproduced"),  # within 10 % of the print, 0.9
+        ([1.10, 0.94, 1.34], "blocked"),  # off, but the runs scatter around the print
+        ([1.20, 1.21, 1.22], "discrepant"),
+    ],
+)
+def test_runs_that_scatter_decide_nothing(runs: list[float], verdict: str) -> None:
+    found = averaged(np.array(runs), 0.9, 0.01)
+    assert judge("tsang", Record("i", "claim", 0.9, lambda _: found), Runs()).verdict == verdict
 
 
 def test_summary_counts(checks: list[Check]) -> None:

@@ -37,8 +37,8 @@ def _by_section_3(n_rate: int, n_delay: int, k: float, packets: int) -> list[int
     return [L_R, L_D]
 
 
-def _actual(runs: Runs) -> float:
-    return 60.0 / (0.1 + runs(windowed(60.0)).queue / 250.0)
+WAITING = 35.0  # packets of a flow held at 60, as the record of (2) counts them
+RTT = 0.1 + WAITING / 250.0  # s
 
 
 def _first(runs: Runs) -> list[float]:
@@ -94,13 +94,13 @@ def windows() -> list[Record]:
         Record(
             "equation 4",
             "equation",
-            250.0,
-            _actual,
+            60.0 / RTT,
+            lambda runs: float(runs(windowed(60.0)).throughput[0, 0]),
             prints=AT_A_POINT,
             tolerance=5.0,
-            note="pkt/s: the link's rate, which a flow held at 60 packets fills; computed: cwnd "
-            "over the mean queue's RTT, ns-2 2.35. Tolerance 2 %: the packet in transmission is "
-            "not in the queue.",
+            note="pkt/s; a flow held at 60 packets, of which 35 wait at 250 pkt/s, as the record "
+            "of (2) counts them: an RTT of 0.24 s. Computed: packets delivered, ns-2 2.35. "
+            "Tolerance 2 %: the packet in transmission is not in the queue.",
         ),
         Record(
             "section II-B, window after a triple duplicate ACK",

@@ -107,9 +107,8 @@ def relative_fairness(
     """Mean rate of a Vegas flow over that of a NewReno flow: ``podlesny`` section IV.
 
     ``(total_delay / n_delay) / (total_rate / n_rate)``; totals are rates or utilisations of the
-    class. The paper prints ``0.24 * 0.74/3 = 0.97`` for 24 % over 100 and 74 % over 300 flows. The
-    value is that of the quotient (0.24/1) / (0.74/3) = 0.973; the product is 0.059. Infinite where
-    NewReno gets nothing, NaN where a class has no flows.
+    class. The paper's 0.97 for 24 % over 100 and 74 % over 300 flows is (0.24/1) / (0.74/3) =
+    0.973. Infinite where NewReno gets nothing, NaN where a class has no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
     u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)

@@ -61,19 +61,21 @@ def scheduler() -> Derivation:
 def relative_fairness() -> Derivation:
     """Section IV-A: mean utilisation of a Vegas flow over that of a NewReno flow.
 
-    The paper writes the product 0.24 (0.74 / 3) but gives the value of the quotient, 0.97.
+    The paper defines this ratio in words.  Its worked number, 0.97, is that of the quotient; our
+    text has a dot between 0.24 and 0.74/3, which may be a sign misread on the way to it.
     """
     vegas, newreno = U_V / n_delay, U_R / n_rate
     derived = sp.simplify(vegas / newreno)
-    printed = U_V / n_delay * U_R / n_rate
+    in_words = (U_V / n_delay) / (U_R / n_rate)
     return Derivation(
         "section IV-A",
         "f",
         (vegas, newreno),
         (),
         derived,
-        printed,
-        "the value printed, 0.97, is that of the quotient: 0.24 / (0.74 / 3) = 0.973",
+        in_words,
+        "defined in words; the printed 0.97 is 0.24 / (0.74 / 3) = 0.973, though our text has a "
+        "dot for the first stroke",
     )
 
 
