@@ -30,7 +30,7 @@ from paper_checks.scenes import asked
 from paper_checks.summary import VERDICTS, summary
 from vegasmodel import plots
 from vegasmodel.predictor import SIMULATED
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -266,6 +266,6 @@ def render(papers: Sequence[Paper]) -> str:
 def write(path: Path, papers: Sequence[str], live: bool = False) -> list[Check]:
     """Write the report of ``papers``, whole or not at all; returns its checks."""
     chapters = build(papers, live)
-    with whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text(render(chapters), encoding="utf-8")
     return [line.check for chapter in chapters for line in chapter.lines]

@@ -22,7 +22,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import jain
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Flow, Scenario
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 __all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs"]
 
@@ -148,7 +148,7 @@ class Runs:
 
 def _write(runs: dict[str, Any]) -> None:
     entries = ",\n".join(f'"{key}": {json.dumps(runs[key])}' for key in sorted(runs))
-    with whole(FILE) as part:
+    with atomic_write(FILE) as part:
         part.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
 
 

@@ -27,7 +27,7 @@ from vegasmodel.engines import rounds
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 __all__ = ["FILE", "current", "is_web", "store", "stored"]
 
@@ -94,7 +94,7 @@ def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
         found = list(pool.map(_answer, scenarios))
     entries = sorted(zip((s.fingerprint() for s in scenarios), found, strict=True))
     lines = ",\n".join(f'"{key}": {json.dumps(entry)}' for key, entry in entries)
-    with whole(FILE) as part:
+    with atomic_write(FILE) as part:
         part.write_text(f'{{"version": "{mark}", "answers": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 

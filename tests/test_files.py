@@ -2,7 +2,7 @@
 
 import pytest
 
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 
 def _fail(part):
@@ -14,10 +14,10 @@ def test_a_file_is_replaced_only_without_an_error(tmp_path):
     path, link = tmp_path / "a.txt", tmp_path / "link.txt"
     path.write_text("old")
     link.symlink_to(path)
-    with pytest.raises(RuntimeError, match="half way"), whole(path) as part:
+    with pytest.raises(RuntimeError, match="half way"), atomic_write(path) as part:
         _fail(part)
     assert path.read_text() == "old"
-    with whole(link) as part, whole(link) as other:
+    with atomic_write(link) as part, atomic_write(link) as other:
         part.write_text("new")
         other.write_text("newer")
         assert path.read_text() == "old"

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from vegasmodel.completion import Filled
 
 SCHEMA = 1
-MANY_GROUPS = 3  # more than these are rows, with a column a model
-MOST_GROUPS = 50  # rows
+MAX_GROUP_COLUMNS = 3  # more than these are rows, with a column a model
+MAX_GROUP_ROWS = 50  # rows
 
 
 def console() -> Console:
@@ -159,7 +159,7 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
     second has the Mbit/s of all its flows and their share.  Models that do not fit the width go to
     further tables.
     """
-    groups = [group.name for group in scenario.flows][:MOST_GROUPS]
+    groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
     room = max((width - 16) // 12, 1)  # the name takes 16; a column of figures 12
     tables = []
@@ -237,7 +237,7 @@ def print_results(
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
-    many = len(scenario.flows) > MANY_GROUPS
+    many = len(scenario.flows) > MAX_GROUP_COLUMNS
     if not any(result.applicable for result in results):
         out.print(Text(f"No model asked has an answer here. {hint}".strip()))
     elif many:

@@ -11,7 +11,7 @@ from paper_checks.findings import NAMES, page
 from paper_checks.findings.page import Page, prose
 from paper_checks.runs import Runs
 from vegasmodel.plots.style import save
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 OUT = Path(__file__).parents[2] / "docs" / "findings"
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         made = page(name, runs)
         stem = name.replace("_", "-")
         save(made.figure, OUT / f"{stem}.png")
-        with whole(OUT / f"{stem}.md") as part:
+        with atomic_write(OUT / f"{stem}.md") as part:
             part.write_text(markdown(name, made), encoding="utf-8")
         sys.stdout.write(f"docs/findings/{stem}.md\n")
     return 0

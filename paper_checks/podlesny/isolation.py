@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from paper_checks.runs import Runs
 from vegasmodel.queues import Queue
 from vegasmodel.scenario import DropTail, Red, Scenario, load
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 __all__ = ["RATIOS", "Stored", "dumbbell", "fairness", "pair", "stored"]
 
@@ -171,7 +171,7 @@ def make(processes: int) -> None:
         if key not in entries:
             entries[key] = measure(engine, scenario, processes)
             lines = ",\n".join(f'"{k}": {json.dumps(entries[k])}' for k in wanted if k in entries)
-            with whole(FILE) as part:
+            with atomic_write(FILE) as part:
                 part.write_text(f'{{"schema": 1, "runs": {{\n{lines}\n}}}}\n', encoding="ascii")
             sys.stderr.write(f"{engine} {scenario.name}\n")
 

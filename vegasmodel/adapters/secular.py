@@ -36,7 +36,7 @@ def equilibrium(scenario: Scenario) -> Prediction:
     """
     name, reason = "equilibrium", _reason(scenario)
     if reason is None:
-        reason = _crowd(scenario)
+        reason = _too_many_arrivals(scenario)
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     alpha, c, rtt = threshold(scenario), scenario.links[0].capacity, rtts(scenario)
@@ -290,7 +290,7 @@ def _alone(scenario: Scenario) -> bool:
     )
 
 
-def _crowd(scenario: Scenario) -> str | None:
+def _too_many_arrivals(scenario: Scenario) -> str | None:
     """Why the over-estimates of so many arrivals are not computed; ``None`` if they are."""
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):

@@ -139,7 +139,7 @@ def predict(
 
 @app.command()
 @inputs.scenario
-@click.option("--out", type=inputs.AFile, help="Write the trajectories as a trace (.parquet).")
+@click.option("--out", type=inputs.FILE, help="Write the trajectories as a trace (.parquet).")
 @inputs.plot
 @click.option(
     "--samples",
@@ -201,7 +201,7 @@ def simulate(
 @inputs.scenario
 @click.option("--engine", default="ns2", help="Packet-level simulator: ns2 or ns3.")
 @click.option(
-    "--out", type=inputs.AFile, help="Write the first run over time as a trace (.parquet)."
+    "--out", type=inputs.FILE, help="Write the first run over time as a trace (.parquet)."
 )
 @inputs.timeout
 @inputs.laws
@@ -235,7 +235,7 @@ def measure(
 
 @app.command()
 @inputs.scenario
-@click.option("--trace", type=inputs.AFile, help="Compare with this trace.")
+@click.option("--trace", type=inputs.FILE, help="Compare with this trace.")
 @click.option(
     "--max-error",
     type=float,
@@ -287,8 +287,8 @@ def compare(
 
 
 @app.command()
-@click.argument("trace", metavar="TRACE", type=inputs.AFile)
-@click.option("--out", type=inputs.AFile, required=True, help="Trace file to write (.parquet).")
+@click.argument("trace", metavar="TRACE", type=inputs.FILE)
+@click.option("--out", type=inputs.FILE, required=True, help="Trace file to write (.parquet).")
 @inputs.trace_format
 @inputs.as_json
 def convert(
@@ -321,12 +321,12 @@ def convert(
 @click.option("--live", is_flag=True, help="Run ns-2 again.")
 @click.option(
     "--html",
-    type=inputs.AFile,
+    type=inputs.FILE,
     help="Write a report: print, models and packets side by side; minutes.",
 )
 @click.option(
     "--texts",
-    type=inputs.AFile,
+    type=inputs.FILE,
     help="Only look up what the records call printed in the texts there (.txt).",
 )
 @click.option("--draw", type=int, help="Print so many records whole, drawn by --seed, to be read.")

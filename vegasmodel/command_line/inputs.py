@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 __all__ = [
-    "AFile", "alpha", "as_json", "capacity", "laws", "load", "model", "packet_size", "per_flow",
+    "FILE", "alpha", "as_json", "capacity", "laws", "load", "model", "packet_size", "per_flow",
     "plot", "register", "scenario", "timeout", "trace_format", "uncertain", "variant",
 ]  # fmt: skip
 
-AFile = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path)
 
-scenario = click.argument("scenario", metavar="SCENARIO.toml", type=AFile)
+scenario = click.argument("scenario", metavar="SCENARIO.toml", type=FILE)
 laws = click.option(
     "--laws",
     multiple=True,
-    type=AFile,
+    type=FILE,
     metavar="FILE.py",
     help="Run this file, which registers your own laws.",
 )
 as_json = click.option("--json", is_flag=True, help="Print one JSON document.")
-plot = click.option("--plot", type=AFile, help="Write a picture (.png, .svg or .pdf).")
+plot = click.option("--plot", type=FILE, help="Write a picture (.png, .svg or .pdf).")
 per_flow = click.option("--flows", is_flag=True, help="A row for every flow.")
 uncertain = click.option(
     "--uncertain",

@@ -10,14 +10,14 @@ import click
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError, format_time, printable
 
-MOST = 50  # flows in a table
+MAX_FLOWS_SHOWN = 50  # flows in a table
 
 
 @click.command()
-@click.argument("file", metavar="[SCENARIO.toml]", required=False, type=inputs.AFile)
+@click.argument("file", metavar="[SCENARIO.toml]", required=False, type=inputs.FILE)
 @click.option(
     "--from-trace",
-    type=inputs.AFile,
+    type=inputs.FILE,
     help="Fill in what this trace tells: flows, RTTs, capacity.",
 )
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
@@ -37,7 +37,7 @@ def new(
     from vegasmodel import console
     from vegasmodel.command_line import newfile
     from vegasmodel.packets.reading import read
-    from vegasmodel.support.files import whole
+    from vegasmodel.support.files import atomic_write
 
     if file is not None:
         console.output_path(file, "SCENARIO.toml", (".toml",))
@@ -51,7 +51,7 @@ def new(
         text, filled = newfile.from_trace(read(from_trace), name)
         estimates = [entry.to_json() for entry in filled]
     if file is not None:
-        with whole(file) as part:
+        with atomic_write(file) as part:
             part.write_text(text, encoding="utf-8")
     if json:
         path = None if file is None else str(file)
@@ -63,7 +63,7 @@ def new(
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE", type=inputs.AFile)
+@click.argument("trace", metavar="TRACE", type=inputs.FILE)
 @inputs.trace_format
 @inputs.as_json
 def inspect(
@@ -95,7 +95,7 @@ def inspect(
         out.print(console.plain(f"busiest link: {rate}{size}, an estimate"))
     out.print()
     out.print(_flow_table(found["flows"]))
-    lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MOST]]
+    lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MAX_FLOWS_SHOWN]]
     console.paragraphs(["In a scenario file, a flow is one of these by the line:"])
     for line in lines:
         out.print(console.plain(f"  {line}"), soft_wrap=True)
@@ -124,14 +124,14 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
             console.number(flow["lost"], 6),
             console.number(flow["retransmits"], 6),
         ]
-        for flow in flows[:MOST]
+        for flow in flows[:MAX_FLOWS_SHOWN]
     ]
     names = ["flow", "control", "packets", "first", "last", "packet B", "least RTT"]
     names += ["lost", "rexmit"]
     keep = [i for i in range(len(names)) if i < 3 or any(row[i] != "-" for row in rows)]
     table = [[row[i] for i in keep] for row in rows]
-    if len(flows) > MOST:
-        table.append([f"... {len(flows) - MOST} more", *[""] * (len(keep) - 1)])
+    if len(flows) > MAX_FLOWS_SHOWN:
+        table.append([f"... {len(flows) - MAX_FLOWS_SHOWN} more", *[""] * (len(keep) - 1)])
     return console.table([names[i] for i in keep], table)
 
 

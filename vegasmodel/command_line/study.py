@@ -107,7 +107,7 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
     help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH.",
 )
 @click.option(
-    "--out", type=inputs.AFile, required=True, help="Zarr folder; if it is there, go on with it."
+    "--out", type=inputs.FILE, required=True, help="Zarr folder; if it is there, go on with it."
 )
 @inputs.model
 @click.option("--draw", type=int, help="So many points at random, uniform in the ranges.")
@@ -291,7 +291,7 @@ def _whole_range(text: str) -> tuple[int, int]:
 
 @click.command("map")
 @click.argument("name", metavar="MAP")
-@click.option("--out", type=inputs.AFile, required=True, help="The picture (.png, .svg or .pdf).")
+@click.option("--out", type=inputs.FILE, required=True, help="The picture (.png, .svg or .pdf).")
 @inputs.as_json
 def draw_map(
     name: str,

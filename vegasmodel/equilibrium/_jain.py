@@ -42,7 +42,7 @@ from vegasmodel.stacks import find
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-MOST_FLOWS = 10  # of boxes in no common order: 2^n n paths
+MAX_FLOWS = 10  # of boxes in no common order: 2^n n paths
 _HALVINGS = 50
 _OPEN = 20_000  # intervals that may stay open at once
 
@@ -196,10 +196,10 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
         mask = np.zeros((n, n), dtype=bool)
         mask[:, order] = np.tri(n, k=-1, dtype=bool)
         return mask, order
-    if n > MOST_FLOWS:
+    if n > MAX_FLOWS:
         raise ValueError(
             f"least Jain index: the thresholds and over-estimates of the flows are not ordered "
-            f"alike, which takes 2^n cases; at most {MOST_FLOWS} flows, got {n}"
+            f"alike, which takes 2^n cases; at most {MAX_FLOWS} flows, got {n}"
         )
     pairs = [
         (mask, j)

@@ -112,7 +112,7 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     present = alpha > 0
     gap, passes, done = _gap(linux, alpha, x, rtt, c, top, present)
     y = _sum(gap[..., None], *two_sum(top[..., None], -x))[0]
-    counts = (rtt + x >= kernel.LEAST) if linux else (x <= kernel.MOST)
+    counts = (rtt + x >= kernel.TINY) if linux else (x <= kernel.HUGE)
     y = jnp.where(present | (y > 0) & counts, y, jnp.inf)  # an absent flow beyond Delta: rate 0
     status = jnp.where(done, kernel.DONE, kernel.NOT_CONVERGED)
     return top + gap, y, gap, passes, jnp.where(good, status, kernel.INVALID)
@@ -133,7 +133,7 @@ def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
 
 
 def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    most, least = kernel.MOST, kernel.LEAST
+    most, least = kernel.HUGE, kernel.TINY
     flow = (alpha >= least) & (alpha <= most) & (jnp.abs(x) <= most)
     if linux:
         flow &= rtt + x >= least

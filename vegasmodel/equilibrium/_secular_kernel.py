@@ -37,7 +37,7 @@ ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
 RESIDUAL = 64.0 * UNIT  # of the sum of the rates; each is right to 8 units in the last place
-LEAST, MOST = 1e-100, 1e100  # no overflow or underflow in the squares and splits below
+TINY, HUGE = 1e-100, 1e100  # no overflow or underflow in the squares and splits below
 
 prange = range  # Numba's prange in the compiled copies that use threads
 
@@ -93,14 +93,14 @@ def survey(
     for i in range(low, high):
         a, over = alpha[i], x[i]
         if a > 0.0:
-            good = good and LEAST <= a <= MOST and -MOST <= over <= MOST
+            good = good and TINY <= a <= HUGE and -HUGE <= over <= HUGE
             total += a
             moment += a * over
             if over > top:
                 top, pole, least = over, 0.0, 0.0
             if over == top:
                 pole += a
-            if linux and rtt[i] + over >= LEAST:  # the flow alone at c: y (1 + y/base) = alpha/c
+            if linux and rtt[i] + over >= TINY:  # the flow alone at c: y (1 + y/base) = alpha/c
                 base, y = rtt[i] + over, a / c
                 y = 2.0 * y / (1.0 + math.sqrt(max(1.0 + 4.0 * y / base, 0.0)))
                 reach = max(reach, over + y)
@@ -206,10 +206,10 @@ def survey_all(
         work[k, 0], work[k, 1], work[k, 2], work[k, 3], work[k, 4], work[k, 5] = part
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     for k in range(chunks):
-        here = float(work[k, 0])
-        if here > top or math.isnan(here):
-            top, pole, least = here, 0.0, 0.0
-        if here == top:
+        largest = float(work[k, 0])
+        if largest > top or math.isnan(largest):
+            top, pole, least = largest, 0.0, 0.0
+        if largest == top:
             pole += float(work[k, 1])
             least = max(least, float(work[k, 2]))
         total += float(work[k, 3])
@@ -409,7 +409,7 @@ def solve_case(
 ) -> tuple[float, float, float, int, int]:
     """Solve one case: write ``rates``, return (delay, gap, residual, passes, status)."""
     top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
-    if LEAST <= c <= MOST:
+    if TINY <= c <= HUGE:
         top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)
     if status == DONE:
         residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)

@@ -17,11 +17,11 @@ import numpy as np
 from vegasmodel.equilibrium._secular_kernel import (
     CHUNK,
     DONE,
+    HUGE,
     INVALID,
-    LEAST,
-    MOST,
     PENDING,
     RESIDUAL,
+    TINY,
     WIDTH,
     advance,
     distance,
@@ -51,7 +51,7 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
         for i in range(n):
             share = alpha[start + i]
             a[i, k] = share
-            v[i, k] = x[start + i] if share != 0.0 else -MOST
+            v[i, k] = x[start + i] if share != 0.0 else -HUGE
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
@@ -66,7 +66,7 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
             pole = 0.0 if over > top else pole
             top = over if over > top else top  # a NaN stays
             t[POLE, k] = pole + (share if over == top else 0.0)
-            good = ((share == 0.0) | (share >= LEAST) & (share <= MOST)) & (abs(over) <= MOST)
+            good = ((share == 0.0) | (share >= TINY) & (share <= HUGE)) & (abs(over) <= HUGE)
             t[TOP, k] = top if good else math.nan
 
 
@@ -122,7 +122,7 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
             False, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
         )
         t[LOWER, k], t[UPPER, k] = t[FLOOR, k], t[CEILING, k]
-        sound = (t[TOTAL, k] > 0.0) & (t[TOP, k] >= -MOST) & (LEAST <= c[first + k] <= MOST)
+        sound = (t[TOTAL, k] > 0.0) & (t[TOP, k] >= -HUGE) & (TINY <= c[first + k] <= HUGE)
         count[EXACT, k], count[PASSES, k] = 0, 0
         count[STATUS, k] = PENDING if sound else INVALID
 

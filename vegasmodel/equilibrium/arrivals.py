@@ -20,7 +20,7 @@ from vegasmodel.equilibrium._checks import VARIANTS, count, numbers, ordered, po
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
-MANY = 1000  # flows from which on the far ones act together, which takes a compiler
+FAR_FIELD = 1000  # flows from which on the far ones act together, which takes a compiler
 RANGE = 1e-12  # of thresholds for which they may
 
 
@@ -89,7 +89,7 @@ def arrive(
         and find(variant).real_numbers
         and np.array_equal(lower, upper)
     )
-    if plain and n > MANY and lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf:
+    if plain and n > FAR_FIELD and lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf:
         return _arrive_many(lower, float(c), None if rtt is None else d)
     x_all, delays = np.array(given), np.empty(lower.shape)
     if lower.size * n > 100_000:

@@ -176,8 +176,8 @@ class Band:
             shift = half + np.copysign(np.sqrt(half**2 - square * cross), half)
             for t in (-shift / square, -cross / shift):
                 wait = [(t - v) * (t + d) / z for v, d, z in zip(*self._by_axis(base), strict=True)]
-                here = self.upper[:, None] / top[None, :] * (wait[1] / wait[0])
-                np.maximum(best, here, out=best, where=(low < t) & (t < high))
+                bound = self.upper[:, None] / top[None, :] * (wait[1] / wait[0])
+                np.maximum(best, bound, out=best, where=(low < t) & (t < high))
 
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """The x, rtt and base along the first axis (flow i) and along the second (flow j)."""

@@ -168,13 +168,13 @@ class _Curve:
 
         best = u
 
-        def turning(ahead: float) -> float:
+        def turning(distance: float) -> float:
             nonlocal best
-            here = self.onto(u + ahead * tangent, tangent)
-            if here is None:  # the whole step succeeded, so this one does but for rounding
+            point = self.onto(u + distance * tangent, tangent)
+            if point is None:  # the whole step succeeded, so this one does but for rounding
                 return math.nan
-            best = here
-            return float(self.tangent(here, tangent)[-1])
+            best = point
+            return float(self.tangent(point, tangent)[-1])
 
         brentq(turning, 0.0, length, xtol=1e-15, rtol=1e-14, maxiter=200)
         v = best * self.unit

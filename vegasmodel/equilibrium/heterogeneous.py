@@ -57,7 +57,7 @@ LAWS = ("vegas", "vegas-linux", "reno", "cubic")
 C, BETA = 0.4, 0.7  # RFC 9438
 STEPS = 50  # of Newton's method
 STARTS = 12  # in each combination of pieces
-MOST = 2e6  # starts in all
+MAX_STARTS = 2e6  # starts in all
 EXACT = 1e-9  # of a load over its capacity, at an equilibrium
 SAME = 1e-6  # of a price: two ends of Newton's method are one
 LEAST = 1e-12  # part of a piece
@@ -157,8 +157,10 @@ def equilibria(
     """
     net = _Network(routing, capacity, curves, flows)
     starts = count("starts", starts)
-    if net.combinations * starts > MOST:
-        raise ValueError(f"at most {MOST:g} starts: {net.combinations} combinations of pieces")
+    if net.combinations * starts > MAX_STARTS:
+        raise ValueError(
+            f"at most {MAX_STARTS:g} starts: {net.combinations} combinations of pieces"
+        )
     rng = np.random.default_rng(seed)
     found: list[Floats] = []
     complete = False

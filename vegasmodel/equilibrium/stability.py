@@ -59,8 +59,8 @@ TOLERANCE = 1e-10  # of |F| at a root, over the sizes of its terms
 LIKE = 1e-9  # RTTs that differ by less are one
 SMALL = 0.02  # of F: what losses may add to it beyond the frequencies that are searched
 TURN = 0.7  # radians that F may turn from a point of the contour to the next
-MOST = 400_000  # points of a contour
-MOST_PERIODS = 2000  # of the longest RTT within the box: what is beyond takes gigabytes
+MAX_CONTOUR_POINTS = 400_000  # points of a contour
+MAX_PERIODS = 2000  # of the longest RTT within the box: what is beyond takes gigabytes
 WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked for
 
 
@@ -116,7 +116,7 @@ class Stability:
     largest |F| at a root over the sum of its terms' sizes. ``complete``: the roots found number as
     many as the argument principle counts in the box right of ``left`` and below ``top`` (1/s; above
     it losses add less than 2 % to F). If it is complete and has no roots, every disturbance decays
-    faster than ``left``. If it is empty and not complete, the box holds more than ``MOST_PERIODS``
+    faster than ``left``. If it is empty and not complete, the box holds more than ``MAX_PERIODS``
     periods and was not searched. Then ``stable`` is False, unless the criterion without RED
     applies.
     """
@@ -214,7 +214,7 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     right = _right(loop)
     high = _clear(loop, _top(loop) if top is None else float(top))
     way = 0.25 / longest if left is None else float(left)
-    if high * longest > 2.0 * math.pi * MOST_PERIODS:
+    if high * longest > 2.0 * math.pi * MAX_PERIODS:
         none, stable = np.empty(0, np.complex128), loop.plain and loop.gain < 1.0
         return Stability(stable, loop.gain, none, 0.0, False, -way, high)
     while True:
@@ -330,7 +330,7 @@ def _turn(loop: Loop, start: complex, end: complex) -> float | None:
         fast = np.flatnonzero(~(np.abs(step) < TURN))
         if fast.size == 0:
             return float(step.sum())
-        if at.size > MOST:
+        if at.size > MAX_CONTOUR_POINTS:
             return None
         more = 0.5 * (at[fast] + at[fast + 1])
         new = characteristic(loop, start + more * (end - start))[0]
@@ -343,14 +343,14 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
     step = 0.25 * math.pi / float(loop.rtt.max())
     poles = np.concatenate([[0.0], _axis(loop, top), [top]])
     found = np.empty(0, np.complex128)
-    for fine in (1, 2, 4, 8):
+    for refinement in (1, 2, 4, 8):
         # roots lie between poles, however near to each other these are
-        part = (np.arange(2 * fine) + 0.5) / (2 * fine)
+        part = (np.arange(2 * refinement) + 0.5) / (2 * refinement)
         width = np.diff(poles)[:, None]
         between = poles[:-1, None] + part * width
-        aside = width * np.linspace(-0.5, 0.5, 2 * fine + 1)
-        real = np.linspace(left, right, 8 * fine)
-        imag = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * fine)])
+        aside = width * np.linspace(-0.5, 0.5, 2 * refinement + 1)
+        real = np.linspace(left, right, 8 * refinement)
+        imag = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * refinement)])
         starts = [
             (aside[:, :, None] + 1j * between[:, None, :]).ravel(),
             (real[:, None] + 1j * imag).ravel(),

@@ -26,15 +26,15 @@ class OrText(Generic[T]):
         def __set__(self, instance: object, value: T | str) -> None: ...
 
 
-class Later(str):
+class Unresolved(str):
     """Text that only a whole scenario turns into a number: it needs a packet size or an RTT."""
 
     __slots__ = ()
 
 
 def known(*values: object) -> bool:
-    """Whether all of these are numbers already, so that none waits for a scenario (``Later``)."""
-    return not any(isinstance(value, Later) for value in values)
+    """Whether all of these are numbers already; an ``Unresolved`` one waits for a scenario."""
+    return not any(isinstance(value, Unresolved) for value in values)
 
 
 class Rule(Protocol):
@@ -43,7 +43,7 @@ class Rule(Protocol):
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Turn a value of the file into the package's own value.
 
-        The result is ``Later`` if that needs a packet size and there is none.
+        The result is ``Unresolved`` if that needs a packet size and there is none.
         """
 
     def check(self, value: Any, where: str) -> None:
@@ -66,7 +66,7 @@ class Quantity:
     def read(self, value: object, where: str, packet_size: float | None) -> float:
         """Parse text with a unit."""
         if packet_size is None and needs_packet_size(value, self.kind):
-            return cast("float", Later(value))
+            return cast("float", Unresolved(value))
         return parse(
             value,
             self.kind,
@@ -296,7 +296,7 @@ class OneOf:
 
     def write(self, value: Any) -> Any:
         """Write by the rule that fits the value."""
-        if self.plain is not None and isinstance(value, (int, float, Later)):
+        if self.plain is not None and isinstance(value, (int, float, Unresolved)):
             return self.plain.write(value)
         if self.table is not None and isinstance(value, self.table.cls):
             return self.table.write(value)
@@ -345,7 +345,7 @@ def check(instance: Any) -> None:
         if isinstance(value, (str, list, Mapping)):
             value = rule.read(value, name, None)
             object.__setattr__(instance, field.name, value)
-        if not isinstance(value, Later):
+        if not isinstance(value, Unresolved):
             rule.check(value, name)
         if type(value) is int and isinstance(getattr(rule, "plain", rule), Quantity):
             object.__setattr__(instance, field.name, float(value))  # one fingerprint, 60 or 60.0
@@ -359,10 +359,10 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
         value, key = getattr(part, field.name), field.metadata.get("key") or field.name
-        if isinstance(value, Later):
+        if isinstance(value, Unresolved):
             place, of = _join(where, key), sizes.get(field.name, size)
             number = field.metadata["rule"].read(str(value), place, of)
-            changes |= {} if isinstance(number, Later) else {field.name: number}
+            changes |= {} if isinstance(number, Unresolved) else {field.name: number}
         elif isinstance(value, Checked):
             settled = resolve(value, _join(where, key), {}, size)
             if settled is not value:

@@ -29,7 +29,7 @@ __all__ = [
     "write",
 ]
 
-BARE = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # what else a kind's numbers may be
+UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # what else a kind's numbers may be
 MAX_TEXT = 200  # characters; a quantity is short, and pint's parser need not see a novel
 
 
@@ -223,7 +223,7 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     if match is None or match[2] not in _common():
         return _by_pint(text, kind, field, allowed, packet_size)
     number, (scale, unit), target = float(match[1]), _common()[match[2]], KINDS[kind].unit
-    if unit == target or (kind, unit) in BARE:
+    if unit == target or (kind, unit) in UNITLESS:
         return number * scale
     if unit == "":
         raise FieldError(field, text, f"a unit is needed: {allowed}")
@@ -241,7 +241,7 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
         value = float(quantity.magnitude)
     except Exception:  # pint raises tokenizer, syntax, zero-division and its own errors alike
         raise FieldError(field, text, allowed) from None
-    if (kind, "") in BARE and str(quantity.units) in ("", "dimensionless"):
+    if (kind, "") in UNITLESS and str(quantity.units) in ("", "dimensionless"):
         return value
     target = KINDS[kind].unit or "dimensionless"
     if quantity.unitless and target != "dimensionless":

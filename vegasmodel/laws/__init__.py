@@ -38,8 +38,8 @@ def names() -> tuple[str, ...]:
 
 def known(name: object) -> bool:
     """Whether there is a law of that name."""
-    here = any(law.name == name for law in BUILT_IN) or name in _outside
-    return here or name in discovery.installed()
+    registered_here = any(law.name == name for law in BUILT_IN) or name in _outside
+    return registered_here or name in discovery.installed()
 
 
 def find(name: str) -> Law:

@@ -31,9 +31,9 @@ def drift(f: Source) -> float:
     before = highest if f.memory > 0.0 else 2.0 * highest / (1.0 + BETA)
     begin = BETA * before
     k: float = ((highest - begin) / C) ** (1.0 / 3.0)
-    ahead = max(f.elapsed, f.rtt)  # a round trip after the time that counts
-    cubic: float = C * (ahead - k) ** 3 + highest
-    rounds = ahead / f.rtt
+    look_ahead = max(f.elapsed, f.rtt)  # a round trip after the time that counts
+    cubic: float = C * (look_ahead - k) ** 3 + highest
+    rounds = look_ahead / f.rtt
     climb = (before - begin) / ALPHA
     friendly = begin + ALPHA * rounds if rounds < climb else before + rounds - climb
     target = min(max(cubic, friendly), 1.5 * f.window)

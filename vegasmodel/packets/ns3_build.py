@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vegasmodel.packets.engine import EngineFailed, EngineMissing, one_line
 from vegasmodel.support.children import Budget, workplace
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 __all__ = ["Installation", "find", "program"]
 
@@ -95,7 +95,7 @@ def _cache() -> Path:
 def _compile(command: list[str], libraries: tuple[str, ...], path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with workplace() as place, whole(path) as part:
+        with workplace() as place, atomic_write(path) as part:
             line = [*command, "-o", str(part), *libraries]
             done = place.run(line, Budget(PATIENCE), environment={"TMPDIR": str(place.folder)})
             if done.status != 0:

@@ -35,9 +35,9 @@ def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = Fa
         lines.append(_link(scenario, link, 1, shaped="reverse" in crossing))
     flows, shorts = [], []
     for f, _ in enumerate(scenario.members):
-        flow, crowd = _flow(scenario, f, rng)
+        flow, short_lines = _flow(scenario, f, rng)
         flows.append(flow)
-        shorts += crowd
+        shorts += short_lines
     if len(flows) + len(shorts) > ns3_support.MAX_PORTS:
         allowed = f"at most {ns3_support.MAX_PORTS} flows in ns-3, short ones counted"
         raise FieldError("flow.arrivals", len(shorts), allowed)

@@ -29,7 +29,7 @@ from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet, scenario_of
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 __all__ = ["DamagedError", "check", "lookup", "make", "store", "stored", "tables", "variants"]
 
@@ -129,7 +129,7 @@ def store(
     record["sha256"] = _digest(record)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{measured.scenario.fingerprint()}.json"
-    with whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text(_write(record), encoding="ascii")
     return path
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,7 +36,7 @@ MAX_CELLS = 16_000_000  # values of all variables together
 BATCH = 1_000_000  # values read at a time
 MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
-MOST = 1e12  # packets, packets per second or seconds
+LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 # Limits on the memory for a Parquet file's metadata. The reader takes that memory before it checks
 # anything, and a hostile file of a few bytes can claim a list of a million entries.
@@ -128,7 +128,7 @@ class Trace:
         if values is None:
             return None
         with np.errstate(invalid="ignore"):  # signalling NaNs
-            values = np.where((values >= 0) & (values <= MOST), values, np.nan)
+            values = np.where((values >= 0) & (values <= LARGEST), values, np.nan)
         return None if np.all(np.isnan(values)) else values
 
     def write(self, path: str | Path) -> None:
@@ -154,7 +154,7 @@ class Trace:
                 flat = pa.array(np.ascontiguousarray(values.values).reshape(-1))
                 columns[str(name)] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
         table = pa.table(columns).replace_schema_metadata({KEY: about})
-        with whole(path) as part:
+        with atomic_write(path) as part:
             pq.write_table(table, part, compression="zstd")
 
     def _metadata(self) -> dict[str, Any]:

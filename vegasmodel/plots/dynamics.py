@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["windows"]
 
-FINE = 0.5  # over the shortest RTT: samples this far apart show every cycle
+CYCLE_SAMPLING = 0.5  # over the shortest RTT: samples this far apart show every cycle
 
 
 def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
@@ -38,7 +38,7 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     the shortest RTT apart.
     """
     losses = _losses(data)
-    zoom = cycles > 0 and losses.size > 2 * cycles and _fine(data)
+    zoom = cycles > 0 and losses.size > 2 * cycles and _resolves_cycles(data)
     fig = figure(11.0 if zoom else 8.0, 5.6)
     axes = fig.subplots(
         2, 2 if zoom else 1, squeeze=False, sharex="col", sharey="row", height_ratios=[2, 1],
@@ -91,10 +91,10 @@ def _some(n: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
-def _fine(data: xr.Dataset) -> bool:
+def _resolves_cycles(data: xr.Dataset) -> bool:
     """Whether samples are so close together that no cycle falls between them."""
     step = float(np.diff(data["time"].values[:2])[0])
-    return step <= FINE * float(np.nanmin(data["rtt"].values)) * (1.0 + 1e-9)
+    return step <= CYCLE_SAMPLING * float(np.nanmin(data["rtt"].values)) * (1.0 + 1e-9)
 
 
 def _losses(data: xr.Dataset) -> Floats:

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
-from vegasmodel.support.files import whole
+from vegasmodel.support.files import atomic_write
 
 BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
     "#0072B2",
@@ -90,7 +90,7 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
 
 def save(fig: Figure, path: str | Path) -> None:
     """Write the picture whole or not at all; the file's suffix gives the format."""
-    with whole(path) as part:
+    with atomic_write(path) as part:
         fig.savefig(part, dpi=150)
 
 

@@ -29,9 +29,9 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
             parts: Sequence[Any] = links if head == "link" else flows
             places, key = _addressed(parts, rest, name, value)
             for i in places:
-                _plant(tree.setdefault((head, i), {}), parts[i], key, name, value)
+                _set_nested(tree.setdefault((head, i), {}), parts[i], key, name, value)
         else:
-            _plant(tree, scenario, name, name, value)
+            _set_nested(tree, scenario, name, name, value)
     for key in fields:
         _attribute(scenario, key, key)
     own = {
@@ -56,7 +56,7 @@ def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[
     return [longest], rest[len(parts[longest].name) + 1 :]
 
 
-def _plant(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any) -> None:
+def _set_nested(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any) -> None:
     key, _, inner = key.partition(".")
     attribute = _attribute(part, key, name)
     if not inner:
@@ -65,7 +65,7 @@ def _plant(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any) -> 
     held = getattr(part, attribute)
     if not dataclasses.is_dataclass(held):
         raise FieldError(name, value, f"{name.removesuffix(f'.{inner}')} has no keys of its own")
-    _plant(tree.setdefault(attribute, {}), held, inner, name, value)
+    _set_nested(tree.setdefault(attribute, {}), held, inner, name, value)
 
 
 def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:

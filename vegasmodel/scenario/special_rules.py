@@ -6,7 +6,7 @@ import math
 from typing import Any, cast
 
 from vegasmodel import laws
-from vegasmodel.fields.rules import Integer, Later, Quantity, nearest
+from vegasmodel.fields.rules import Integer, Quantity, Unresolved, nearest
 from vegasmodel.fields.units import FieldError, parse
 
 __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
@@ -61,13 +61,13 @@ class BufferRule(Quantity):
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
-        """Take a buffer from a file; the result is ``Later`` for a time and for ``"1 BDP"``."""
+        """Take a buffer from a file; a time or ``"1 BDP"`` gives an ``Unresolved``."""
         for kind in ("time", "bdp"):
             try:
                 parse(value, kind, field=where)
             except FieldError:
                 continue
-            return cast("float", Later(value))
+            return cast("float", Unresolved(value))
         return super().read(value, where, packet_size)
 
     def packets(

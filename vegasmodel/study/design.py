@@ -33,11 +33,15 @@ from vegasmodel.study.targets import Target
 __all__ = ["Design", "Solution", "design"]
 
 EXACT = 1e-6  # of the target
-SCAN = {"rounds": 13, "fluid": 33, **dict.fromkeys(comparison.ENGINES, 9)}  # values; else MANY
-MANY = 65
+SCAN = {
+    "rounds": 13,
+    "fluid": 33,
+    **dict.fromkeys(comparison.ENGINES, 9),
+}  # else SCAN_POINTS
+SCAN_POINTS = 65
 TURNS = 4  # times that a turn is looked at closer
 COUNTED = ("buffer", "max_window", "initial_window")  # packets, of which engines have whole ones
-DOUBT = 1e-2  # of a side of the target, at which runs where chance has a part are enough
+ERROR_PROBABILITY = 1e-2  # of a side of the target, at which random runs are enough
 THRESHOLDS = ("alpha", "beta", "gamma")
 
 
@@ -198,7 +202,7 @@ class _Search:
         figures = points.collected(self._points(np.full(n, value)), runs)
         miss = self.aim.of(figures, made) - self.aim.value
         error = miss.std(ddof=1) / math.sqrt(n)
-        sure = bool(abs(miss.mean()) > stdtrit(n - 1, 1.0 - 0.5 * DOUBT) * error)
+        sure = bool(abs(miss.mean()) > stdtrit(n - 1, 1.0 - 0.5 * ERROR_PROBABILITY) * error)
         if sure:
             self.rough.add(value)
         return sure
@@ -215,7 +219,7 @@ class _Search:
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
         """All solutions in the range, and the places where the answer jumps past the target."""
-        self.miss(self.range.values(SCAN.get(self.model, MANY), self.whole))
+        self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in comparison.ENGINES:
             for _ in range(TURNS if self.model != "rounds" else 1):
                 self.miss(self._turns())
@@ -265,7 +269,7 @@ class _Search:
                     new += np.linspace(low, high, 6)[1:-1].tolist()
         return self.range.rounded(np.array(new), self.whole)
 
-    def _follow_whole(self) -> None:
+    def _follow_integers(self) -> None:
         """Find the two neighbouring whole numbers between which each change of sign lies.
 
         Two values of a gap are asked at a time, so that two cores answer them together.  The first
@@ -292,7 +296,7 @@ class _Search:
         if not pairs:
             return
         if self.whole:
-            self._follow_whole()
+            self._follow_integers()
             return
         from scipy.optimize import elementwise
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from vegasmodel import laws
 from vegasmodel.fields import rules
-from vegasmodel.fields.rules import Integer, Later, OneOf, Quantity
+from vegasmodel.fields.rules import Integer, OneOf, Quantity, Unresolved
 from vegasmodel.fields.units import KINDS, FieldError
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
@@ -67,7 +67,7 @@ class Field:
             self.plain.check(value, self.name)
             return value
         value = self.plain.read(text, self.name, self.size(scenario))
-        if isinstance(value, Later):  # a buffer as a time, or in bandwidth-delay products
+        if isinstance(value, Unresolved):  # a buffer as a time, or in bandwidth-delay products
             return self.of(scenario.replace({self.name: text}))
         return value
 

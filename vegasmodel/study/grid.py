@@ -25,8 +25,8 @@ from vegasmodel.study.points import Points
 
 __all__ = ["Axis", "Block", "Grid", "make"]
 
-MOST = 100_000_000  # points
-MOST_ALONG = 10_000_000  # values of one field
+MAX_POINTS = 100_000_000  # points
+MAX_VALUES = 10_000_000  # values of one field
 DIGITS = 12  # of a grid's values: 0.06, and not 0.060000000000000005
 FORMS = "START:STOP:STEP, a list a,b,c, or with --draw a range LOW..HIGH"
 
@@ -122,14 +122,14 @@ def make(
 ) -> Grid:
     """The grid for ``over``: texts ``FIELD=VALUES``, or values by the field's name.
 
-    Raises ``FieldError`` for an unknown field, bad values, or more points than ``MOST``.
+    Raises ``FieldError`` for an unknown field, bad values, or more points than ``MAX_POINTS``.
     """
     pairs = list(over.items()) if isinstance(over, Mapping) else [_split(text) for text in over]
     if not pairs:
         raise FieldError("--over", "nothing", f"FIELD={FORMS}")
     Integer(0, 2**31 - 1).check(seed, "--seed")
     if draw is not None:
-        Integer(1, MOST).check(draw, "--draw")
+        Integer(1, MAX_POINTS).check(draw, "--draw")
     axes = tuple(_axis(scenario, name, values) for name, values in pairs)
     names = [axis.field.name for axis in axes]
     for name in names:
@@ -140,8 +140,8 @@ def make(
             wanted = "a range LOW..HIGH with --draw" if draw else "--draw N with a range LOW..HIGH"
             raise FieldError("--over", axis.field.name, wanted)
     grid = Grid(scenario, axes, draw, seed)
-    if grid.size > MOST:
-        raise FieldError("--over", f"{grid.size} points", f"at most {MOST} points")
+    if grid.size > MAX_POINTS:
+        raise FieldError("--over", f"{grid.size} points", f"at most {MAX_POINTS} points")
     return grid
 
 
@@ -157,8 +157,8 @@ def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
     if isinstance(values, str):
         return _parsed(scenario, field, values)
     array = np.atleast_1d(np.asarray(values))
-    if array.ndim != 1 or not 0 < array.size <= MOST_ALONG:
-        raise FieldError(name, array.shape, f"1 to {MOST_ALONG} values in a row")
+    if array.ndim != 1 or not 0 < array.size <= MAX_VALUES:
+        raise FieldError(name, array.shape, f"1 to {MAX_VALUES} values in a row")
     return Axis(field, _checked(field, [field.check(value) for value in array.tolist()]))
 
 
@@ -181,8 +181,8 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
     start, stop = (field.read(part, scenario) for part in parts[:2])
     step = _step(scenario, field, parts[2])
     n = math.floor((stop - start) / step * (1 + 1e-12)) + 1 if math.isfinite(stop) else 0
-    if not 0 < n <= MOST_ALONG:
-        allowed = f"START:STOP:STEP with START at most STOP, and at most {MOST_ALONG} values"
+    if not 0 < n <= MAX_VALUES:
+        allowed = f"START:STOP:STEP with START at most STOP, and at most {MAX_VALUES} values"
         raise FieldError(field.name, text, allowed)
     if isinstance(field.plain, Integer):
         return np.arange(n) * int(step) + int(start)

@@ -13,7 +13,7 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["Start", "Starts", "starts"]
 
-MOST = 5_000  # starts of one question: their distances are compared pair by pair
+MAX_STARTS = 5_000  # starts of one question: their distances are compared pair by pair
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Starts:
         The same ``seed`` gives the same; a larger ``n`` only adds to them.  Raises ``FieldError``
         for a number out of range.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
-            raise FieldError("--starts", n, f"a whole number, 1 to {MOST}")
+        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_STARTS:
+            raise FieldError("--starts", n, f"a whole number, 1 to {MAX_STARTS}")
         members = scenario.members
         begin = np.array([member.start for member in members])
         # windows of flows that know baseRTT are ns-2's own: it measures first, and begins with 2

@@ -62,7 +62,7 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
         ours = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
 
         def submit(points: Points, model: str) -> Future[Figures]:
-            with _unheard():  # a worker starts when the first work comes
+            with _ignoring_interrupts():  # a worker starts when the first work comes
                 return ours.submit(_with_files, laws.files(), points, model)
 
         try:
@@ -81,7 +81,7 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
         finally:
             beside.shutdown(wait=False, cancel_futures=True)
     else:
-        yield _Pool(_here, 1)
+        yield _Pool(_in_process, 1)
 
 
 def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
@@ -98,14 +98,14 @@ def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
     return answers(points, model, 1)
 
 
-def _here(points: Points, model: str) -> Future[Figures]:
+def _in_process(points: Points, model: str) -> Future[Figures]:
     done: Future[Figures] = Future()
     done.set_result(answers(points, model))
     return done
 
 
 @contextlib.contextmanager
-def _unheard() -> Iterator[None]:
+def _ignoring_interrupts() -> Iterator[None]:
     """Let processes that start here ignore Ctrl-C and other signals, which their parent handles."""
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FULL", "PART", "forget_parts", "named", "whole"]
+__all__ = ["FULL", "PART", "atomic_write", "forget_parts", "named"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a write fails with these; it names no file
 PART = ".part-"  # what a killed process leaves behind begins so
@@ -19,7 +19,7 @@ _parts: set[Path] = set()  # those being written
 
 
 @contextmanager
-def whole(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a new name beside ``path`` to write to.
 
     At the end, without error, rename it to ``path``.
@@ -43,7 +43,7 @@ def whole(path: str | Path) -> Iterator[Path]:
 def named(path: str | Path) -> Iterator[None]:
     """Let an ``OSError`` within name ``path`` if it names nothing, or a file that is our affair.
 
-    A write to a full disk names nothing; libraries and ``whole`` write to names of their own.
+    A write to a full disk names nothing; libraries and ``atomic_write`` use names of their own.
     """
     try:
         yield

@@ -7,7 +7,7 @@ from html import escape
 
 __all__ = ["html_table"]
 
-MOST = 30  # rows; a notebook's output is read, not searched
+MAX_ROWS = 30  # rows; a notebook's output is read, not searched
 
 
 def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -20,8 +20,8 @@ def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
             for i, cell in enumerate(row)
         )
         + "</tr>"
-        for row in rows[:MOST]
+        for row in rows[:MAX_ROWS]
     )
-    more = f"<p>... {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
+    more = f"<p>... {len(rows) - MAX_ROWS} more</p>" if len(rows) > MAX_ROWS else ""
     caption = f'<caption style="text-align:left">{escape(title)}</caption>'
     return f"<table>{caption}<tr>{head}</tr>{body}</table>{more}"

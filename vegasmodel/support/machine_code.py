@@ -33,7 +33,7 @@ MARK = ".of-"  # in a kept file's name: the digest follows
 _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then any digest
 
 
-class _Ear(event.Listener):  # type: ignore[misc]  # Numba has no types
+class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no types
     """Tracks whether Numba is compiling.  Loading code from the cache does not count."""
 
     depth = 0
@@ -64,13 +64,13 @@ def _spare_blas() -> None:
 
 with contextlib.suppress(ImportError, AttributeError):  # another Numba
     _spare_blas()
-_ear = _Ear()
-event.register("numba:compile", _ear)
+_listener = _CompileListener()
+event.register("numba:compile", _listener)
 
 
 def compiling() -> bool:
     """Whether a thread is compiling now."""
-    return _ear.depth > 0
+    return _listener.depth > 0
 
 
 def compiled(

@@ -46,12 +46,12 @@ def scheduler() -> Derivation:
 
     The difference ``L_D - lambda L_R``, times k n_R, has the sign that decides.
     """
-    ahead = L_D - volume_ratio().derived * L_R
-    derived = sp.expand(ahead * k * n_rate)
+    rate_backlog = L_D - volume_ratio().derived * L_R
+    derived = sp.expand(rate_backlog * k * n_rate)
     return Derivation(
         "figure 2",
         r"k n_R (L_D - \lambda L_R)",
-        (ahead,),
+        (rate_backlog,),
         (),
         derived,
         k * n_rate * L_D - n_delay * L_R,

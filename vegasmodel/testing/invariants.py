@@ -11,7 +11,7 @@ from vegasmodel.prediction import Prediction
 
 __all__ = ["check", "check_rates", "counting"]
 
-ROUNDING = 1e-9  # of sums of double-precision figures
+SUM_TOLERANCE = 1e-9  # of sums of double-precision figures
 NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not add up
 
 
@@ -46,7 +46,7 @@ def check(prediction: Prediction) -> None:
     assert np.all(np.isfinite(rates)), "throughputs are finite"
     assert np.all(rates >= 0.0), "throughputs are at least 0"
     if prediction.model not in NOT_CONSERVED and prediction.utilization is not None:
-        most = 1.0 + ROUNDING + counting(prediction)
+        most = 1.0 + SUM_TOLERANCE + counting(prediction)
         assert np.nanmax(prediction.utilization) <= most, "a link carries at most its capacity"
     if prediction.base_rtt is not None:
         assert np.all(np.isnan(prediction.base_rtt) | (prediction.base_rtt > 0)), "baseRTT > 0"

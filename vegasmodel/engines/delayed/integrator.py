@@ -231,7 +231,7 @@ class _Run:
         samples = np.full((self.grid.size, y.size), np.nan)
         next_sample = int(np.searchsorted(self.grid, t))
         memory.pass_now(t, y)
-        h, last_error, status, crowded = 0.0, 1.0, "done", 0
+        h, last_error, status, events_in_row = 0.0, 1.0, "done", 0
         while t < self.end:
             if len(times) > max_steps:
                 status = f"more than {max_steps} steps; loosen rtol, or look for a fast mode"
@@ -249,7 +249,7 @@ class _Run:
             while next_sample < self.grid.size and self.grid[next_sample] <= stop:
                 samples[next_sample] = piece(self.grid[next_sample])
                 next_sample += 1
-            crowded = crowded + 1 if happened and stop - t <= 1e-9 * (stop - t0) else 0
+            events_in_row = events_in_row + 1 if happened and stop - t <= 1e-9 * (stop - t0) else 0
             t, y = stop, (piece(stop) if happened else new)
             self.fired = {index for _, index in happened}
             if happened:
@@ -264,7 +264,7 @@ class _Run:
             if any(self.events[index].terminal for _, index in happened):
                 status = "event"
                 break
-            if crowded > 50:
+            if events_in_row > 50:
                 status = f"events accumulate at t = {t:.12g}"
                 break
         return Solution(

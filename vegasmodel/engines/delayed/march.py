@@ -45,8 +45,8 @@ class Senders(NamedTuple):
     over_estimate: Floats  # x_i
     in_slow_start: np.ndarray  # bool: in slow start
     recovery_until: Floats  # time before which the window rests
-    news: Floats  # when the sender hears of a loss, inf: none is on its way
-    deaf: Floats  # losses at the queue before this time belong to the last cut
+    loss_heard: Floats  # when the sender hears of a loss, inf: none is on its way
+    same_loss_until: Floats  # losses at the queue before this time belong to the last cut
     expected: Floats  # random losses expected in slow start
     acked: Floats  # N_i: packets of whose fate the sender has heard
     missed: Floats  # those of ``acked`` that were lost
@@ -201,8 +201,8 @@ def drop(
         flow = came[i] - past.came[last, i]
         if (every or mine[i]) and flow > 0.0:
             lost[i] += excess * flow / total
-            if y.news[i] == np.inf and t >= y.deaf[i]:
-                y.news[i] = t + s_max + p.rtt[i] - y.forward_delay[i]
+            if y.loss_heard[i] == np.inf and t >= y.same_loss_until[i]:
+                y.loss_heard[i] = t + s_max + p.rtt[i] - y.forward_delay[i]
 
 
 @jit
@@ -257,7 +257,7 @@ def avoid(
 
 
 @jit
-def hear(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
+def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
     """Flow i processes the news that arrives by t and moves its window; returns its new losses."""
     at = t - p.rtt[i] + y.forward_delay[i]
     k = index(past.exit, y.inward[i], last, at)
@@ -332,19 +332,20 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
     due = np.inf
     for i in range(y.window.size):
         if not p.start[i] <= t < p.stop[i]:
-            y.window[i], y.news[i] = 0.0, np.inf
+            y.window[i], y.loss_heard[i] = 0.0, np.inf
         elif y.window[i] == 0.0:
             y.window[i], y.in_slow_start[i] = p.initial_window[i], p.slow_start_growth[i] > 0.0
             y.over_estimate[i] = np.inf if p.measures_base[i] else p.over_estimate[i]
             y.share[i] = 0.0
-        if t >= y.news[i]:
+        if t >= y.loss_heard[i]:
             y.window[i] = max(y.window[i] * p.decrease[i], p.min_window[i])
             y.in_slow_start[i] = False
             y.recovery_until[i] = t + p.recovery[i] * p.rtt[i]
-            y.deaf[i], y.news[i] = t + y.forward_delay[i], np.inf
+            y.same_loss_until[i], y.loss_heard[i] = t + y.forward_delay[i], np.inf
             cuts[i] += 1
         for time in (
-            p.start[i], p.start[i] + p.rtt[i], p.stop[i], y.news[i], y.recovery_until[i], y.deaf[i],
+            p.start[i], p.start[i] + p.rtt[i], p.stop[i], y.loss_heard[i], y.recovery_until[i],
+            y.same_loss_until[i],
         ):  # fmt: skip
             if time > t:
                 due = min(due, time)
@@ -444,7 +445,7 @@ def march(
             drop(p, y, past, last, excess, s_max, losers, came, past.lost[new])
         for i in range(n):
             W, acked = y.window[i], y.acked[i]
-            missed = hear(p, y, past, new, i, now)
+            missed = loss_report(p, y, past, new, i, now)
             acks = y.acked[i] - acked
             past.sent[new, i] = may_send(p, y, i, now, past.sent[last, i])
             past.growing[new, i] = y.window[i] > W

@@ -313,7 +313,7 @@ class Connections:
 
         If that changes, the RTTs so far are discarded.
         """
-        alone = flow.here or math.isinf(flow.least_up)
+        alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:
             flow.alone = alone
             self.bins.flow[RTT_SUM : RTT_N + 1, flow.index, :] = 0
@@ -412,7 +412,7 @@ class Connections:
     def _forget_what_is_not_known(self, flows: list[Flow]) -> None:
         table = self.bins.flow
         for flow in flows:
-            if not flow.here:
+            if not flow.captured_at_sender:
                 table[[SENT, AGAIN, WINDOW_SUM], flow.index] = math.nan
                 if math.isinf(flow.least_up):
                     table[RTT_SUM, flow.index] = math.nan
@@ -435,11 +435,11 @@ class Connections:
                 "segments larger than a packet, and not both SYNs; the payload is assumed",
             ),
             "captured-at-the-sender": (
-                of(lambda flow: not flow.here),
+                of(lambda flow: not flow.captured_at_sender),
                 "what was sent, sent again or in flight is unknown elsewhere",
             ),
             "whole-rtt": (
-                of(lambda flow: not flow.here and not flow.stamped),
+                of(lambda flow: not flow.captured_at_sender and not flow.stamped),
                 "no data echoes an ACK's timestamp; of the RTT before this point no more is known "
                 "than the handshake tells, if there is one",
             ),

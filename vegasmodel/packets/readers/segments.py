@@ -16,7 +16,7 @@ import numpy as np
 MAX_HOLES = 1000
 MAX_RECENT = 4096  # segments of a flow in which a copy finds its original
 MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
-HERE = 0.1  # the sender is at this point if its share of the RTT is smaller
+NEAR_SENDER = 0.1  # the sender is at this point if its share of the RTT is smaller
 EARLY = 0.5  # part of the RTT within which nothing is sent again
 ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
@@ -87,9 +87,9 @@ class Flow:
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
 
     @property
-    def here(self) -> bool:
+    def captured_at_sender(self) -> bool:
         """Whether we know that the capture was taken at the sender."""
-        return self.at_sender or self.least_up < HERE * self.least_down
+        return self.at_sender or self.least_up < NEAR_SENDER * self.least_down
 
     @property
     def limit(self) -> int:
