@@ -95,7 +95,7 @@ from vegasmodel.support import machine_code
 def slow(x):
     return x + 1
 said = []
-machine_code._ear.on_start = lambda event: said.append(machine_code.compiling)
+machine_code._listener.on_start = lambda event: said.append(machine_code.compiling)
 machine_code.compiled(slow)(1.0)
 print(len(said))
 """

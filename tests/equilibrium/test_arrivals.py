@@ -41,7 +41,7 @@ def test_recursion_solves_its_equation_for_every_number_of_flows():
     ids=["one threshold", "similar", "over four decades", "leaps"],
 )
 def test_far_flows_taken_together_change_nothing(alpha, monkeypatch):
-    monkeypatch.setattr(arrivals, "MANY", math.inf)  # one by one
+    monkeypatch.setattr(arrivals, "FAR_FIELD", math.inf)  # one by one
     fast, residual = _arrivals_many.delays(alpha, 1e4)
     np.testing.assert_allclose(fast, arrivals.arrive(alpha, 1e4).delays, rtol=1e-14)
     assert abs(residual).max() < 1e-12
@@ -49,7 +49,7 @@ def test_far_flows_taken_together_change_nothing(alpha, monkeypatch):
 
 def test_thousands_of_arrivals(monkeypatch):
     slow = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
-    monkeypatch.setattr(arrivals, "MANY", 200)
+    monkeypatch.setattr(arrivals, "FAR_FIELD", 200)
     fast = arrivals.arrive(np.full(300, 3.0), 500.0, rtt=0.1)
     for one, other in zip(fast[:-1], slow[:-1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
