@@ -92,6 +92,24 @@ def test_the_command_shows_them(capsys):
     assert "sd" in capsys.readouterr().out
 
 
+def test_a_value_at_its_highest_has_the_slope_from_below():
+    """RED's largest probability at 1: above it nothing is allowed, just below it both sides are."""
+    name = "link.queue.max_probability"
+    flows = [vegas(), {"law": "reno", "rtt": "80 ms", "count": 20}]
+    case = scenario(flows, buffer="60 pkt", queue=RED, capacity="250 pkt/s")
+    most, nearby = (vm.sensitivity(case.replace({name: p}), "red", [name]) for p in (1.0, 0.99))
+    np.testing.assert_allclose(most.elasticities, nearby.elasticities, rtol=0.02)
+    assert abs(most.slopes[0, 0]) > 0.01
+
+
+def test_where_a_flow_gets_nothing_no_slope_is_a_number():
+    starved = MIXED.replace({"link.buffer": 2, "flow.vegas.decrease": 1.0})
+    assert vm.predict(starved, model="minicycle").throughput[1] == 0.0
+    found = vm.sensitivity(starved, "minicycle", ["link.capacity"])
+    assert np.isnan(found.slopes[1]).all()
+    assert found.smooth == (False,)
+
+
 def test_what_has_no_error_is_refused():
     for errors, word in (
         ({"rtt": "0 %"}, "uncertain rtt"),
@@ -100,6 +118,10 @@ def test_what_has_no_error_is_refused():
         ({"over_estimate": 0.05}, "over_estimate"),
         ({"flow.vegas.law": 0.1}, "law"),
         ({"flow.nobody.rtt": 0.1}, "nobody"),
+        (
+            {"flow.vegas.count": 0.1},
+            "flow.vegas.count: 1 is not allowed; a number that need not be whole",
+        ),
     ):
         with pytest.raises(vm.FieldError, match=word):
             vm.uncertainty(MIXED, "minicycle", errors)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import CLOSED_FORMS, predict
@@ -156,6 +157,9 @@ def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not field.number or not number or not math.isfinite(value):
             raise FieldError(field.name, value, "a finite number, to have a slope or an error")
+        if isinstance(field.plain, Integer):
+            allowed = "a number that need not be whole, to have a slope or an error"
+            raise FieldError(field.name, value, allowed)
         found.append((field, float(value)))
     return found
 
@@ -197,21 +201,26 @@ def _slopes(
         scale = 1.0 if each.share else max(*map(abs, each.values), each.sd)
         wide, half = (_slope(scenario, model, each, step * scale) for step in (STEP, STEP / 2))
         columns.append(half)
-        smooth.append(
-            bool(np.all(np.abs(wide - half) * scale <= SMOOTH * (1.0 + np.abs(half) * scale)))
-        )
+        with np.errstate(invalid="ignore"):  # where a flow gets nothing, no slope is a number
+            apart = np.abs(wide - half) * scale
+        smooth.append(bool(np.all(apart <= SMOOTH * (1.0 + np.abs(half) * scale))))
     return np.array(columns).T, tuple(smooth)
 
 
 def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
     """A difference of fourth order; of third order to one side if the other side is not allowed."""
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
-    try:
-        each.moved(scenario, -2.0 * h)
-    except FieldError:
-        weights = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
+    upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
+    for side, other in ((-2.0, upward), (2.0, {-k: -w for k, w in upward.items()})):
+        try:
+            each.moved(scenario, side * h)
+        except FieldError:
+            weights = other
+            break
     parts = [w * _logs(each.moved(scenario, k * h), model) for k, w in weights.items()]
-    return np.asarray(np.sum(parts, axis=0) / h)
+    with np.errstate(invalid="ignore"):
+        slope = np.sum(parts, axis=0) / h
+    return np.where(np.isfinite(slope), slope, np.nan)
 
 
 def _pairs(scenario: Scenario) -> list[str]:
