@@ -57,6 +57,17 @@ def test_one_source_has_one_cycle(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_chance_makes_no_steady_states(model: str) -> None:
+    """Random losses: all starts share one mean, which a short run knows to a tenth or so."""
+    flows = (exact("vegas", T), exact("reno", T))
+    lossy = Scenario((Link(500.0, buffer=20.0, loss=0.001),), flows, run=Run(100.0, 20.0))
+    found = vm.limit_cycles(lossy, model, starts=8, longest=300.0)
+    (each,) = found.outcomes
+    assert found.distinct[0].kind == "neither found"
+    assert each.high[0] - each.low[0] > found.tolerance * each.throughput.mean()
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_whole_windows_rest_where_the_closed_form_has_equilibria(model: str) -> None:
     found = vm.limit_cycles(pair(), model, starts=20, windows=(1, 12), tolerance=0.005)
     assert len(found.outcomes) >= 5

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 TOLERANCE = 0.05  # of a flow's mean throughput
+SURE = 4.0  # standard errors by which means of like outcomes do not differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +183,12 @@ def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
     return linked(rates / (scale if scale > 0 else 1.0), tolerance)
 
 
-def linked(features: Floats, tolerance: float) -> NDArray[np.intp]:
+def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> NDArray[np.intp]:
     """The outcome to which each row of ``features`` [start, feature] belongs; 0 is the commonest.
 
-    Single linkage: two rows are linked if they differ by at most ``tolerance`` in every feature.  A
-    row that holds NaN gets -1.
+    Single linkage: two rows are linked if they differ by at most ``tolerance`` in every feature.
+    ``errors``: standard errors of the features; then ``SURE`` standard errors of a difference are
+    added to the tolerance.  A row that holds NaN gets -1.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -196,8 +198,12 @@ def linked(features: Floats, tolerance: float) -> NDArray[np.intp]:
     good = np.flatnonzero(np.isfinite(features).all(axis=1))
     if not good.size:
         return outcome
-    tree = cKDTree(features[good])
-    pairs = tree.query_pairs(tolerance, p=np.inf, output_type="ndarray")
+    near, e = features[good], np.zeros_like(features) if errors is None else errors
+    e = e[good]
+    reach = tolerance + SURE * math.sqrt(2.0) * float(e.max())
+    pairs = cKDTree(near).query_pairs(reach, p=np.inf, output_type="ndarray")
+    a, b = pairs.T
+    pairs = pairs[(abs(near[a] - near[b]) <= tolerance + SURE * np.hypot(e[a], e[b])).all(axis=1)]
     links = csr_array(
         (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(good.size, good.size)
     )

@@ -86,8 +86,8 @@ def limit_cycles(
     Two steady states count as one if they are of one kind, neither the period nor any flow's
     throughput differs by more than ``tolerance`` (a part of the period, and of the mean throughput
     of all flows and starts), or if a chain of steady states that near to one another links them.
-    So a range of rests without gaps is one outcome, with two ends.  ``threads``: default one a
-    core.
+    So a range of rests without gaps is one outcome, with two ends.  To averages of motions that do
+    not repeat, the standard errors that each has are added.  ``threads``: default one a core.
 
     Raises ``FieldError`` for bad input, and ``ValueError`` if the model has no equation for the
     scenario.
@@ -107,25 +107,28 @@ def limit_cycles(
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:  # the march lets others run
         found = list(pool.map(one, drawn))
     cycles = tuple(None if isinstance(each, str) else each for each in found)
-    nothing = np.full(len(scenario.members), np.nan)
-    rates = np.array([nothing if each is None else each.throughput for each in cycles])
-    outcome = linked(_features(cycles, rates), tolerance)
+    rates, features, errors = _table(cycles, len(scenario.members))
+    outcome = linked(features, tolerance, errors)
     reasons = tuple(dict.fromkeys(each for each in found if isinstance(each, str)))
     return LimitCycles(
         scenario, model, tolerance, tuple(drawn), cycles, outcome, outcomes(rates, outcome), reasons
     )
 
 
-def _features(cycles: tuple[LimitCycle | None, ...], rates: Floats) -> Floats:
-    """A row for each steady state; rows are as far apart as two of them differ.
+def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Floats, Floats]:
+    """Rates [start, flow], and features with standard errors [start, feature].
 
-    Rates over their mean; the logarithm of the period; the kind, so that two kinds differ by 1.
+    The features of two steady states are as far apart as they differ: rates over their mean, the
+    logarithm of the period, and the kind, which differs by 1.
     """
-    scale = np.nanmean(rates) if np.isfinite(rates).any() else 1.0
-    more = [
-        (np.nan, np.nan)
-        if cycle is None
-        else (np.log(cycle.period) if cycle.kind == "periodic" else 0.0, KINDS.index(cycle.kind))
-        for cycle in cycles
-    ]
-    return np.column_stack([rates / (scale if scale > 0 else 1.0), np.array(more)])
+    rates, spread = np.full((2, len(cycles), n), np.nan)
+    more = np.full((len(cycles), 2), np.nan)
+    for k, cycle in enumerate(cycles):
+        if cycle is not None:
+            rates[k], spread[k] = cycle.throughput, cycle.spread
+            period = np.log(cycle.period) if cycle.kind == "periodic" else 0.0
+            more[k] = period, KINDS.index(cycle.kind)
+    scale = float(rates[np.isfinite(rates)].mean()) if np.isfinite(rates).any() else 1.0
+    scale = scale if scale > 0 else 1.0
+    errors = np.column_stack([spread / scale, 0.0 * more])
+    return rates, np.column_stack([rates / scale, more]), errors
