@@ -16,7 +16,7 @@ from vegasmodel.scenario.parts import (
     Uniform,
 )
 from vegasmodel.scenario.special_rules import BufferRule
-from vegasmodel.scenario.whole import Scenario, load
+from vegasmodel.scenario.scenario import Scenario, load
 
 __all__ = [
     "LAWS",

@@ -39,15 +39,6 @@ def spacing_uniform() -> Derivation:
     return Derivation("-", "p", (pass_one,), (recursion, gap), derived)
 
 
-def spacing_from_zero() -> Derivation:
-    """RED's drop probability if the count of packets starts at 0, as in Floyd and Jacobson.
-
-    Gaps between drops are then uniform on 1 .. m with m = 1/p_b.
-    """
-    gap = sp.simplify(sp.summation(1 - n / m, (n, 0, m - 1)))
-    return Derivation("-", "p", (), (gap,), sp.simplify((1 / gap).subs(m, 1 / p_b)))
-
-
 def falling() -> tuple[Expr, ...]:
     """Signs that prove that the flows' demand falls in the queue q and in the loss probability p.
 
