@@ -15,8 +15,8 @@ from vegasmodel.scenario.parts import (
     Staggered,
     Uniform,
 )
-from vegasmodel.scenario.special_rules import BufferRule
 from vegasmodel.scenario.scenario import Scenario, load
+from vegasmodel.scenario.special_rules import BufferRule
 
 __all__ = [
     "LAWS",
