@@ -9,7 +9,8 @@ from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.queue import enqueue, room_for
 from vegasmodel.engines.rounds.route import routes
-from vegasmodel.engines.rounds.state import LINK
+from vegasmodel.engines.rounds.run import Simulation
+from vegasmodel.engines.rounds.state import LINK, array
 from vegasmodel.engines.rounds.stock import count, transmit
 from vegasmodel.scenario import Link, Run, Scenario
 
@@ -123,3 +124,32 @@ def test_round_trips_that_all_but_differ_by_whole_service_times() -> None:
     link, span = Link(2405.7, buffer=69.0), Run(394.0, 80.0, start_jitter=0.5)
     found = answer(Scenario((link,), flows, run=span), runs=4).throughput
     np.testing.assert_allclose(found, [36.0, 2042.5, 185.4, 47.8], rtol=0.1)
+
+
+# start times, first windows, phases of the timers' clocks in ns-2 (``boot_time_``, less the time to
+# the first link); ns-2's losses in 100 s, one run
+SACK_RUNS = (
+    ((0.05858328072049819, 0.053343447866482055), (3, 11), (0.051403, 0.057352), (169, 42)),
+    ((0.07627411411, 0.03366133164617267), (2, 8), (0.016102, 0.056955), (164, 44)),
+    ((0.1413523891790974, 0.12390595903995186), (6, 7), (0.081593, 0.062346), (154, 46)),
+)
+
+
+@pytest.mark.parametrize(("starts", "windows", "clocks", "lost"), SACK_RUNS)
+def test_sack_blocks_lengthen_acks_on_the_way_back(
+    starts: tuple[float, ...],
+    windows: tuple[int, ...],
+    clocks: tuple[float, ...],
+    lost: tuple[int, ...],
+) -> None:
+    """Two SACK sources with some 40 timeouts: as many losses of each as in ns-2."""
+    flows = tuple(
+        exact("sack", rtt, variant="ns2", name=f"f{rtt}", start=start, initial_window=window)
+        for rtt, start, window in zip((0.111, 0.15), starts, windows, strict=True)
+    )
+    link = Link(152.0, buffer=10.0)
+    simulation = Simulation(Scenario((link,), flows, packet_size=500.0, run=Run(100.0, 40.0)))
+    sources = array(simulation.net.flows)
+    sources["boot_time"] = np.array(clocks)[sources["member"]]
+    status, _ = simulation.proceed()
+    np.testing.assert_array_equal(simulation.totals(status).flows["lost"], lost)

@@ -8,7 +8,14 @@ import math
 import numpy as np
 
 from vegasmodel.engines.rounds.laws import in_flight, window
-from vegasmodel.engines.rounds.state import RECOVERY, WITHOUT_TICKS, Parcel, Sender, jit
+from vegasmodel.engines.rounds.state import (
+    RECOVERY,
+    WITHOUT_TICKS,
+    Parcel,
+    Receiver,
+    Sender,
+    jit,
+)
 from vegasmodel.engines.rounds.timer import update_mean
 from vegasmodel.metrics import Floats
 
@@ -29,7 +36,9 @@ def sendable(f: Sender, packets: float) -> float:
 
 
 @jit
-def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> None:
+def add_hole(
+    f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
+) -> None:
     """Record that ``count`` packets are missing at the receiver; no-op if they already are.
 
     A hole is a range of missing packets. Its row holds: its first packet, the one behind its last,
@@ -55,7 +64,9 @@ def add_hole(f: Sender, holes: Floats, first: float, count: float, sent_at: floa
 
 
 @jit
-def fill_holes(f: Sender, holes: Floats, first: float, count: float, sent_at: float) -> float:
+def fill_holes(
+    f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
+) -> float:
     """Packets arrive out of order and fill holes.  Returns how many of them were new."""
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
@@ -77,6 +88,15 @@ def fill_holes(f: Sender, holes: Floats, first: float, count: float, sent_at: fl
     f.holes = kept
     f.acked = holes[0, 0] if kept > 0 else f.received
     return new
+
+
+@jit
+def blocks(f: Sender | Receiver, holes: Floats) -> int:
+    """How many SACK blocks, at most three, an ACK carries (RFC 2018)."""
+    beyond = f.holes
+    if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
+        beyond -= 1  # nothing was received beyond the last hole
+    return min(beyond, 3)
 
 
 @jit

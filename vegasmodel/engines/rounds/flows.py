@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.rules import place
-from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, START
+from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
 from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import Recovery
 from vegasmodel.metrics import Floats
@@ -86,7 +86,9 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["untimed"] = record["cwnd"]
     record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
-        record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
+        crossed = sum(1.0 / link.capacity for link in scenario.path(group))
+        crossed += 2.0 / scenario.access_rate(group)  # at either end
+        record["block"] = _BLOCK / scenario.packet_size * crossed
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
     record["overdue_factor"] = 1.0
     # the others put in what is given at the end of a round
@@ -168,6 +170,13 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     flows["boot_time"] = ticks.uniform(0.0, 1.0, len(flows)) * flows["tick"]
     return flows
+
+
+def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
+    """The receivers of the flows, which have seen nothing yet."""
+    found = np.zeros(len(flows), RECEIVER)
+    found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
+    return found
 
 
 def _place(law: Law) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import (
     acknowledge,
+    blocks,
     fill_holes,
     portion,
     send,
@@ -103,10 +104,7 @@ def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
 @jit
 def _sack_seconds(f: Sender, holes: Floats) -> float:
     """Seconds by which SACK blocks, at most three, lengthen the transmission of an ACK."""
-    blocks = min(f.holes, 3)
-    if f.holes > 0 and f.holes < 4 and holes[f.holes - 1, 1] >= f.received:
-        blocks -= 1  # nothing was received beyond the last hole
-    return blocks * f.block
+    return blocks(f, holes) * f.block
 
 
 @jit

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.flows import records, sum_by_member
+from vegasmodel.engines.rounds.flows import receivers, records, sum_by_member
 from vegasmodel.engines.rounds.route import Routes, roundings, routes
 from vegasmodel.engines.rounds.state import (
     PARCEL,
@@ -164,7 +164,9 @@ class Simulation:
         tree = np.zeros(2 * len(way.hops), np.int64)
         tree[len(way.hops) :] = np.arange(len(way.hops))
         keys = np.full(len(way.hops), NEVER)
-        self.net = Net(flows, way.hops, way.links, rings, keys, tree, near, calm)
+        seen = receivers(scenario, flows if np.any(way.hops["data"] == 0) else flows[:0])
+        missing = np.zeros((len(seen), _HOLES, 6))
+        self.net = Net(flows, way.hops, way.links, rings, seen, missing, keys, tree, near, calm)
         self.holes = np.zeros((len(flows), _HOLES, 6))
         self.routes = way
         self.duration, self.capacity = scenario.run.duration, scenario.links[0].capacity

@@ -188,6 +188,17 @@ class Sender(Mechanisms):
     rtt_samples: float
 
 
+class Receiver:
+    """What a receiver with SACK has seen: fields of ``Sender``, as its next ACK will say."""
+
+    received: float
+    received_at: float
+    acked: float
+    holes: int
+    overdue_checks: bool
+    block: float  # size of one SACK block, in packets of the scenario; 0: no SACK
+
+
 class Parcel:
     """A group of packets of one flow on their way, and the packets lost behind them."""
 
@@ -288,7 +299,8 @@ class Queue:
 
 
 _STOCK = {"Floats": ("f8", (ROWS, 3))}
-FLOW, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in (Sender, Parcel, Hop, Queue))
+_RECORDS = (Sender, Receiver, Parcel, Hop, Queue)
+FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECORDS)
 
 
 class Net(NamedTuple):
@@ -300,6 +312,8 @@ class Net(NamedTuple):
     rings: Table[
         Parcel
     ]  # parcels on their way to each hop's queue; a flow's first: ACKs to the flow
+    receivers: Table[Receiver]  # of all flows, or none if no queue holds ACKs
+    missing: Floats  # [receiver, hole, column] what they miss, as the senders' holes
     keys: Floats  # [hop] when the hop's next event is, by the simulation's clock
     tree: NDArray[np.int64]  # tournament of these
     parts: int  # at most about so many stretches a flow, queue and round trip

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes
 from vegasmodel.engines.rounds.queue import (
     advance,
     drop,
@@ -359,6 +360,27 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 
 
 @jit
+def _report(net: Net, e: int) -> float:
+    """Work by which SACK blocks lengthen an ACK at the first queue of its way back (RFC 2018).
+
+    The receiver has just seen the packets of this interval, and misses those lost behind them.
+    """
+    h = net.hops[e]
+    if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
+        return 0.0
+    r, holes = net.receivers[h.flow], net.missing[h.flow]
+    if r.block == 0.0:
+        return 0.0
+    count = h.spread + h.burst
+    if count > 0.0:
+        fill_holes(r, holes, h.first, count, 0.0)
+    more = r.block * blocks(r, holes)
+    if h.lost > 0.0:
+        add_hole(r, holes, h.first + count, h.lost, 0.0)
+    return more
+
+
+@jit
 def hop(net: Net, e: int) -> bool:
     """Handle an event of a queue behind the first on a flow's path.  False: the run fails."""
     h = net.hops[e]
@@ -369,6 +391,7 @@ def hop(net: Net, e: int) -> bool:
         end_arrivals(link, h.rate, h.work)
         h.rate = 0.0
     if h.ends_parcel >= 0:
+        plain, more = h.work, _report(net, e)
         if h.spread > 0.0:
             fits = arrive_evenly(
                 net,
@@ -384,9 +407,11 @@ def hop(net: Net, e: int) -> bool:
                 h.sent_at,
             )
         elif h.burst > 0.0:
+            h.work += more
             fits = arrive_at_once(
                 net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
             )
+            h.work = plain
         else:
             fits = pass_no_packets(net, e, now, h.first, h.lost, h.sent_at)
         net.flows[h.flow].transit -= h.ends_parcel
