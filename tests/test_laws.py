@@ -343,6 +343,15 @@ def test_cubic_takes_by_rounds_the_share_that_it_takes_in_ns2(law, measured):
     assert abs(rates[0] / rates.sum() - measured[0] / sum(measured)) < BAR
 
 
+def test_cubic_takes_from_vegas_by_rounds_what_it_takes_in_ns3():
+    """The fifth case: python -m benchmarks.accuracy_cubic --engine ns3 --against vegas."""
+    from benchmarks.accuracy_cubic import BAR, case, in_ns3
+    from vegasmodel.engines.rounds.answers import answer
+
+    rates = np.asarray(answer(in_ns3(case("vegas", 4))).throughput)
+    assert abs(rates[0] / rates.sum() - 818 / (818 + 319)) < BAR
+
+
 def test_what_cubic_lacks_in_a_stack_is_an_assumption_that_fails():
     slow = scenario("cubic", "reno", "linux")
     other = scenario("cubic", "reno", "ns2")
