@@ -12,7 +12,7 @@ every law recovers by SACK, and the packet in transmission takes no place in the
 Vegas rounds its backlog up and Linux's rounds it down, so ns-3 gets thresholds larger by 1.
 
 An error is by how much CUBIC's share of the throughput is off; alone, its utilization.  Printed:
-each case's rates, then the table of ``docs/cubic.md``.
+each case's rates, then the table of ``docs/ns2.md`` or ``docs/ns3.md``.
 """
 
 from __future__ import annotations

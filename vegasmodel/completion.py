@@ -67,8 +67,8 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     ]
     if not link_gaps and not any(gaps):
         return Scenario.from_dict(table), tuple(filled)
-    whole = copy.deepcopy(dict(table))
-    draft = _draft(whole, link_gaps, gaps)
+    completed = copy.deepcopy(dict(table))
+    draft = _draft(completed, link_gaps, gaps)
     pairing = pair(trace, draft)
     order = pairing.order
     trace, _ = in_packets_of(pairing)
@@ -90,9 +90,9 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         if "alpha" in missing:
             both = "beta" not in flows[g]
             filled += _thresholds(g, names, known, draft.flows[g], both)
-    _put(whole, [entry for entry in filled if not entry.key.startswith("run.")])
+    _put(completed, [entry for entry in filled if not entry.key.startswith("run.")])
     try:
-        return Scenario.from_dict(whole), tuple(filled)
+        return Scenario.from_dict(completed), tuple(filled)
     except FieldError as error:
         said = f"{error.field} = {error.value}"
         raise FieldError("--trace, its estimates", said, error.allowed) from None
@@ -128,14 +128,14 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
     )
 
 
-def _draft(whole: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
+def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
     """The scenario with any values in the gaps: it shows other errors and names the flows."""
     if "capacity" in link_gaps:
-        whole["link"][0]["capacity"] = ANY["capacity"]
+        completed["link"][0]["capacity"] = ANY["capacity"]
     for g, missing in enumerate(gaps):
         if "rtt" in missing:
-            whole["flow"][g]["rtt"] = ANY["rtt"]
-    return Scenario.from_dict(whole)
+            completed["flow"][g]["rtt"] = ANY["rtt"]
+    return Scenario.from_dict(completed)
 
 
 def _link(key: str, known: Estimates, draft: Scenario, engine: str) -> Filled:
@@ -203,12 +203,12 @@ def _filled(place: str, found: Estimate) -> Filled:
     return Filled(place, found.value, found.low, found.high, found.unit, found.how)
 
 
-def _put(whole: dict[str, Any], filled: list[Filled]) -> None:
+def _put(completed: dict[str, Any], filled: list[Filled]) -> None:
     """Write the estimates into the table, as text with units."""
     for entry in filled:
         what, _, key = entry.key.partition(".")
         kind, _, number = what.rstrip("]").partition("[")
-        place = whole[kind][int(number)]
+        place = completed[kind][int(number)]
         if entry.how == DEFAULT:
             continue
         place[key] = f"{entry.value!r} {entry.unit}" if math.isfinite(entry.value) else "inf"

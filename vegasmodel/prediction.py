@@ -159,11 +159,11 @@ class Prediction:
         import pandas as pd
 
         bits = self.throughput_bps
-        whole = np.nan if bits is None else bits.sum()
+        total_bits = np.nan if bits is None else bits.sum()
         rows = []
         for i, flow in enumerate(self._flow(i) for i in range(len(self.names))):
             low, high = flow.pop("throughput_range_pps") or (None, None)
-            share = None if bits is None or not whole > 0 else bits[i] / whole
+            share = None if bits is None or not total_bits > 0 else bits[i] / total_bits
             rows.append(
                 {"model": self.model, "flow": flow.pop("name"), "law": flow.pop("law")}
                 | {"group": self.scenario.members[i].flow.name, "share": share}

@@ -208,12 +208,12 @@ def rd(
         raise FieldError("--rate-flows", rate, "more than 0 where --delay-flows is 0")
     rules.of(RateDelay, "k").check(k, "--k")
     c, size = parse_capacity(capacity, packet_size)
-    whole = rules.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)
+    buffer_packets = rules.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)
     part = parse(delay_buffer, "fraction", field="--delay-buffer", high=1.0)
     (wanted,) = spread(values(alpha, "alpha", "--alpha"), 1, "--alpha")
     S_R, S_D = forms.service_rates(rate, delay, c, k)
     per_rate, per_delay = forms.flow_rates(rate, delay, c, k)
-    B_R, B_D = forms.split_buffer(whole, part)
+    B_R, B_D = forms.split_buffer(buffer_packets, part)
     figures: dict[str, Any] = {
         "service_rate_R_pps": S_R,
         "service_rate_D_pps": S_D,

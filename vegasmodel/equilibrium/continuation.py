@@ -109,9 +109,9 @@ def follow(
             status = Status.LEFT_RANGE
             break
         length = min(step, 1.5 * length)
-    whole = np.array(points) * unit
+    unscaled = np.array(points) * unit
     return Branch(
-        whole[:, :-1], whole[:, -1], np.array([curve.residual(u) for u in points]),
+        unscaled[:, :-1], unscaled[:, -1], np.array([curve.residual(u) for u in points]),
         np.array([t[-1] > 0 for t in tangents]), tuple(folds), status,
     )  # fmt: skip
 

@@ -168,8 +168,8 @@ def equilibria(
         before = len(found)
         found = net.search(rng, size, found)
         known = [net.describe(price) for price in found]
-        whole = sum(each.index for each in known) == 1 and all(each.index for each in known)
-        if complete := whole and before == len(found):
+        index_one = sum(each.index for each in known) == 1 and all(each.index for each in known)
+        if complete := index_one and before == len(found):
             break
     order = np.argsort([-float(each.rates.sum()) for each in known], kind="stable")
     return Equilibria(tuple(known[i] for i in order), complete)

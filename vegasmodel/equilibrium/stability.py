@@ -227,8 +227,8 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     _, _, size = characteristic(loop, found)
     value = np.abs(characteristic(loop, found)[0])
     residual = float((value / size).max()) if found.size else 0.0
-    whole = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
-    complete = count is not None and whole == count and residual <= TOLERANCE
+    roots_found = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
+    complete = count is not None and roots_found == count and residual <= TOLERANCE
     stable = loop.gain < 1.0 if loop.plain else not np.any(found.real >= 0.0)
     return Stability(bool(stable), loop.gain, found, residual, complete, edge, high)
 
@@ -360,8 +360,8 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
         found = _distinct(
             loop, _newton(loop, np.concatenate(starts), (left, right, top)), left, right, top
         )
-        whole = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
-        if count is None or whole == count:
+        roots_found = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
+        if count is None or roots_found == count:
             break
     return found
 

@@ -63,8 +63,8 @@ class PacketRules(NamedTuple):
 
 def cwnd_packets(f: Window) -> float:
     """The window in whole packets, rounded down; in ns-2 the rounding error of its sum counts."""
-    whole: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
-    return whole
+    whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
+    return whole_packets
 
 
 def keeps_up(f: Window, acks: float) -> bool:

@@ -37,7 +37,7 @@ def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
         np.asarray(buffer, dtype=np.float64), np.asarray(delay_buffer, dtype=np.float64)
     )
     with np.errstate(invalid="ignore"):  # 0 of an infinite buffer
-        whole = np.floor(B)
-        B_D = np.where(part == 0.0, 0.0, np.rint(whole * part))
-        B_R = np.where(part == 1.0, 0.0, np.where(np.isinf(B), B, whole - B_D))
+        B_whole = np.floor(B)
+        B_D = np.where(part == 0.0, 0.0, np.rint(B_whole * part))
+        B_R = np.where(part == 1.0, 0.0, np.where(np.isinf(B), B, B_whole - B_D))
     return B_R, B_D

@@ -38,8 +38,8 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
         "links": tuple(_grown(x, tree.pop(("link", i), {}), "link") for i, x in enumerate(links)),
         "flows": tuple(_grown(x, tree.pop(("flow", i), {}), "flow") for i, x in enumerate(flows)),
     }
-    whole: T = _grown(scenario, own | tree | dict(fields), "")
-    return whole
+    grown: T = _grown(scenario, own | tree | dict(fields), "")
+    return grown
 
 
 def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:

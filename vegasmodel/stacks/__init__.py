@@ -70,8 +70,8 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
     """
     if STACKS[variant].implements(law):
         return variant
-    whole = {name for name in beside if STACKS[name].laws is None}
-    return whole.pop() if len(whole) == 1 else NS2.name
+    complete_stacks = {name for name in beside if STACKS[name].laws is None}
+    return complete_stacks.pop() if len(complete_stacks) == 1 else NS2.name
 
 
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:

@@ -31,13 +31,15 @@ def volume_ratio() -> Derivation:
 
 def service_rates() -> tuple[Derivation, Derivation]:
     """(6) and (7): the two service rates add up to the capacity and have the ratio (5)."""
-    whole = sp.Eq(S_R + S_D, C)
+    shares_fill_link = sp.Eq(S_R + S_D, C)
     ratio = sp.Eq(S_D, volume_ratio().derived * S_R)
-    [solution] = sp.solve([whole, ratio], [S_R, S_D], dict=True)
+    [solution] = sp.solve([shares_fill_link, ratio], [S_R, S_D], dict=True)
     total = n_delay + k * n_rate
     return (
-        Derivation("6", "S_R", (whole, ratio), (), solution[S_R], k * n_rate * C / total),
-        Derivation("7", "S_D", (whole, ratio), (), solution[S_D], n_delay * C / total),
+        Derivation(
+            "6", "S_R", (shares_fill_link, ratio), (), solution[S_R], k * n_rate * C / total
+        ),
+        Derivation("7", "S_D", (shares_fill_link, ratio), (), solution[S_D], n_delay * C / total),
     )
 
 

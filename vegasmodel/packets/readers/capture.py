@@ -57,14 +57,14 @@ def _records(source: Source) -> Iterator[Frame]:
     link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
     unpack, at = struct.Struct(order + "IIII").unpack, 24
     while len(record := read(16)) == 16:
-        seconds, ticks, size, whole = unpack(record)
+        seconds, ticks, size, orig_len = unpack(record)
         if size > MAX_FRAME:
             source.fail(f"byte {at}", size, f"a frame of at most {MAX_FRAME} bytes")
         frame = read(size)
         if len(frame) < size:
             return
         at += 16 + size
-        yield seconds + ticks * tick, link, frame, max(whole, size)
+        yield seconds + ticks * tick, link, frame, max(orig_len, size)
 
 
 def _blocks(source: Source) -> Iterator[Frame]:
@@ -123,7 +123,7 @@ def _packet(
 ) -> Frame:
     if len(body) < 20:
         source.fail(f"byte {at}", body, "a packet block of 20 bytes or more")
-    which, high, low, size, whole = struct.unpack(order + "IIIII", body[:20])
+    which, high, low, size, orig_len = struct.unpack(order + "IIIII", body[:20])
     if kind == _OLD_PACKET:
         which = struct.unpack(order + "H", body[:2])[0]
     if which >= len(interfaces):
@@ -131,4 +131,4 @@ def _packet(
     if size > len(body) - 20:
         source.fail(f"byte {at}", size, f"a frame of at most {len(body) - 20} bytes")
     link, tick, offset = interfaces[which]
-    return offset + ((high << 32) | low) * tick, link, body[20 : 20 + size], max(whole, size)
+    return offset + ((high << 32) | low) * tick, link, body[20 : 20 + size], max(orig_len, size)

@@ -57,8 +57,8 @@ def read(source: Source) -> Trace:
             continue
         sport, dport, seq, ack = (int(tcp[i]) for i in (1, 2, 4, 5))
         size = sum(
-            int(whole) if whole else max(int(b) - int(a), 0)
-            for whole, a, b in _PAYLOAD.findall(text, tcp.end())
+            int(payload) if payload else max(int(b) - int(a), 0)
+            for payload, a, b in _PAYLOAD.findall(text, tcp.end())
         )
         stamps = _STAMP.search(text, tcp.end())
         stamp, echo = (int(x) for x in stamps.groups()) if stamps else (-1, -1)

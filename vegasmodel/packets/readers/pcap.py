@@ -31,13 +31,13 @@ _STAMPS = struct.Struct(">II").unpack_from
 def read(source: Source) -> Trace:
     """Read the whole capture.  Raises ``TraceError`` with the byte."""
     connections, place, cut = Connections(source), "a packet", 0
-    for time, link, frame, whole in capture.frames(source):
-        found = _tcp(source, link, frame, whole)
+    for time, link, frame, orig_len in capture.frames(source):
+        found = _tcp(source, link, frame, orig_len)
         if found is None:
             continue
         addresses, at, end, ip, ident = found
         if len(frame) < at + 20:
-            cut += whole > len(frame)
+            cut += orig_len > len(frame)
             continue
         sport, dport, seq, number, offset, flags = _TCP(frame, at)
         header = (offset >> 4) * 4
@@ -78,11 +78,11 @@ def _loopback(addresses: tuple[bytes, bytes]) -> bool:
 
 
 def _tcp(
-    source: Source, link: int, frame: bytes, whole: int
+    source: Source, link: int, frame: bytes, orig_len: int
 ) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
     """Addresses, the places where TCP's header, the packet's end and IP begin, and the identifier.
 
-    ``whole``: the frame's bytes before the capture cut it.  The identifier is -1 in IPv6.
+    ``orig_len``: the frame's bytes before the capture cut it.  The identifier is -1 in IPv6.
     """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]
@@ -103,7 +103,7 @@ def _tcp(
         if frame[ip + 9] != 6 or fragment:
             return None
         # a length of 0 stands for a packet that the network card will cut
-        length = (frame[ip + 2] << 8 | frame[ip + 3]) or whole - ip
+        length = (frame[ip + 2] << 8 | frame[ip + 3]) or orig_len - ip
         addresses = frame[ip + 12 : ip + 16], frame[ip + 16 : ip + 20]
         ident = frame[ip + 4] << 8 | frame[ip + 5]
         return addresses, ip + (frame[ip] & 15) * 4, ip + length, ip, ident
@@ -115,7 +115,7 @@ def _tcp(
             following, at = frame[at], at + (frame[at + 1] + 1) * 8
         if following != 6:
             return None
-        length = (frame[ip + 4] << 8 | frame[ip + 5]) or whole - ip - 40
+        length = (frame[ip + 4] << 8 | frame[ip + 5]) or orig_len - ip - 40
         return (frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]), at, ip + 40 + length, ip, -1
     return None
 
