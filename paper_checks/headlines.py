@@ -165,7 +165,10 @@ def _over_capacity(runs: Runs) -> float:
 
 
 def _printed_ratio(B: float, mu: float = scenes.MU) -> float:
-    vegas, reno = scenes.model(0.08, B, "printed", mu)
+    below = B <= 5  # the threshold that the text has
+    vegas, reno = (
+        validation.appendix(0.08, B, "printed") if below else scenes.model(0.08, B, "printed", mu)
+    )
     return vegas / reno
 
 

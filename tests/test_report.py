@@ -299,7 +299,7 @@ def test_a_headline_is_one_figure_by_every_source() -> None:
     assert found.simulated == {"fluid": 0.5, "rounds": 2.0}
     rates = Runs()(roomy(0.08, 5.0)).mean  # five packets wait, as in the paper's model
     assert found.packets == pytest.approx(rates[0] / rates[1])
-    assert found.closed_form == pytest.approx(11 / 6, rel=1e-3)  # the printed formulas, T 80 ms
+    assert found.closed_form == pytest.approx(7 / 3)  # (1 + lambda)/(3 (1 - lambda)), appendix A
 
 
 @pytest.mark.parametrize(

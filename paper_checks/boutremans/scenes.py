@@ -7,12 +7,22 @@ import math
 from functools import cache
 from pathlib import Path
 
-from vegasmodel.scenario import Scenario, Staggered, load
+from vegasmodel.scenario import Flow, Scenario, Staggered, load
 
-__all__ = ["CAPACITY", "NOISE", "NOISES", "SOURCES", "joining", "one_by_one"]
+__all__ = [
+    "CAPACITY",
+    "NOISE",
+    "NOISES",
+    "SMALL",
+    "SOURCES",
+    "finite",
+    "joining",
+    "one_by_one",
+]
 
 CAPACITY = 125.0  # pkt/s: 1 Mbit/s of 1000 B, a size that the paper does not state
 SOURCES = (10, 20, 40)
+SMALL = (5.0, 20.0)  # packets, buffers under n alpha = 30
 LOAD = 0.9
 # s, standard deviation of the random part of the delay.  The number in an M/M/1 queue has the
 # variance rho/(1 - rho)^2 = 90, a standard deviation of 9.5; what a packet takes is not stated, nor
@@ -61,3 +71,17 @@ def one_by_one(n: int, alpha: float, every: float) -> Scenario:
     run = dataclasses.replace(base.run, warmup=n * every, duration=n * every + 60.0)
     name = f"boutremans-{n}-sources-{alpha:g}-every-{every:g}-s"
     return dataclasses.replace(base, name=name, flows=(flow,), run=run)
+
+
+@cache
+def finite(law: str, buffer: float) -> Scenario:
+    """Ten joining sources of one law with a finite buffer; for Vegas alpha = beta = 3."""
+    base = joining(10, 3.0, 3.0)
+    vegas = base.flows[0]
+    flow = vegas
+    if law != "vegas":
+        flow = Flow(law=law, rtt=vegas.rtt, count=vegas.count, start=vegas.start)
+    link = dataclasses.replace(base.links[0], buffer=buffer)
+    run = dataclasses.replace(base.run, warmup=60.0)
+    name = f"boutremans-10-{law}-sources-buffer-{buffer:g}"
+    return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)

@@ -143,7 +143,8 @@ def equilibrium() -> list[Record]:
     W_V, W_R = 16, 90
     both = circulate([W_V, W_R], MU, T)
     rest = _resting(W_R)
-    after = LAM * ALPHA * (M + B) / B, 0.5 * (M + B)  # (9) and (8)
+    at_loss = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1
+    after = LAM * at_loss[0], at_loss[1] / 2  # (9) and (8)
     others = np.array([_at_the_loss(*start) for start in STARTS])
     others = np.array([others.min(axis=0), others.max(axis=0)])
     spans = [f"{low:.2f} to {high:.2f}" for low, high in others.T]
@@ -170,13 +171,14 @@ def equilibrium() -> list[Record]:
         Record(
             "section 3, W_V(N) and W_R(N)",
             "equation",
-            [ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1],
+            list(at_loss),
             exactly(list(_at_the_loss(*after))),
             prints=AT_A_POINT,
             tolerance=1.0,
             note="mu 1080, T 80 ms, B 20: the windows when mu T + B + 1 packets are on their way, "
             "which is their sum: one measurement. Rule (3) ACK by ACK beside Reno's 1/W, from the "
-            "windows after a loss by (9) and (8): 3/4 of the printed W_V(N), half of mu T + B. "
+            "windows after a loss by (9) and (8): 3/4 of the printed W_V(N), half of the printed "
+            "W_R(N). "
             f"From {', '.join(f'({V:g}, {R:g})' for V, R in STARTS)} Vegas has {spans[0]}, Reno "
             f"{spans[1]}, of which the farthest miss the tolerance by little. Tolerance: one "
             "packet, by which a window moves in a round trip.",

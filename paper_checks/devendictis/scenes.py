@@ -21,13 +21,16 @@ __all__ = [
     "LIKE",
     "MU",
     "NO_T",
+    "PART",
     "RUN",
     "SPAN",
+    "SPANS",
     "TIMES",
     "TRIED",
     "Form",
     "Place",
     "alone",
+    "later",
     "model",
     "roomy",
     "scene",
@@ -38,6 +41,7 @@ TIMES = (0.04, 0.06, 0.08, 0.16)  # s, the T tried with packets
 TRIED = f"T of {', '.join(f'{1e3 * T:g}' for T in TIMES)} ms"
 BUFFERS = (5.0, 10.0, 20.0, 30.0)  # those that the text names
 SPAN = 400.0  # s, over which the paper averages
+PART, SPANS = 40.0, 5  # s, spans in which cycles are counted, and how many
 NO_T = "The paper does not state T, the propagation delay."
 RUN = "ns-2 2.35, mean of 3 seeds with starts moved by up to 0.5 s, 200 to 600 s."
 LIKE = (
@@ -72,12 +76,21 @@ def roomy(T: float, B: float, mu: float = MU) -> Scenario:
 
 
 @cache
-def alone(*dropped: int) -> Scenario:
+def later(k: int) -> Scenario:
+    """Figure 4's buffer, T 80 ms, one run: read over the ``k``-th span of ``PART`` s from 200 s."""
+    base = roomy(0.08, 20.0)
+    begin = 200.0 + k * PART
+    run = dataclasses.replace(base.run, runs=1, warmup=begin, duration=begin + PART)
+    return dataclasses.replace(base, name=f"{base.name}-from-{begin:g}-s", run=run)
+
+
+@cache
+def alone(*dropped: int, T: float = 0.08) -> Scenario:
     """The Vegas source alone, of which the link drops the packets with these numbers.
 
     Read from 7 s on: until then the window still grows.
     """
-    base = scene(0.08, 20.0)
+    base = scene(T, 20.0)
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()
     link = dataclasses.replace(base.links[0], drops=drops)
     run = dataclasses.replace(base.run, runs=1, duration=16.0, warmup=7.0, start_jitter=0.0)

