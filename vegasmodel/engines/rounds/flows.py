@@ -86,9 +86,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["untimed"] = record["cwnd"]
     record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
-        crossed = sum(1.0 / link.capacity for link in scenario.path(group))
-        crossed += 2.0 / scenario.access_rate(group)  # at either end
-        record["block"] = _BLOCK / scenario.packet_size * crossed
+        record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
     record["overdue_factor"] = 1.0
     # the others put in what is given at the end of a round
