@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from numba.core import types
 from numba.core.errors import TypingError
+from numba.core.registry import cpu_target
 
 from vegasmodel.support import whole_program
 from vegasmodel.support.machine_code import compiled
@@ -100,9 +104,22 @@ def test_an_llvmlite_that_cannot_ask_for_inlining(monkeypatch: pytest.MonkeyPatc
     assert again(rows(), 7) == expected
 
 
+@pytest.mark.parametrize("operator_", [operator.add, operator.truediv, operator.lt, operator.neg])
+def test_an_operator_on_numbers_has_the_types_that_numba_finds(operator_: Any) -> None:
+    context = cpu_target.typing_context
+    context.refresh()
+    function = context.resolve_value_type(operator_)
+    kinds = (types.float64, types.int64, types.boolean, types.literal(3))
+    for arguments in itertools.product(kinds, repeat=1 if operator_ is operator.neg else 2):
+        mine = whole_program._listed(context, function, arguments)
+        assert mine == context.resolve_function_type(function, arguments, {})
+
+
 def test_an_error_in_a_part_is_told_and_leaves_the_collector_on() -> None:
     assert gc.isenabled()
+    told = llvm.ffi.lib._lock._cblist
     for _ in range(2):
         with pytest.raises(TypingError, match="floor"):
             calls_wrong(rows())
         assert gc.isenabled()
+        assert llvm.ffi.lib._lock._cblist is told

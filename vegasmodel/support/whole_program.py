@@ -35,6 +35,8 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
+from numba.core.types.misc import unliteral
+from numba.core.typing.templates import ConcreteTemplate
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
 __all__ = ["WholeProgram"]
@@ -56,7 +58,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
     def compile(self, sig: Any) -> Any:
         """Machine code for arguments of these types, including all that the function calls."""
-        with _without_garbage_collection():
+        with global_compiler_lock, _without_garbage_collection(), _without_lock_events():
             return super().compile(sig)
 
 
@@ -88,11 +90,33 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def _without_lock_events() -> Iterator[None]:
+    """Report no events of LLVM's lock: Numba makes two for each of many thousand calls."""
+    lock: Any = getattr(llvm.ffi.lib, "_lock", None)
+    told = getattr(lock, "_cblist", None)
+    if told is None:  # another llvmlite
+        yield
+        return
+    lock._cblist = []
+    try:
+        yield
+    finally:
+        lock._cblist = told
+
+
 class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
     """The code of a ``Part`` in LLVM's language, before optimisation and machine code."""
 
     def finalize(self) -> None:
         self._finalized = True
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def with_callees(self, found: dict[Any, None]) -> None:
         """Add a compiled function and all that it calls to ``found``, callees first."""
@@ -149,6 +173,22 @@ def _inlining_can_be_asked() -> bool:
     return True
 
 
+def _listed(context: Any, function: Any, arguments: Any) -> Any:
+    """The signature of an operator on numbers, where Numba has a list of them; else ``None``.
+
+    Numba would first try what it has for the operator on lists, texts, dates and the like.
+    """
+    plain = tuple(unliteral(kind) for kind in arguments)
+    for template in function.templates:
+        if issubclass(template, ConcreteTemplate):
+            found = template(context)
+            signature = found.apply(plain, {})
+            if signature is not None:
+                function._impl_keys[signature.args] = found.get_impl_key(signature)
+                return signature
+    return None
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
     """Numba's type inference with a memory.
@@ -163,12 +203,14 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
         plain = state.typingctx
 
         def resolve(function: Any, arguments: Any, named: Any) -> Any:
-            scalars = all(isinstance(kind, (types.Number, types.Boolean)) for kind in arguments)
-            if named or not scalars or not isinstance(function, types.Function):
+            if named or not isinstance(function, types.Function):
                 return plain.resolve_function_type(function, arguments, named)
             key = (function, *arguments)
             if key not in self._known:
-                self._known[key] = plain.resolve_function_type(function, arguments, named)
+                scalars = all(isinstance(kind, (types.Number, types.Boolean)) for kind in arguments)
+                self._known[key] = (scalars and _listed(plain, function, arguments)) or (
+                    plain.resolve_function_type(function, arguments, named)
+                )
             return self._known[key]
 
         state.typingctx = copy.copy(plain)
@@ -221,11 +263,23 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
         return True
 
 
+class _Passes(PassManager):  # type: ignore[misc]
+    """Numba's list of passes, each run without more.
+
+    Numba's own run checks a function after every pass, makes its analysis again and writes its
+    types into an event as text.
+    """
+
+    def _runPass(self, _: int, one: Any, state: Any) -> None:
+        with global_compiler_lock:
+            one.run_pass(state)
+
+
 class _WholePasses(CompilerBase):  # type: ignore[misc]
     lowering: Any = _LowerWhole
 
     def define_pipelines(self) -> list[Any]:
-        passes = PassManager("whole program")
+        passes = _Passes("whole program")
         for one in (
             TranslateByteCode,
             FixupArgs,
