@@ -58,11 +58,6 @@ def test_the_seed_of_a_scenario_decides_its_waits() -> None:
     assert len({rates(seed) for seed in range(5)}) == 5
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="18 % here since losers are drawn by phase, which errs less over the family "
-    "(docs/accuracy.md); the bar of 15 % is missed there too",
-)
 def test_the_differential_equations_too() -> None:
     """Within the 15 % of the mean throughput that they are to keep over such cases."""
     wait, measured, _ = TWO_SACKS["a wait of 0.5 ms"]

@@ -36,6 +36,7 @@ _MECHANISMS = (
     "least_of_round",
     "rack",
     "doubling",
+    "partial_deflates",
 )
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, red_probability
-from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import (
+    WINDOW_ERROR,
+    Bottleneck,
+    LinkState,
+    Sender,
+)
 from vegasmodel.engines.tables import Table, jit
 
 NEVER = 1e300  # seconds ago
+TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
 
 
 @jit
@@ -25,17 +31,22 @@ def draw(now: LinkState) -> float:
 
 
 @jit
-def lose(flow: Sender, packets: float) -> None:
-    """Packets of the flow are lost; a round trip later its sender learns of the first.
+def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
+    """Packets of the flow are lost, ``ago`` seconds before this step ends.
 
+    A round trip later its sender learns of the first.
     ``packets`` is 0 at an overflow of smooth windows, where each flow that grows loses one packet
     and is cut at once.
     """
-    flow.undetected += packets
+    passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
+    if flow.detection_in <= 0.0:
+        flow.detection_in = 1.0 + passed
+        flow.later_hole = flow.detection_in - passed if packets > 1.0 else 0.0
+    elif flow.later_hole == 0.0:
+        flow.later_hole = flow.detection_in - passed
+    flow.undetected = min(flow.undetected + packets, flow.in_flight)
     flow.lost += max(packets, 1.0)
     flow.rounds_at_rest = 0.0
-    if flow.detection_in <= 0.0:
-        flow.detection_in = 1.0
 
 
 @jit
@@ -45,13 +56,13 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
     for i in range(flows.shape[0]):
         flow = flows[i]
         if flow.active:
-            total += flow.in_flight / (flow.rtt + s)
+            total += (flow.in_flight - flow.undetected) / (flow.rtt + s)
     left = draw(now) * total
     for i in range(flows.shape[0]):
         flow = flows[i]
-        if flow.active and flow.in_flight > 0.0:
+        if flow.active and flow.in_flight > flow.undetected:
             last = i
-            left -= flow.in_flight / (flow.rtt + s)
+            left -= (flow.in_flight - flow.undetected) / (flow.rtt + s)
             if left <= 0.0:
                 return i
     return last
@@ -69,7 +80,7 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
         now.loss_gap -= packets * -np.log1p(-link.loss)
         while now.loss_gap <= 0.0:
             now.loss_gap += -np.log(1.0 - draw(now))
-            lose(flows[victim(flows, now)], 1.0)
+            lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
     if link.red:
         waits = max(link.capacity * now.delay - 0.5, 0.0)
         now.red_average += (1.0 - (1.0 - link.weight) ** packets) * (waits - now.red_average)
@@ -81,19 +92,20 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
         while now.red_passed >= now.red_gap:
             now.red_passed -= now.red_gap
             now.red_gap = 1.0 + draw(now)
-            lose(flows[victim(flows, now)], 1.0)
+            lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
 
 
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Losses at a full buffer, of a slow start's train and of a sender that has woken."""
-    if flow.in_slow_start and flow.extra > 0.0:
+    if flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
         over = min(np.ceil(over - WINDOW_ERROR), flow.extra)
         if over > 0.0:
             flow.extra -= over
             flow.extra_lost += over
-            lose(flow, over)
+            flow.burst -= over
+            lose(flow, now, over, over / flow.growth if flow.growth > 0.0 else 0.0)
     # the only packet of a sender that has woken arrives at a random moment of a transmission
     alone = flow.extra == flow.in_flight == 1.0
     if alone and link.capacity * now.delay + draw(now) <= link.room:
@@ -121,12 +133,13 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 
 
 @jit
-def phase(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """When a flow's packets arrive after a departure, in transmission times of the link, 0 .. 1.
+def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
+    """When a packet arrives after the departure that clocked it out, in transmission times.
 
-    ACKs clock the packets out, so they arrive a round trip and the sender's wait after a departure.
+    Without the queue, that is a round trip later, and the sender's wait. The part beyond a whole
+    number is the packet's phase between two departures.
     """
-    return (flow.rtt * link.capacity + link.max_wait * draw(now)) % 1.0
+    return flow.rtt * link.capacity + link.max_wait * draw(now)
 
 
 @jit
@@ -134,9 +147,10 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
     """The flow that loses a packet at a full buffer when flow ``grew`` has sent one too many.
 
     A departure makes room for one packet. Two packets that arrive before the next departure come
-    from one window that grew, or from two flows whose RTTs differ: packets of one RTT keep a
-    transmission time between them. Chance brings two such flows together, and the later packet is
-    lost (Floyd and Jacobson 1992, on phase effects).
+    from one window that grew, or from two ACKs. Chance brings together packets of flows whose RTTs
+    differ. Those of one flow keep a transmission time between them, unless waits take one of them
+    past a departure that the other one does not pass. The later packet is lost (Floyd and Jacobson
+    1992, on phase effects).
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
@@ -148,10 +162,13 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
         # waits of more than a transmission change their order
         return victim(flows, now) if link.max_wait > 1.0 else grew
     meetings = 0.5 * link.capacity  # of two packets, a second
-    while draw(now) * (meetings + growth) < meetings:
+    for _ in range(TRIES):
+        if draw(now) * (meetings + growth) >= meetings:
+            return grew
         i, j = victim(flows, now), victim(flows, now)
-        if flows[i].rtt != flows[j].rtt:
-            return i if phase(flows[i], now, link) > phase(flows[j], now, link) else j
+        a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
+        if flows[i].rtt != flows[j].rtt or np.floor(a) != np.floor(b):
+            return i if a % 1.0 > b % 1.0 else j
     return grew
 
 
@@ -177,8 +194,11 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                 flow = flows[i]
                 # a window that moves to and fro about a threshold slides there and does not grow
                 if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
-                    lose(flow, 0.0)
+                    lose(flow, now, 0.0, 0.0)
             return
-        flows[which].extra -= 1.0
-        flows[which].extra_lost += 1.0
-        lose(flows[loser(flows, which, now, link)], 1.0)
+        flow = flows[which]
+        over = flow.cwnd - flow.in_flight + flow.extra_lost
+        ago = min(over / flow.growth, now.step) if flow.growth > 0.0 else now.step
+        flow.extra -= 1.0
+        flow.extra_lost += 1.0
+        lose(flows[loser(flows, which, now, link)], now, 1.0, ago)

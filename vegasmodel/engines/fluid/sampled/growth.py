@@ -6,8 +6,81 @@ Equations (S2) and (S3) are in the docstring of the package ``sampled``.
 from __future__ import annotations
 
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, drift
-from vegasmodel.engines.fluid.sampled.records import UNTIL_LOSS, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import HOLE_BY_HOLE, UNTIL_LOSS, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit
+
+
+@jit
+def recovering(flow: Sender) -> float:
+    """Packets in flight while a sender without a scoreboard repairs a hole in each round trip.
+
+    Its window counts from the first hole on, and duplicate ACKs swell it. In the first round trip
+    all but half of the packets that arrive beyond the holes release another. In the second, packets
+    between the second hole and the end of the lost window take their places in the window. In
+    later ones only a hole is sent again. With deflation by partial ACKs (RFC 2582, section 3) the
+    window stays in use.
+    """
+    if flow.partial_deflates:
+        return flow.cwnd
+    over = flow.holes - flow.recovery_left
+    if over < 1.0:
+        return max(flow.cwnd - flow.holes, 0.0) + 1.0
+    return flow.flight_later if over < 2.0 else 1.0
+
+
+@jit
+def growing(flow: Sender, now: LinkState, h: float) -> float:
+    """The part of a round trip in a step of ``h`` seconds in which ACKs move the window.
+
+    A recovery or a timer may go first. The last ACK before the news of a loss is that of the packet
+    before the lost one.
+    """
+    acked = h / (flow.rtt + now.delay)
+    g = acked
+    idle = max(flow.recovery_left, (flow.timeout_ends - now.time) / (flow.rtt + now.delay))
+    if idle > 0.0:
+        flow.recovery_left = max(flow.recovery_left - acked, 0.0)
+        g = max(acked - idle, 0.0)
+        if g > 0.0 and flow.slow_start == UNTIL_LOSS:  # the next train begins a round trip
+            flow.round_part = g - acked
+            flow.burst, flow.round_delay = 0.0, now.delay
+    if flow.detection_in > 0.0:
+        g = max(min(g, flow.detection_in - 1.0 / max(flow.in_flight, 1.0)), 0.0)
+    return g
+
+
+@jit
+def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
+    """Move the window, (S2), over ``g`` round trips."""
+    W, doubling = flow.cwnd, flow.in_slow_start
+    if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
+        flow.cwnd = min(W * 2.0 ** (flow.drift_factor * g), max(flow.ssthresh, W))
+        flow.in_slow_start = flow.cwnd < flow.ssthresh
+    elif flow.in_slow_start and flow.doubling == 1:
+        flow.cwnd = W * 2.0**g
+    elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
+        flow.cwnd = W + flow.round_drift * min(g, 1.0 - flow.round_part)
+    else:
+        flow.cwnd = W + drift(flow, now, smooth) * g
+    if doubling:
+        later = min(max(flow.round_part + g - 1.0, 0.0), g) / g  # after the end of the round
+        flow.burst += (1.0 - later) * (flow.cwnd - W)
+        flow.next_burst = later * (flow.cwnd - W)
+
+
+@jit
+def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
+    """Send what the window allows beyond the packets in flight, (S3), or less than ACKs release."""
+    allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
+    if flow.timeout_ends > now.time + h:
+        allowed = 0.0
+    elif flow.recovery_left > 0.0 and flow.recovery == HOLE_BY_HOLE and not smooth:
+        allowed = min(allowed, recovering(flow))
+    if allowed > n:
+        flow.extra = allowed - n
+        flow.in_flight = allowed
+    elif allowed < n:
+        flow.in_flight = max(allowed, n - max(flow.drain, n) * h / (flow.rtt + now.delay))
 
 
 @jit
@@ -16,36 +89,21 @@ def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
 
     ``extra``: packets that left beyond those that ACKs released. ``growth``: of the window, pkt/s.
     """
-    s, t, moved = now.delay, now.time, False
+    moved = False
     for i in range(flows.shape[0]):
         flow = flows[i]
         flow.extra = 0.0
         if not flow.active:
             continue
-        g = h / (flow.rtt + s)
-        W = flow.cwnd
-        if flow.timeout_ends > t or flow.recovery_left > 0.0:
-            flow.recovery_left = max(flow.recovery_left - g, 0.0)
-        elif flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
-            flow.cwnd = min(W * 2.0 ** (flow.drift_factor * g), max(flow.ssthresh, W))
-            flow.in_slow_start = flow.cwnd < flow.ssthresh
-        elif flow.in_slow_start and flow.doubling == 1:
-            flow.cwnd = W * 2.0**g
-        elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
-            flow.cwnd = W + flow.round_drift * min(g, 1.0 - flow.round_part)
-        else:
-            flow.cwnd = W + drift(flow, now, smooth) * g
+        W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0
+        g = growing(flow, now, h)
+        if g > 0.0:
+            move(flow, now, g, smooth)
         flow.cwnd = min(max(flow.cwnd, min(flow.min_window, W)), flow.max_window)
         flow.growth_before = flow.growth
         flow.growth = (flow.cwnd - W) / h if h > 0.0 else 0.0
-        allowed = allowed_in_flight(flow, smooth)
-        n = flow.in_flight
-        if flow.timeout_ends > t + h:
-            allowed = 0.0
-        if allowed > n:
-            flow.extra = allowed - n
-            flow.in_flight = allowed
-        elif allowed < n:
-            flow.in_flight = max(allowed, n - max(flow.drain, n) * g)
+        send(flow, now, h, smooth)
+        if recovers and flow.recovery_left <= 0.0 and flow.recovery == HOLE_BY_HOLE:
+            flow.burst += flow.extra  # the window counts from the last hole no more: a train
         moved = moved or flow.in_flight != n
     return moved

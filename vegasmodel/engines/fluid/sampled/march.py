@@ -30,7 +30,7 @@ def admit(flows: Table[Sender], now: LinkState) -> float:
             flow.ssthresh, flow.doubles = np.inf, 1
             flow.over_estimate = now.delay if flow.measures_base else flow.over_estimate
             flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
-            flow.round_cwnd, flow.round_delay = flow.cwnd, now.delay
+            flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
             flow.undetected, flow.detection_in, flow.rounds_at_rest = 0.0, 0.0, 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
@@ -100,6 +100,7 @@ def march(
                 record[k, flows.shape[0] + 1 + i] = flow.lost
             record[k, flows.shape[0]] = now.delay
             k += 1
+        now.step = h
         arrivals = sample_delay(flows, now, h)
         moved = grow(flows, now, h, smooth)
         if moved and link.room < np.inf:

@@ -44,14 +44,12 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 @jit
 def burst(flow: Sender, now: LinkState, c: float) -> float:
-    """Packets of a slow start's round trip that queue though at the average rate none would wait.
+    """Packets of a round trip's train that queue though at the average rate none would wait.
 
-    They come as one train: two for each ACK, of which the link sends one. So the queue grows at
-    least by the growth of the window in this round trip.
+    In slow start two packets come for each ACK, of which the link sends one. So the queue grows at
+    least by the growth of the window in this round trip. A recovery may end with a train, too.
     """
-    if not flow.in_slow_start:
-        return 0.0
-    return max(flow.cwnd - flow.round_cwnd - c * (now.delay - flow.round_delay), 0.0)
+    return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 
 
 @jit

@@ -8,6 +8,7 @@ from vegasmodel.engines.tables import layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # by the places of ``laws.law.Recovery``
 NONE, UNTIL_LOSS, GAMMA = range(3)  # slow start, by the places of ``laws.law.SlowStart``
+DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
 
 
@@ -29,6 +30,7 @@ class Sender:
     cut_rounds_up: bool  # a law with its own check cuts by whole packets, rounded down
     once_a_round: bool  # decides once a round trip
     recovery: int
+    partial_deflates: bool
     slow_start: int
     lower: float  # thresholds of the backlog, after the implementation's rounding
     upper: float
@@ -49,6 +51,9 @@ class Sender:
     lost: float  # packets lost so far
     detection_in: float  # round trips until it hears of them; 0: nothing to hear
     recovery_left: float  # round trips
+    holes: float  # packets that this recovery sends again,
+    later_hole: float  # part of a round trip between the second of several losses and their news
+    flight_later: float  # packets in flight in the second round trip of a recovery hole by hole
     timeout_ends: float  # time until which it waits for its timer
     backoff: float  # factor on the next timeout
     drain: float  # packets a round trip by which ``in_flight`` falls
@@ -61,8 +66,9 @@ class Sender:
     delay_sum: float  # integral of s over the packets sent in this round,
     round_sent: float  # ... those packets
     least_delay: float  # ... and the least s
-    round_cwnd: float  # window when this round began,
-    round_delay: float  # ... and s
+    burst: float  # packets of this round that came in a train, one beyond each ACK's
+    next_burst: float  # ... and of the next round, within this step
+    round_delay: float  # s when this round began
     acked_delay: float  # mean s (Linux: least) of the round before, which this round's ACKs tell
     rounds_at_rest: float  # rounds since a decision moved the window
     memory: float  # of the law
@@ -80,6 +86,7 @@ class LinkState:
 
     time: float  # t, seconds
     delay: float  # s, seconds
+    step: float  # length of the step under way, seconds
     red_average: float  # packets
     red_passed: float  # RED: sum of p over the packets since its last drop,
     red_gap: float  # ... and where the next falls

@@ -6,6 +6,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, cut
 from vegasmodel.engines.fluid.sampled.records import (
+    DUPLICATES,
     GAMMA,
     HOLE_BY_HOLE,
     ONE_HOLE,
@@ -15,23 +16,28 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.tables import jit
 
-DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 TIMER_TICK = 0.1  # seconds, of the clock of BSD's timer. A steady RTT leaves it at RTT + 3 ticks:
 TIMER_TICKS = 3.0  # its variance is kept in quarters of a tick, and 3/4 decay no further
 LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 
 @jit
+def silent(flow: Sender) -> bool:
+    """Whether so many packets are lost that no ACK is to come, or only that of a hole's."""
+    return flow.undetected >= flow.in_flight
+
+
+@jit
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     """The sender learns of its losses and reacts."""
-    lost, W = flow.undetected, allowed_in_flight(flow, smooth)
+    lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0
+    few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
+    timer = silent(flow) or W - lost < few or (flow.recovery == ONE_HOLE and lost > 1.0)
     before = flow.in_flight
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = 0.0
-    few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
-    timer = (W - lost < few) or (flow.recovery == ONE_HOLE and lost > 1.0)
     new = max(cut(flow, now, smooth), flow.min_window)
     flow.drain = before
     if smooth:
@@ -48,8 +54,10 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
         flow.in_slow_start = flow.slow_start != GAMMA
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
-    flow.recovery_left = 1.0
+    flow.recovery_left = 1.0 + left
     if flow.recovery == SLOW_START:
-        flow.cwnd, flow.in_slow_start = 1.0, True
+        flow.cwnd, flow.in_slow_start, flow.recovery_left = 2.0**-left, True, 0.0
     elif flow.recovery == HOLE_BY_HOLE:
-        flow.recovery_left = lost
+        flow.recovery_left = lost + left
+        flow.holes = lost
+        flow.flight_later = min(max(new - lost, 0.0), max(new - flow.later_hole * W, 0.0)) + 1.0

@@ -7,7 +7,7 @@ import numpy as np
 from vegasmodel.engines.fluid.sampled.law import drift, source
 from vegasmodel.engines.fluid.sampled.queue import burst
 from vegasmodel.engines.fluid.sampled.records import GAMMA, WINDOW_ERROR, LinkState, Sender
-from vegasmodel.engines.fluid.sampled.recovery import on_loss
+from vegasmodel.engines.fluid.sampled.recovery import on_loss, silent
 from vegasmodel.engines.tables import Table, jit
 
 
@@ -79,7 +79,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         flow.acked_delay = flow.least_delay if flow.least_of_round else mean
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
-    flow.round_cwnd, flow.round_delay = flow.cwnd, now.delay
+    flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
 
 
 @jit
@@ -89,10 +89,15 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
     if flow.detection_in > 0.0:
-        flow.detection_in -= g
-        if flow.detection_in <= 0.0 or smooth:
+        left = flow.detection_in - g
+        flow.detection_in = max(left, WINDOW_ERROR)  # a recovery under way goes first
+        if smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
+            flow.detection_in = left
             on_loss(flow, now, smooth)
             losses = 1
+            if flow.in_slow_start:  # a new round trip has begun
+                flow.round_part = -left - g
+                flow.burst, flow.next_burst = 0.0, 0.0
     flow.round_part += g
     if flow.round_part >= 1.0:
         flow.round_part -= np.floor(flow.round_part)
