@@ -98,6 +98,7 @@ class Connection:
     most: float = MAX_WINDOW
     rounds: list[Round] = field(default_factory=list)
     received: list[float] = field(default_factory=list)  # times of ACKs
+    visits: list[tuple[float, float]] = field(default_factory=list)  # to R1: when, how long, s
 
     def __post_init__(self) -> None:
         self.up, self.down = Wire(ACCESS, SHORT), Wire(ACCESS, self.last)
@@ -120,6 +121,7 @@ class Connection:
 
     def _forward(self, packet: int) -> None:
         across = self.network.forward.pass_on(self.network.now, BITS)
+        self.visits.append((self.network.now, across - SHORT - self.network.now))
         received = self.down.pass_on(across, BITS)
         back = self.ack_up.pass_on(received, ACK_BITS)
         self.network.at(back, partial(self._backward, packet))
@@ -178,6 +180,10 @@ class Connection:
         """ACKs a second from ``since`` to the end."""
         count = bisect_right(self.received, DURATION) - bisect_right(self.received, since)
         return count / (DURATION - since)
+
+    def held(self, since: float) -> float:
+        """Own packets that wait at R1 or pass onto the shared link, mean from ``since`` on."""
+        return sum(stay for when, stay in self.visits if when > since) / (DURATION - since)
 
     def late(self, since: float) -> list[Round]:
         """Decisions after ``since``."""

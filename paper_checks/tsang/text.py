@@ -42,10 +42,10 @@ def introduction() -> list[Record]:
             "section 1, 300 % between alpha = 1 and beta = 3",
             "claim",
             300,
-            exactly(_most_between(1.0, 3.0)),
+            by_print(_most_between(1.0, 3.0)),
             tolerance=1e-9,
-            note="Largest ratio of two rates in the set alpha/Delta <= rate <= beta/Delta. "
-            f"{ARITHMETIC}",
+            note="Largest ratio of two rates in the set alpha/Delta <= rate <= beta/Delta, which "
+            f"can be no other than beta/alpha. {ARITHMETIC}",
         ),
         Record(
             "section 1, throughput ratios of Vegas and of Reno by delay",
