@@ -110,6 +110,8 @@ def main() -> None:
             missed = f", bar {BAR} missed" if over else ""
             rows.append([law, "wait" if waits else "do not", *cells])
             print(f"against {law}: rounds {cells[0]}{missed}; fluid {cells[1]}", flush=True)
+            means = ", ".join(f"{model} {np.mean(offs):+.3f}" for model, offs in signed.items())
+            print(f"with its sign: {means}", flush=True)
     print(f"\n| CUBIC against | senders | {' | '.join(MODELS)} |\n| --- | --- | --- | --- |")
     for row in rows:
         print(f"| {' | '.join(row)} |")
