@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import AT_A_POINT, Found, Record, exactly, rounding
+from paper_checks.checks import Found, Record, exactly, rounding
 from paper_checks.devendictis.scenes import (
     ALPHA,
     BUFFERS,
@@ -287,7 +287,7 @@ def thresholds() -> list[Record]:
             f"three packets, the buffer is {_end(3.0):.2f}. The text has the range and the reason, "
             "an oscillation of three packets, and no derivation between them.",
             note="alpha 3, lambda 3/4, T 80 ms, by Brent's method.",
-            prints=AT_A_POINT,
+            prints=("3(3-2",),
         ),
     ]
 
