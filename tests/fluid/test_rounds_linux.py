@@ -170,24 +170,24 @@ def climbs(f: Any, rtt: float, seconds: float) -> None:
     now = 0.0
     while now < seconds:
         bictcp.sample(f, rtt, now, f["next"], 1.0)
-        bictcp.climb(f, 1.0, now)
+        bictcp.cong_avoid(f, 1.0, now)
         now += rtt / f["cwnd"]
 
 
 def test_cubic_of_linux_is_back_at_the_lost_window_after_k() -> None:
     """RFC 9438 (2): K = cbrt(W_max (1 - beta)/C); Linux is there earlier by the least RTT."""
     f = cubic(100.0, 70.0)
-    bictcp.remember(f, 100.0)
+    bictcp.recalc_ssthresh(f, 100.0)
     f["cwnd"] = 70.0
     k, rtt = (100.0 * 0.3 / 0.4) ** (1.0 / 3.0), 0.2
     climbs(f, rtt, 0.5 * k - rtt)  # half way in time: an eighth of the fall is left
     assert abs(f["cwnd"] - (100.0 - 30.0 / 8.0)) <= 2.0
     f = cubic(100.0, 70.0)
-    bictcp.remember(f, 100.0)
+    bictcp.recalc_ssthresh(f, 100.0)
     f["cwnd"] = 70.0
     climbs(f, rtt, k - rtt)
     assert 98.0 <= f["cwnd"] <= 100.0
-    bictcp.remember(f, 90.0)  # RFC 9438 4.7: a loss below the last W_max
+    bictcp.recalc_ssthresh(f, 90.0)  # RFC 9438 4.7: a loss below the last W_max
     assert f["last_max"] == 76.0  # 90 (1024 + 717)/2048, in whole packets
 
 
@@ -195,14 +195,14 @@ def test_cubic_of_linux_climbs_slowly_after_a_timeout_whose_acks_gave_no_rtt() -
     """tcp_cubic.c: delay_min 0 and no W_max; a packet takes 20 ACKs, or Reno's 15/8 windows."""
     f = cubic(4.0, 2.0)
     for k in range(7):
-        bictcp.climb(f, 1.0, 1.0 + 0.1 * k)
+        bictcp.cong_avoid(f, 1.0, 1.0 + 0.1 * k)
     assert f["cwnd"] == 4.0
 
 
 def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:
     """RFC 9438 4.3: at a short RTT 3 (1 - beta)/(1 + beta) = 0.53 packets a round trip."""
     f = cubic(20.0, 14.0)
-    bictcp.remember(f, 20.0)
+    bictcp.recalc_ssthresh(f, 20.0)
     f["cwnd"] = 14.0
     climbs(f, 0.01, 0.1)
     assert 14.0 + 0.53 * 10.0 - 2.0 <= f["cwnd"] <= 14.0 + 0.53 * 10.0 + 1.0
