@@ -208,6 +208,10 @@ class Answers(Runs):
         """The same: a model has one RED."""
         return self(scenario)
 
+    def automatic(self, scenario: Scenario) -> Measured:
+        """The same: a model has one RED."""
+        return self(scenario)
+
     def exact(self, scenario: Scenario) -> Groups:
         """The same: a model knows no simulator."""
         return self.groups(scenario)

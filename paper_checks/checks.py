@@ -9,7 +9,17 @@ from typing import Any, Literal, TypeAlias
 
 from paper_checks.runs import NoRun, Runs
 
-__all__ = ["AT_A_POINT", "Check", "Found", "Record", "by_print", "exactly", "judge", "rounding"]
+__all__ = [
+    "AT_A_POINT",
+    "Check",
+    "Found",
+    "Record",
+    "agrees",
+    "by_print",
+    "exactly",
+    "judge",
+    "rounding",
+]
 
 AT_A_POINT: tuple[str, ...] = ()
 OURS = "The point is ours: printed is the printed formula there."
@@ -60,7 +70,8 @@ class Found:
     """A computed value; with the tolerance, where that comes from the evidence (a spread).
 
     ``packets``: what packets give, where the value is not theirs; ``share``: see ``Check``.
-    ``missing``: why the evidence would not decide if the value differed from the print.
+    ``missing``: why the evidence would not decide if the value differed from the print;
+    ``undecided``: why it decides neither way, whatever the value.
     """
 
     value: Value
@@ -69,6 +80,7 @@ class Found:
     packets: Value = None
     share: float | None = None
     missing: str = ""
+    undecided: str = ""
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,9 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
         found = replace(found, tolerance=record.tolerance)
     ours = OURS if record.prints == AT_A_POINT else ""
     note = " ".join(part for part in (record.note, found.detail, ours) if part)
-    if _agrees(found, record.printed):
+    if found.undecided:
+        return _check(paper, record, Found(None), "blocked", f"{found.undecided} {note}")
+    if agrees(found, record.printed):
         verdict: Verdict = "consistent" if record.evidence == "print" else "reproduced"
         return _check(paper, record, found, verdict, note)
     if record.erratum:
@@ -157,11 +171,11 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
     return _check(paper, record, found, "discrepant", note)
 
 
-def _agrees(found: Found, printed: Value) -> bool:
+def agrees(found: Found, printed: Value) -> bool:
+    """Whether what was found is the print, within its tolerance or for most seeds."""
     if found.share is not None:
         return found.share > 0.5
-    assert found.tolerance is not None
-    return distance(found.value, printed) <= found.tolerance
+    return distance(found.value, printed) <= (found.tolerance or 0.0)
 
 
 def _check(paper: str, record: Record, found: Found, verdict: Verdict, note: str) -> Check:

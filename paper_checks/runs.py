@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import jain
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.support.files import atomic_write
 
 __all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs"]
@@ -110,6 +111,12 @@ class Runs:
         key = scenario.fingerprint() + "-unspaced"
         self.scenarios[key] = scenario
         return _arrays(Measured, self._entry(key, scenario, partial(_simulate, spaced=False)))
+
+    def automatic(self, scenario: Scenario) -> Measured:
+        """The same with RED as ns-2 2.35 sets it where nobody does.  Raises ``NoRun``."""
+        key = scenario.fingerprint() + "-automatic"
+        self.scenarios[key] = scenario
+        return _arrays(Measured, self._entry(key, scenario, _simulate_automatic))
 
     def exact(self, scenario: Scenario) -> Groups:
         """The same by ns-3, whose Rate-Delay router is `podlesny`'s own; at most 3 runs.
@@ -217,6 +224,19 @@ def _simulate(scenario: Scenario, spaced: bool = True) -> dict[str, Any]:
         "window": _digits(window),
         "rate": _digits(rate),
     }
+
+
+def _simulate_automatic(scenario: Scenario) -> dict[str, Any]:
+    """``gentle_`` on, and the weight from the link's rate (queue/red.cc, initialize_params)."""
+    first, *others = scenario.links
+    assert isinstance(first.queue, Red)
+    assert first.delay is not None
+    rtt = max(3 * (first.delay + 1 / first.capacity), 0.1)
+    weight = 1 - math.exp(-1 / (10 * rtt * first.capacity))
+    link = dataclasses.replace(
+        first, queue=dataclasses.replace(first.queue, weight=weight, gentle=True)
+    )
+    return _simulate(dataclasses.replace(scenario, links=(link, *others)))
 
 
 def _slowest(scenario: Scenario) -> int:

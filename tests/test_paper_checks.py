@@ -203,26 +203,62 @@ BY_CHANCE = {
 @pytest.mark.parametrize("item", BY_CHANCE)
 def test_phase_excuses_nothing_and_passes_nothing(checks: list[Check], item: str) -> None:
     check = next(c for c in checks if (c.paper, c.item) == ("evaluation", item))
-    assert check.share == pytest.approx(BY_CHANCE[item] / 5)
-    assert check.verdict == ("reproduced" if BY_CHANCE[item] > 2 else "discrepant")
+    agree = re.search(r"(\d) of 5 seeds agree", check.note)
+    assert agree is not None
+    assert int(agree[1]) == BY_CHANCE[item]
+    if BY_CHANCE[item] > 2:
+        assert check.verdict == "reproduced"
+    else:  # no false pass: the run as described has the print, or another reading has it
+        assert check.verdict == "blocked"
+        assert "decide" in check.note.split(". ")[0]
 
 
-def test_table_4_is_by_ns2s_own_red_and_says_what_else_was_tried(checks: list[Check]) -> None:
+def test_a_count_of_table_4_has_a_verdict_only_where_red_s_settings_agree(
+    checks: list[Check],
+) -> None:
+    """By hand from the notes: how many of the five seeds agree with each of three settings."""
     counts = [
         c for c in checks if c.paper == "evaluation" and re.match(r"table 4., .*ACKs", c.item)
     ]
     of_red = [c for c in counts if c.verdict != "erratum"]
     assert len(of_red) == 15
-    tried = [re.search(r"It fits 9 of 15 .*: (\d) of 5 seeds\.$", c.note) for c in of_red]
-    assert sum(found is not None and int(found[1]) > 2 for found in tried) == 9
-    assert not [c.item for c in of_red if c.verdict == "reproduced"]
-    assert len({c.tolerance for c in of_red if "maxthresh 40" in c.item}) == 2  # one a row
+    for check in of_red:
+        seeds = [int(n) for n in re.findall(r"(\d) of 5 seeds agree", check.note)]
+        assert len(seeds) == 3
+        most = {n > 2 for n in seeds}
+        verdict = "blocked" if len(most) == 2 else "reproduced" if most == {True} else "discrepant"
+        assert check.verdict == verdict, check.item
+    assert Counter(c.verdict for c in of_red) == {"blocked": 9, "discrepant": 6}
 
 
 def test_a_majority_needs_more_than_the_middle_seed() -> None:
     found = majority([0.0, 0.1, 1.0, 1.9, 2.0], 1.0, 0.5)
     assert (found.value, found.share) == (1.0, 0.2)
     assert majority([True, True, False, True, False], True, 0.0).value is True
+
+
+@pytest.mark.parametrize(
+    ("values", "described", "verdict"),
+    [
+        ([1.0, 1.0, 1.0, 2.0, 2.0], 2.0, "reproduced"),
+        ([1.0, 1.0, 2.0, 2.0, 2.0], 1.1, "blocked"),
+        ([1.0, 1.0, 2.0, 2.0, 2.0], 1.9, "discrepant"),
+        ([2.0, 2.0, 2.0, 2.0, 2.0], None, "discrepant"),
+    ],
+)
+def test_a_miss_by_phase_alone_is_not_held_against_the_paper(
+    values: list[float], described: float | None, verdict: str
+) -> None:
+    found = majority(values, 1.0, 0.5, "", described)
+    assert judge("tsang", Record("i", "claim", 1.0, lambda _: found), Runs()).verdict == verdict
+
+
+def test_what_is_undecided_passes_no_more_than_it_fails() -> None:
+    for value in (1.0, 2.0):
+        found = Found(value, undecided="Two readings differ.")
+        check = judge("tsang", Record("i", "claim", 1.0, lambda _, own=found: own), Runs())
+        assert (check.verdict, check.computed) == ("blocked", None)
+        assert check.note.startswith("Two readings differ.")
 
 
 def test_every_paper_is_named() -> None:
