@@ -13,7 +13,6 @@ __all__ = ["CAUSES", "cause", "markdown"]
 
 TWICE = "the print contradicts itself: the text and its own example"
 AGAINST = "the text contradicts its own formulas"
-NETWORK = "the network of table 6 is missing; 10 Mbit/s and 71.2 ms are inferred"
 CLAIM = "the text says more than its own equation or table"
 PHASE = (
     "the accident of phase: of five seeds, whose starts move by a packet's time, one or two have "
@@ -35,7 +34,6 @@ BOTH_MISS = (
 # paper, beginning of the items, why
 CAUSES = (
     ("tsang", r"section 3\.4, shares", TWICE),
-    ("tsang", r"table 6|section 4", NETWORK),
     ("evaluation", r"table 1|section 3\.1\.1", TIMEOUT),
     ("evaluation", r"figure 3a", LATER),
     ("evaluation", r"table [23]|figure 5|section 3\.2\.3\.1", UNKNOWN),
