@@ -49,6 +49,10 @@ def test_errors_by_hand() -> None:
     assert ratios["a/c"] is None
     error = metrics.log_ratio_error({"a/b": 1.0, "b/a": 1.0}, {"a/b": 2.0, "b/a": 0.5})
     assert error == pytest.approx(math.log(0.5))
+    # the rounding of 1/x does not choose the sign
+    pair = metrics.group_ratios({"a": 300.4, "b": 754.7})
+    found = metrics.log_ratio_error(pair, metrics.group_ratios({"a": 350.3, "b": 669.8}))
+    assert found == pytest.approx(math.log(300.4 / 754.7 * 669.8 / 350.3))
     assert metrics.log_ratio_error({}, {"a/b": 1.0}) is None
 
 

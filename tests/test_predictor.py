@@ -213,3 +213,21 @@ def test_bands_that_reach_below_an_empty_queue_are_none() -> None:
     found = vm.predict(low, "bands")
     assert not found.applicable
     assert "queue" in str(found.reason)
+
+
+def test_a_file_name_is_no_scenario():
+    for ask in (vm.predict, vm.simulate, vm.compare):
+        with pytest.raises(vm.FieldError, match=r"vegasmodel\.load\(FILE\)"):
+            ask("mixed.toml")
+
+
+@pytest.mark.parametrize("model", ["minicycle", "fluid"])
+def test_a_buffer_of_few_packets_is_named(model):
+    """ns-2 gives the two flows 41 and 38 of 1080 packets/s at 2 packets of buffer."""
+    scenario = vm.Scenario(
+        [vm.Link("1080 pkt/s", buffer=2)],
+        [vm.Flow("vegas", "60 ms", alpha=3, beta=3, variant="ns2"), vm.Flow("reno", "60 ms")],
+    )
+    for buffer, holds in ((2, False), (20, True)):
+        said = vm.predict(scenario.replace({"link.buffer": buffer}), model).assumptions
+        assert {a.name: a.holds for a in said}["buffer-holds-bursts"] is holds

@@ -15,7 +15,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import log_ratio_error, nrmse
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import MODELS, SIMULATED, predict_all
-from vegasmodel.scenario import VARIANTS, Scenario
+from vegasmodel.scenario import VARIANTS, Scenario, expect
 from vegasmodel.support.html_table import html_table
 
 if TYPE_CHECKING:
@@ -233,6 +233,8 @@ def compare(
     ``run_engine``.  Raises ``FieldError`` for a bad trace, and ``EngineMissing`` if there is no
     measurement and no ns-2.
     """
+    if not isinstance(scenario, Mapping):
+        expect(scenario, "a Scenario, or the table of a scenario file")
     if not isinstance(scenario, Scenario):
         if trace is None:
             return compare(Scenario.from_dict(scenario), None, models, timeout)

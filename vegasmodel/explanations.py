@@ -28,6 +28,7 @@ _ALONE = {
     "single-threshold": "alpha = beta; else the middle of the band is taken",
 }
 _SETTLES = {"settles-in-time": "windows reach the steady state within the warm-up"}
+_BURSTS = {"buffer-holds-bursts": "a buffer of 12 packets or more: bursts do not overflow it"}
 _RECOVERY = {"recovery-as-taken": "a loss costs what the model says, whichever law recovers"}
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
@@ -131,6 +132,7 @@ EXPLANATIONS = MappingProxyType(
                 "one-source-of-each-kind": "one Vegas and one loss-based flow",
                 "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
             }
+            | _BURSTS
             | _RECOVERY
             | _SETTLES
             | _COMMON,
@@ -204,6 +206,7 @@ EXPLANATIONS = MappingProxyType(
                 "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
                 "defaults-of-the-papers": "ns-2's settings of the papers' years",
             }
+            | _BURSTS
             | _RECOVERY
             | {k: _COMMON[k] for k in ("long-lived-flows", "no-delay-noise")}
             | {k: _COMMON[k] for k in ("bottleneck-is-the-link", "no-forced-drops")},

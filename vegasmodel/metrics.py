@@ -68,8 +68,8 @@ def log_ratio_error(
         other = computed.get(pair)
         if value and other:
             errors.append(math.log(other / value))
-    # of a/b and b/a, which differ in sign only, the first named pair speaks
-    return max(errors, key=abs) if errors else None
+    # Of a/b and b/a, whose errors differ in sign and in rounding, the first named pair counts.
+    return max(errors, key=lambda error: round(abs(error), 12)) if errors else None
 
 
 def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:

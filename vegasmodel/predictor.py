@@ -14,7 +14,7 @@ from vegasmodel.fields.rules import Integer, nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
 
 # model name -> module and function that answer a scenario; loaded when asked
@@ -60,6 +60,7 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     ``applicable=False`` and a reason; it does not raise.  Raises ``FieldError`` for an unknown
     model, and ``ExtraMissing`` if the model needs an extra that is not installed.
     """
+    expect(scenario)
     (name,) = choose(model) if model != "all" else ("all",)
     if name == "all":
         raise FieldError("model", model, "one model; vegasmodel.predict_all(scenario) asks all")

@@ -9,7 +9,7 @@ import numpy as np
 
 from vegasmodel.fields.rules import Choice
 from vegasmodel.prediction import LimitCycle
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def simulate(
     resolution of ``rounds``.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the
     model lacks a feature of the scenario.
     """
+    expect(scenario)
     Choice(SIMULATORS).check(model, "model")
     import xarray
 

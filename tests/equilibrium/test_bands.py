@@ -172,7 +172,7 @@ def test_extremes_are_attained(variant):
 
 
 def test_unordered_boxes_of_many_flows_are_refused():
-    n = _jain.MOST_FLOWS + 1
+    n = _jain.MAX_FLOWS + 1
     alpha = np.where(np.arange(n) % 2, 1.0, 2.0)
     band = bands.equilibria(alpha, 6.0 - alpha, 0.0, 100.0)
     with pytest.raises(ValueError, match="not ordered alike"):

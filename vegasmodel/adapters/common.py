@@ -24,6 +24,7 @@ RECOVERIES = {  # what a loss costs beyond the cut of the window
     "sack": "SACK repairs several lost packets in a round trip",
     "tahoe": "Tahoe starts again from one packet",
 }
+LEAST_BUFFER = 12.0  # packets: the smallest of the accuracy campaigns (benchmarks/accuracy.py)
 LEAST_WINDOW = 1.1  # packets: below it a window stands at one packet or rises from it only at times
 Answer = Callable[[Scenario], Prediction]
 
@@ -122,6 +123,21 @@ def one_recovery(
         return Assumption("recovery-as-taken", True)
     own = "; ".join(RECOVERIES.get(law, f"{law} has its own") for law in sorted(laws))
     return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {own}")
+
+
+def buffered(scenario: Scenario) -> Assumption:
+    """The assumption that the buffer takes the bursts in which windows leave.
+
+    The equations spread a window evenly over its round trip. Real windows leave in bursts. A buffer
+    of few packets overflows before the link is full, again and again.
+    """
+    least = min(link.buffer for link in scenario.links)
+    holds = least >= LEAST_BUFFER
+    said = (
+        f"bursts may overflow a buffer of {least:g} packets before the link is full; the equations "
+        f"were compared with packets from {LEAST_BUFFER:g} packets on"
+    )
+    return Assumption("buffer-holds-bursts", holds, "" if holds else said)
 
 
 def with_growth(found: Prediction) -> Prediction:

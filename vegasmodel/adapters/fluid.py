@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.adapters.common import left_out, one_recovery, with_growth
+from vegasmodel.adapters.common import buffered, left_out, one_recovery, with_growth
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
@@ -40,6 +40,7 @@ def answer(scenario: Scenario) -> Prediction:
             *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
             _recovery(scenario, run.losses),
             *_unknown(scenario),
+            buffered(scenario),
             *_of_hosts(scenario, run.losses),
         ),
     )
@@ -53,7 +54,8 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
-    return one_recovery(scenario, "a loss cuts the window at once", lost=lost)
+    taken = 'without a variant ("ns2", "linux") a loss cuts the window at once'
+    return one_recovery(scenario, taken, lost=lost)
 
 
 def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.adapters.common import (
     LOSS_BASED,
+    buffered,
     left_out,
     one_link,
     one_recovery,
@@ -214,6 +215,7 @@ def _hypotheses(
         one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
         _enough_cycles(scenario, float(cycle.period), vegas, n_vegas, n_reno),
         plain_queue(link),
+        buffered(scenario),
     ]
 
 

@@ -24,7 +24,11 @@ def check(scenario: Scenario) -> None:
         _link(scenario, link, f"link[{i}]")
     for i, flow in enumerate(scenario.flows):
         if foreign((flow.law,)) and flow.law != "cubic":
-            raise FieldError(f"flow[{i}].law", flow.law, "in ns-2 a law of the package")
+            raise FieldError(
+                f"flow[{i}].law",
+                flow.law,
+                "a law of the package in ns-2, which does not have yours; compare takes a --trace",
+            )
         _flow(flow, f"flow[{i}]")
 
 

@@ -15,7 +15,7 @@ from vegasmodel.scenario.parts import (
     Staggered,
     Uniform,
 )
-from vegasmodel.scenario.scenario import Scenario, load
+from vegasmodel.scenario.scenario import Scenario, expect, load
 from vegasmodel.scenario.special_rules import BufferRule
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Scenario",
     "Staggered",
     "Uniform",
+    "expect",
     "load",
 ]
 

@@ -228,6 +228,12 @@ class Scenario(Checked):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def expect(value: object, allowed: str = "a Scenario") -> None:
+    """Raise ``FieldError`` unless the value is a scenario; a file's name is a common mistake."""
+    if not isinstance(value, Scenario):
+        raise FieldError("scenario", value, f"{allowed}; vegasmodel.load(FILE) reads a file")
+
+
 def load(path: str | Path) -> Scenario:
     """Read a scenario file.  Raises ``FieldError`` for any file that is not valid."""
     return Scenario.from_dict(toml_file.read(path))
