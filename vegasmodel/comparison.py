@@ -340,7 +340,7 @@ def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:
 
 
 def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:
-    """The first stored trace of this scenario, which may have been run several times."""
+    """The stored trace of this scenario: the first one if several runs of it are stored."""
     from vegasmodel.packets import measured
 
     result = measured.to_prediction(traces[0][1], scenario)

@@ -107,10 +107,10 @@ says.  The closed form printed for it, which is taken from Bonald, is not confir
 up to {sums[0]:.3f} of the link for two sources and to {sums[1]:.2f} for 20, so it does not solve
 the paper's own (6).  The exact recursion solves (6): it computes each newcomer's over-estimate of
 baseRTT from the sources before it.  But this difference is not why theory is pessimistic.  At each
-alpha the over-estimates of the recursion are nearer to ns-2's, but not by much: at alpha = 3 the
-error falls from {bonald[1]:.0%} to {exact[1]:.0%}, while `rounds`, with arrivals as in the paper,
-has {played[1]:.0%}.  Its rates are further off than Bonald's, {exact[0]:.0%} against
-{bonald[0]:.0%}.
+alpha the over-estimates of the recursion are nearer to ns-2's, but not by much: at alpha = 3 their
+error is {exact[1]:.0%}, and {bonald[1]:.0%} by Bonald's form.  (`rounds`, with arrivals as in the
+paper, has an error of {played[1]:.0%}.)  The rates of the recursion are further off than Bonald's:
+{exact[0]:.0%} against {bonald[0]:.0%}.
 
 **Which hypothesis broke.**  Both theories let each source settle before the next one comes.  That
 makes most of the error.  A window grows by a packet a round trip, and with alpha = 5 the queue has

@@ -95,8 +95,9 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
     part = 2 * honest[0] / dumbbell().links[0].capacity
     return f"""`podlesny` proposes a router with two queues, Rate-Delay (RD) services.  It promises
 that a NewReno and a Vegas flow get the same there for any mix of flows, and that nobody gains by
-marking packets for the wrong queue.  We ran its experiments at a fifth of the scale by ns-2 2.35,
-where CBQ (class-based queueing) with weighted round robin replaces the router (mean of 5 runs).
+marking packets for the wrong queue.  We ran its experiments at a fifth of the scale in ns-2 2.35
+(mean of 5 runs).  ns-2 has no such router; two CBQ classes (class-based queueing) with weighted
+round robin stand in for its queues.
 Relative fairness is a Vegas flow's use of the link over a NewReno flow's:
 
 {table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}

@@ -120,9 +120,9 @@ def _text(rows: np.ndarray) -> str:
     short, long = _backlogs().T
     return f"""`tsang` sends two Vegas sources over one link, one with a longer propagation delay,
 and concludes from table 3 that the longer delay loses.  `boutremans` says that the delay does not
-enter its equation (6), and that a source that over-estimates baseRTT *gains*.  We run `tsang`'s
-network by ns-2 2.35, by the window rule of Linux and by the theory.  The table has the rate of the
-connection with the shorter delay over that with the longer.  "1 and 3" are alpha and beta.
+enter its equation (6), and that a source that over-estimates baseRTT *gains*.  We compute
+`tsang`'s network by ns-2 2.35, by `rounds` with the window rule of Linux, and by the theory.  The
+table has the ratio of the two rates, shorter delay over longer.  "1 and 3" are alpha and beta.
 "Printed rule" is the same network packet by packet with the rule that `tsang` prints in section
 2.1.  The theory is (6) with the baseRTTs that ns-2 measured, and with the middle between alpha and
 beta as alpha.

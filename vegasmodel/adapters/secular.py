@@ -280,7 +280,8 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 def _alone(scenario: Scenario) -> bool:
     """Whether a plain recursion gives the over-estimates.
 
-    It does if each flow arrives by itself, measures its baseRTT, and has the papers' equation.
+    It does if the flows arrive one at a time, each measures its own baseRTT, and each divides its
+    backlog by the RTT, as in the papers and ns-2 (Linux divides by baseRTT).
     """
     distinct = len({m.start for m in scenario.members}) == len(scenario.members)
     return (

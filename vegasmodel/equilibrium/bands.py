@@ -7,8 +7,9 @@ The windows rest while the backlog that each flow computes lies within the flow'
 Here Delta is the queueing delay and x the over-estimate. ``paper``: phi = 1/(Delta - x), closed
 [alpha, beta]. ``ns2``: the same phi; the backlog is rounded, so [alpha - 1/2, beta + 1/2).
 ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)); the backlog is truncated, so [alpha, beta +
-1). Even with alpha = beta, ``ns2`` and ``linux`` leave a set. Delta is free. l_i = a_i phi_i and
-u_i = b_i phi_i both fall in Delta. Extremes are over the closure of the set.
+1). Even with alpha = beta, the equilibria of ``ns2`` and ``linux`` are a set and not one point.
+Delta is not given; it varies over the set, too. The bounds l_i = a_i phi_i and u_i = b_i phi_i of a
+rate both fall as Delta grows. Extremes are over the closure of the set.
 """
 
 from __future__ import annotations

@@ -274,8 +274,9 @@ class _Network:
     ) -> Floats:
         """Newton's method from random prices, for one choice of full links; returns where it ends.
 
-        The unknowns are logarithms of the links' places on their pieces, the equations logarithms
-        of loads over capacities.
+        The curve (queue, loss) of a link consists of straight pieces, and ``pieces`` names one for
+        each link (-1: no queue). The unknown of a full link is ln u, where u in 0 .. 1 is its place
+        along that piece. Its equation is ln(load/capacity) = 0.
         """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))

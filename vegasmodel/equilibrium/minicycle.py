@@ -3,20 +3,21 @@
 Source: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario" (2002), key
 `devendictis`. Both protocols go through a common cycle from loss to loss. A mini-cycle is one
 window, one RTT. Reno halves its window and then adds one packet a mini-cycle. Vegas cuts its window
-to ``decrease`` times the old one. It grows alike until its backlog reaches its threshold, and then
-gives way.
+to ``decrease`` times the old one. It then grows like Reno until its backlog reaches its threshold,
+and shrinks after that while Reno fills the queue.
 
 ``form="derived"`` (default) is the model derived anew and completed, see `minicycle_derived`.
 ``form="printed"`` evaluates the paper's formulas as they are, see `minicycle_printed`.
 
 ``buffer`` counts waiting packets. The packet in transmission is part of ``mu T``, since ``rtt``
 includes its transmission time. So ``mu T + buffer`` packets fit, as in the paper. ns-2's drop-tail
-limit L counts the packet in transmission: a burst into an idle link with L = 12 leaves 12 packets,
-11 of which waited. So a run of ns-2 with limit L is ``buffer = L - 1`` here.
+limit L counts the packet in transmission: of a burst into an idle link with L = 12, 12 packets get
+through, and 11 of them waited. So a run of ns-2 with limit L is ``buffer = L - 1`` here.
 
-ns-2 differs further: it decides once an RTT on the RTT before, so Vegas overshoots its edges by
-about two mini-cycles. Appendix A's regime therefore reaches a few packets beyond B_th. Just above
-B_th, where a packet of queue moves Vegas's window by many, the model is far off.
+ns-2 differs further. Its Vegas decides once per RTT, from what it measured in the previous RTT, so
+it overshoots its edges by about two mini-cycles. Appendix A's regime therefore reaches a few
+packets beyond B_th. Just above B_th, where a packet of queue moves Vegas's window by many, the
+model is far off.
 """
 
 from __future__ import annotations
@@ -207,10 +208,11 @@ def _result(
     solved: npt.NDArray[np.bool_],
     loses: npt.NDArray[np.bool_],
 ) -> Cycle:
-    """The cycle, per flow; NaN where not solved.  ``loses``: whether Vegas loses a packet a cycle.
+    """What each flow gets in a cycle; NaN where not solved.
 
-    ``ends`` are the cycles at the ends of the range of windows that repeat themselves; where there
-    is no range, both are ``sums``.
+    ``sums`` is the cycle from the chosen window. A whole range of windows may return after a cycle;
+    ``ends`` are the cycles at the two ends of that range. If only one window returns, both ends are
+    ``sums``. ``loses``: whether Vegas loses a packet in each cycle.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 

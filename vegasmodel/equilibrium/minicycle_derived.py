@@ -218,12 +218,12 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Reno fills the queue, so Vegas's window has to fall: by (17) it is h + X/q when q packets
-    # queue, with constants h and X. But each of the n_V Vegas windows falls by at most one packet a
-    # round trip. Where (17) falls faster, the windows lag behind it for t round trips. The lag
-    # begins at the window V_b and the queue q_c. Reno's n_R windows grow meanwhile, so the lag ends
-    # when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. It ends earlier if the buffer is full (q = B)
-    # or if Vegas reaches its smallest window.
+    # Reno fills the queue, so V, the sum of the n_V Vegas windows, has to fall: by (17) it is h +
+    # X/q when q packets queue, with constants h and X. But each of the n_V windows falls by at most
+    # one packet a round trip. Where (17) asks for a faster fall, V lags behind it for t round
+    # trips. The lag begins at the sum V_b and the queue q_c. Reno's n_R windows grow meanwhile, so
+    # the lag ends when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. It ends earlier if the buffer is
+    # full (q = B) or if Vegas reaches its smallest window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

@@ -189,7 +189,7 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 
 
 def _placed(flows: int, place: int, value: float) -> Any:
-    """Sparse [3 flows, flows] matrix with ``value`` in row 3 i + place of column i."""
+    """Sparse matrix of shape (3 n, n), n flows: ``value`` is in row ``3 i + place`` of column i."""
     from scipy import sparse
 
     rows = 3 * np.arange(flows) + place

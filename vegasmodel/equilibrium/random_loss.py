@@ -211,9 +211,10 @@ def throughput(
     """Goodput of one flow on a lossy link, pkt/s.
 
     ``queueing`` is the delay (s) that other flows' packets cause. The method ``rounds`` is the
-    Markov chain of ``loss_rounds``: a window beyond capacity times RTT queues behind itself, and
-    one beyond the buffer is cut. ``pftk`` and ``square-root`` are those laws, limited to the
-    capacity and, for Vegas, to its window at rest (Samios and Vernon's approach, derived anew).
+    Markov chain of ``loss_rounds``: packets of a window beyond capacity times RTT queue behind the
+    flow's own packets, and a window that overflows the buffer is cut. ``pftk`` and ``square-root``
+    are the functions of these names. Their rate is at most the capacity, and for Vegas at most what
+    its window at rest sends (Samios and Vernon's approach, derived anew).
     """
     _link(p, capacity, buffer, method)
     numbers("queueing", queueing)

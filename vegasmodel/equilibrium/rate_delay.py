@@ -162,7 +162,8 @@ def needed_delay_buffer(
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
     """Number of Vegas flows beyond which the D queue loses packets: ``n_D > B_D / alpha``.
 
-    Then no flow ever reaches its alpha packets queued, so all grow until the buffer overflows.
+    Beyond it the buffer has no room for alpha packets of every flow. So the flows go on growing
+    until it overflows.
     """
     return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 

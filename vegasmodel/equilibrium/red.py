@@ -158,11 +158,12 @@ def simple_pftk(
     b: ArrayLike = 1.0,
     decrease: ArrayLike = 0.5,
 ) -> Floats:
-    """PFTK's short form, pkt/s, with the random square-root law in its first term.
+    """PFTK's short form, pkt/s, with ``square_root`` (random losses) in its first term.
 
     ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``: (33) of Padhye and
     others, for loss p, timeout T_0 and b packets an ACK. ``timeout`` 0 leaves the square-root law.
-    Each term falls in p and in the RTT.
+    Both terms of the denominator rise with p, and the first also rises with the RTT. So the rate
+    falls in both.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)

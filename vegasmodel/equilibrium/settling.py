@@ -79,20 +79,24 @@ def lag(
     between: tuple[float, float],
     doubling: float,
 ) -> float:
-    """Speed at which earlier flows should give way to a new flow, over the speed that they have.
+    """Speed at which earlier flows must give way to a new flow, over the speed at which they can.
 
-    The new flow raises the delay ``between`` two equilibria. Earlier flows hold their windows
-    ``held`` [n] until they meet their ``upper`` edges [n], and then follow r = upper/(Delta - x).
-    With G = -d(sum of their rates)/dDelta, and v packets a round trip T_n for the new flow's
-    window,
+    The new flow raises the queueing delay Delta from one equilibrium to the next; ``between`` holds
+    the two delays. Earlier flows j have propagation delays d_j (``rtt``), over-estimates x_j and
+    round trips T_j. They hold their windows ``held`` [n] until their backlogs reach their ``upper``
+    edges [n]. Then their rates follow r_j = upper_j/(Delta - x_j). Let G = -d(sum of these
+    rates)/dDelta. The window of the new flow grows by v packets in each of its round trips T_n.
+    Then
 
         dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
-    Their product must be at most a packet in T_j. If the result exceeds 1 somewhere, the flows lag,
-    Delta overshoots, and others give way for that. ``newcomer``: over-estimate, RTT and gamma of
-    the new flow. v is 1; in slow start (backlog below gamma) it is W ln 2/``doubling`` if that is
-    more. The new flow's own rate W/T_n falls, too, as the delay grows, so T_n^2 G + W replaces
-    T_n^2 G.
+    The product -dW_j/dt is the speed at which window j has to fall. A window falls by at most one
+    packet in T_j, so the result is the maximum of the product times T_j over all flows and delays.
+    If it exceeds 1, some flow lags behind, Delta overshoots, and the other flows lose what that
+    flow still holds. ``newcomer``: over-estimate, propagation delay and gamma of the new flow. v is
+    1. In slow start (backlog below gamma) it is W ln 2/``doubling`` if that is more; W is the new
+    flow's window, which doubles in ``doubling`` round trips. The new flow's own rate W/T_n falls,
+    too, as the delay grows, so T_n^2 G + W replaces T_n^2 G.
     """
     over, d, gamma = newcomer
     first, last = between

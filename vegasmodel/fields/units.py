@@ -3,8 +3,9 @@
 Inside the package every number is a float in seconds, packets or packets per second.  Text with
 units enters here and nowhere else: from scenario files, the command line and the arguments of a
 scenario's parts.  The common form, a number and a unit, is looked up in a table.  The library pint
-reads the rest (``"12 kB / 4 ms"``); its registry holds only the units of this field, so a metre is
-an error.  Both give the same float to the last bit, since stored runs are found by it.
+reads the rest (``"12 kB / 4 ms"``); its registry holds only the units of networks (time, data,
+packets, rates), so a metre is an error.  Table and pint must give the same float to the last bit,
+because stored runs are looked up by that float.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Inverse problems: the value of a field with which a model meets a target.
 
 The model is evaluated over a range of the field.  Where ``achieved - wanted`` changes sign, the
-root is searched.  Where it turns back towards zero, it may touch the target or hide two roots;
-these are searched too.  A root between two values of the scan that shows at neither of them is not
-found.
+root is searched.  Where this difference comes near zero and turns away again, it may touch zero or
+cross it twice, so more values are tried there.  Two roots between neighbouring values of the scan
+are missed if the values show no such turn.
 """
 
 from __future__ import annotations

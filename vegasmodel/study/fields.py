@@ -72,7 +72,7 @@ class Field:
         return value
 
     def size(self, scenario: Scenario) -> float:
-        """The size in bytes of the packets in which its values are counted."""
+        """Bytes of the packets that the field counts: the flow's own, else the scenario's."""
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
         return scenario.packet_size

@@ -1,6 +1,7 @@
-"""Ready maps.
+"""Ready-made maps.
 
-Each answers one question by two panels over two fields, and says how to read them.
+Each map answers one question with two panels and says how to read them. The axes of a panel are two
+fields of a scenario.
 """
 
 from __future__ import annotations
@@ -198,17 +199,17 @@ def _linux_order() -> Map:
             panel("first window of the earlier flow (the other has 10)", "early"),
             panel("first window of the later flow (the other has 10)", "late"),
         ),
-        "In blue cells the later flow gets more than half.  Linux takes the least delay that a "
-        "flow has seen for the delay of the empty path.  So the first seconds still decide the "
+        "In blue cells the later flow gets more than half.  Linux uses the least RTT that a "
+        "flow has seen as the RTT of the empty path.  So the first seconds still decide the "
         "shares of a run of 90 s.  A flow that starts 0.5 to 2 s after the other meets the "
         "queue that the other's slow start has filled.  It takes that queue's delay for "
-        "propagation delay and gets nine tenths of the link or more.  A flow that starts after "
-        "5 s finds a shorter queue and gets less.  With a smaller first window of the earlier "
-        "flow, the queue builds up later (left).  If the two start 20 ms apart, half a round "
-        "trip, the earlier may win.  At 0 s neither is earlier, yet two identical flows share "
-        "0.66 to 0.34: this is an artefact of the simulator, which favours the flow named "
-        "first.  The first window of the later flow hardly matters if it starts 0.1 s later or "
-        "more (right).  Each cell is the mean of five runs.",
+        "propagation delay and gets nine tenths of the link or more.  A flow that starts 5 s "
+        "after the other finds a shorter queue and gets less.  With a smaller first window of"
+        " the earlier flow, the queue builds up later (left).  If the two start 20 ms apart, "
+        "half a round trip, the earlier may win.  At 0 s neither is earlier, yet two "
+        "identical flows share 0.66 to 0.34: this is an artefact of the simulator, which "
+        "favours the flow named first.  The first window of the later flow hardly matters if "
+        "it starts 0.1 s later or more (right).  Each cell is the mean of five runs.",
     )
 
 

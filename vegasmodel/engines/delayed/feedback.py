@@ -1,10 +1,10 @@
 """The fluid of one link with feedback delay: a sender learns of the queue a round trip late.
 
 Symbols as in ``windows.py``: propagation delay ``T_i`` of flow i, capacity ``c``, queueing delay
-``s``. ``A_i(t)`` is what flow i has sent by t. ``f_i`` is the time from the sender to the queue:
-one of four equal access legs, which share the propagation delay outside the link, and one
-transmission. A part ``p`` of the packets that find room is lost, and the buffer is full at
-``s_max``:
+``s``. ``A_i(t)`` is what flow i has sent by t. ``f_i``, the time from the sender to the queue, is
+the time of one transmission plus a quarter of the propagation delay outside the link (the path has
+four equal access legs). A part ``p`` of the packets that the buffer has room for is lost, and the
+buffer is full at ``s_max``:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
@@ -30,20 +30,21 @@ W_i/(T_i + s). ``p`` is the link's random loss. Under RED it is the loss at RED'
 which each arriving packet moves by a share w of the way, dv = -ln(1 - w) (c s - v) sum_i dA_i(t -
 f_i) (Misra, Gong and Towsley, SIGCOMM 2000, whose average is sampled at the link's rate).
 
-In slow start dW = (e^surge - 1) dN. A drop at the full buffer is known when its ACK would have
-come. The window is then cut, once for the packets of a window. Random losses are spread over all
-packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al.,
-"Scalable fluid models", 2004, whose sources send W/RTT and not by the ACK clock). Slow start ends
-when the expected number of random losses reaches one.
+In slow start the window grows by the factor e^g in a round trip, so dW = (e^g - 1) dN. A drop at
+the full buffer is known when its ACK would have come. The window is then cut, once for the packets
+of a window. Random losses are spread over all packets, dW = -p (1 - decrease) W dN (Misra, Gong and
+Towsley, SIGCOMM 2000, and Liu et al., "Scalable fluid models", 2004, whose sources send W/RTT and
+not by the ACK clock). Slow start ends when the expected number of random losses reaches one.
 
-At rest this model is the plain fluid, (W1). The two differ by what a window moves in a round trip,
-a packet, so by a part of 1/W. Where the plain fluid slides along a threshold, a window here does so
-only while the threshold moves by less than a packet a round trip. The queue of a round trip ago
-sets the threshold. Its slope over the window of that time is -cT/alpha for one source. If the slope
-exceeds 1 in size, a disturbance grows until the window swings about its rest by a packet each way,
-which is how far it moves before it learns of the turn. Nothing is smoothed to prevent that. The
-protocol's own remedies, a band alpha < beta and one decision a round trip, are in the simulator
-``rounds``.
+At rest this model is the plain fluid, (W1). With motion, the windows of the two differ by about one
+packet, the distance that a window moves in a round trip; relative to the window that is 1/W. Where
+the plain fluid slides along a threshold, a window here does so only while the threshold moves by
+less than a packet a round trip. The queue of a round trip ago sets the threshold. For one source
+the derivative of the threshold with respect to the window at that time is -cT/alpha. If it exceeds
+1 in size, a disturbance grows until the window swings about its rest by a packet each way: the
+window moves one packet before it hears that it has crossed the threshold. Nothing is smoothed to
+prevent that. The protocol's own remedies, a band alpha < beta and one decision a round trip, are in
+the simulator ``rounds``.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def chances(scenario: Scenario) -> Chance:
-    """How the link drops packets that find room in the buffer."""
+    """With which probability the link drops a packet although the buffer has room: loss or RED."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
         return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)

@@ -58,7 +58,7 @@ class Senders(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """How packets that find room in the buffer are dropped."""
+    """With which probability a packet is dropped although the buffer has room."""
 
     loss: float  # of every packet
     red: bool  # RED too, by the average queue
@@ -286,7 +286,7 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
     """The window of flow i after ``acks`` more packets; ``tossed`` of them were lost early.
 
-    An early loss is one of a packet that found room: a random loss or one by RED.
+    An early loss is that of a packet for which the buffer had room: a random loss or one by RED.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # In this step the flow sends dN packets, and random loss or RED drops a part p of them. Each

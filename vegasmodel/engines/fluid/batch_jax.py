@@ -183,10 +183,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # A window W may grow until it reaches the window L at which the backlog is alpha or beta. If L
-    # falls, W follows L for the rest of the step. When do they meet? W/L - 1 is g0 < 0 at the
-    # step's start and would be g1 > 0 at its end. We take it as linear in time: then it is zero
-    # after the fraction -g0/(g1 - g0) of the step.
+    # L is the window at which the backlog is alpha (in slow start: gamma). A window W below L grows
+    # until it meets L. If L falls, W then follows L for the rest of the step. When do they meet?
+    # W/L - 1 is g0 < 0 at the step's start. If W grew for the whole step, it would be g1 > 0 at the
+    # end. We take it as linear in time: then it is zero after the fraction -g0/(g1 - g0) of the
+    # step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (

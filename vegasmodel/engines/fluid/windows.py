@@ -119,8 +119,9 @@ def delay_after(
 ) -> float:
     """Queueing delay at the end of a step of length h; a value above ``s_max`` means overflow.
 
-    Newton's method from ``guess``, kept in a bracket: the excess falls in s1, with kinks. About a
-    kink Newton's method would oscillate; the chord of the bracket ends that.
+    Solves ``excess`` = 0 for s1, the delay at the end of the step, by Newton's method from
+    ``guess``, kept within a bracket. As s1 grows, the excess falls, with kinks. Newton's method may
+    oscillate about a kink; a secant step across the bracket prevents that.
     """
     s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
     f_low, f_high, chords = 0.0, 0.0, 0

@@ -3,7 +3,8 @@
 When the window lets a packet go and no wait runs, a wait begins. It lasts a uniform random time up
 to ``FLOW.jitter`` seconds. At its end the sender sends all that the window then allows. A fast
 retransmit does not wait. Neither does what Linux sends in a recovery, since Linux paces it. Where
-the simulator treats several ACKs together their waits even out, so the packets leave evenly.
+the simulator treats several ACKs as one group, no wait is drawn: the waits would average out, and
+the packets leave evenly spaced.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,7 +1,8 @@
 """The inner loop over an ns-2 trace, compiled by Numba: it takes bytes and adds to sums.
 
 ``scan`` works through whole lines.  It stops before a line if time has passed the last bin, if a
-table is full or if the line is wrong.  The caller then mends this and calls ``scan`` again.
+table is full or if the line is wrong.  The caller then adds bins or room in the table and calls
+``scan`` again, or it reports the wrong line.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
