@@ -1,4 +1,4 @@
-"""Accuracy and speed of each model beside ns-2, on drawn cases that nobody looked at.
+"""Accuracy and speed of each model beside ns-2, on cases drawn when ``rounds`` was finished.
 
     python -m benchmarks.beside_rivals [--seed 90125]      # the table of the README
 
@@ -32,7 +32,7 @@ def main() -> None:
         cells = [cell for family in FAMILIES for cell in figures(model, family, seed)]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
     cells = [cell for family in FAMILIES for cell in ("", "", f"{rival(family, seed):.1f}")]
-    print(f"| ns-2 | {' | '.join(cells)} |")
+    print(f"| ns-2, five runs | {' | '.join(cells)} |")
 
 
 def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
