@@ -216,7 +216,8 @@ def basins(
 ) -> None:
     """The outcomes of a scenario, and how often each comes.
 
-    The share of drawn starts that lead to each, with its standard error.
+    For each outcome it prints the share of the drawn starts that lead there, with its standard
+    error.
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """

@@ -11,8 +11,9 @@ points s_k,
     sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
 
 with Lagrange's polynomials l_k. If D is a times half the interval's width from its middle, the
-error is about rho^-NODES, rho = a + sqrt(a^2 - 1). Two clusters merge into one by their nodes.
-About a point ``ref``, for poles at ref - x_j >= R,
+error is about rho^-NODES, rho = a + sqrt(a^2 - 1). Two neighbouring clusters merge into one: the
+poles at their nodes are replaced by poles at the nodes of the whole. About a point ``ref``, for
+poles at ref - x_j >= R,
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 

@@ -108,8 +108,9 @@ class Band:
     def delay_range(self) -> tuple[float, float]:
         """Least and greatest Delta, s: all flows at the lower edges, all at the upper ones.
 
-        The sums of the lower bounds l and of the upper bounds u of the rates enclose c, and both
-        fall in Delta.
+        The capacity c lies between the sum of the lower bounds l of the rates and that of the upper
+        bounds u. Both sums fall as Delta grows, so Delta is least where the first is c and greatest
+        where the second is.
         """
         return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
 

@@ -17,7 +17,8 @@ recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
   timer has then expired.
 * A timeout doubles the timer until a packet sent for the first time is timed. So the
   retransmission and the two packets after it must arrive. Then slow start runs to half the window.
-* Loss-based sources grow by 1/window an ACK, half an ACK's worth less than one a round.
+* Loss-based sources grow by 1/window at each ACK. The window rises within the round, so the sum
+  over a round is less than one packet, by half of 1/window.
 * For Vegas the ACK that ends a recovery carries an RTT sample that contains the recovery, so one
   round has no growth. A fast retransmit backs its coarse timer off until an RTT is timed.
 

@@ -37,10 +37,10 @@ ACCURATE = 1e-10  # KKT residual of a certified answer
 class Certificate:
     """How far rates and prices are from the optimality (KKT) conditions; all relative, >= 0.
 
-    Stationarity: max over flows of ``|r_i (q_i - x_i) / alpha_i - 1|``. Primal: excess of a link's
-    load over c. Dual: a negative price, over the largest price. Complementarity: price times idle
-    capacity, over the sum of all queues, ``sum_l price_l c_l``. Small values prove optimality,
-    since the problem is convex.
+    Stationarity: max over flows of ``|r_i (q_i - x_i) / alpha_i - 1|``. Primal: by how much a
+    link's load exceeds c. Dual: size of the most negative price, over the largest price.
+    Complementarity: price times idle capacity, over the sum of all queues, ``sum_l price_l c_l``.
+    Small values prove optimality, since the problem is convex.
     """
 
     stationarity: float

@@ -62,7 +62,7 @@ def write(table: Mapping[str, Any]) -> str:
 
 
 def _heading(value: object) -> bool:
-    """Whether a value goes under a heading: a table, or a list of tables that are not empty."""
+    """Whether a value gets a heading of its own: a table does, and a nonempty list of tables."""
     rows = value if isinstance(value, list) and value else [value]
     return all(isinstance(row, Mapping) for row in rows)
 

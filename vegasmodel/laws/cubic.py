@@ -17,9 +17,9 @@ def remember(f: Source) -> float:
 
 # RFC 9438 (1), (2): t seconds after a loss CUBIC aims at W(t) = C (t - K)^3 + W_max, with K =
 # cbrt((W_max - W_epoch)/C). W_epoch is the window right after the cut. The sender uses the value
-# one round trip later (4.2). CUBIC also estimates the window W_est of a Reno flow in its place
-# (4.3): from W_epoch it grows by the RFC's alpha each round trip, and by 1 packet each round trip
-# above the window at the loss.
+# one round trip later (4.2). CUBIC also estimates the window W_est that a Reno flow would have in
+# its place (4.3). W_est begins at W_epoch and grows by the RFC's alpha each round trip; above the
+# window at the loss it grows by 1 packet each round trip.
 def drift(f: Source) -> float:
     """Packets to the cubic's value one round trip ahead, or to Reno's window where that is larger.
 

@@ -54,9 +54,10 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
-    # How the simulator of packets moves the window. "drift": by what the function `drift` returns.
-    # "one a window": by 1/W packets at each ACK, as implementations of Reno do. "thresholds": by
-    # comparing the backlog with alpha and beta as the flow's TCP implementation does.
+    # How the packet simulator moves the window. "drift": as the function `drift` says, in packets a
+    # round trip. "one a window": by 1/W packets at each ACK, as implementations of Reno do.
+    # "thresholds": by comparing the backlog with alpha and beta as the flow's TCP implementation
+    # does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the rules of that, of a law of the package
     once_a_round: bool = False  # decides once a round trip, on what it measured in it

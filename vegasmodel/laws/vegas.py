@@ -19,8 +19,8 @@ SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one,
 
 
 # Equation (1) of the paper boutremans: the window W changes by dW/dt = 1/RTT while Diff < alpha, by
-# -1/RTT while Diff > beta, and else not at all. Diff = W (RTT - baseRTT)/RTT is the number of own
-# packets in the queue. Linux divides by baseRTT instead of RTT.
+# -1/RTT while Diff > beta, and W rests in between. Diff = W (RTT - baseRTT)/RTT is the number of
+# the flow's own packets in the queue. Linux divides by baseRTT instead of RTT.
 def drift(f: Source) -> float:
     """The window moves by one packet a round trip, up or down, or it rests."""
     if f.backlog < f.alpha:

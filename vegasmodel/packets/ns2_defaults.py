@@ -49,6 +49,6 @@ UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Unchanged ns-2 2.35: we set nothing.  There, a packet of a loss-based flow carries 40 B of headers
-# on top of packetSize_, and a packet of Vegas does not.  A connection begins with a SYN.
+# Unchanged ns-2 2.35: we set nothing.  A packet of a loss-based flow then has packetSize_ plus 40 B
+# of headers, and a packet of Vegas has packetSize_ only.  A connection begins with a SYN.
 SETS: dict[str, tuple[Setting, ...]] = {"papers": _PAPERS, "2.35": ()}

@@ -38,8 +38,8 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
-# Limits on the memory for a Parquet file's metadata. The reader takes that memory before it checks
-# anything, and a hostile file of a few bytes can claim a list of a million entries.
+# Limits on the memory for a Parquet file's metadata. The reader allocates that memory before it
+# checks anything, and a hostile file of a few bytes can announce a list of a million entries.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]

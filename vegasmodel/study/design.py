@@ -194,7 +194,7 @@ class _Search:
         return points.Points(self.scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
-        """Whether these runs show on which side of the target their mean lies, by Student's t."""
+        """Whether these runs tell, by Student's t, on which side of the target the mean lies."""
         from scipy.special import stdtrit
 
         made, n = runs[0].scenario, len(runs)

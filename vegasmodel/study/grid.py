@@ -1,7 +1,7 @@
 """The points of a sweep: all combinations of lists of values, or random points within ranges.
 
-A grid is cut into blocks of limited size, each a box of it.  A block is computed and written at
-once.
+A grid is cut into blocks of limited size; in each block every axis covers one interval.  A block is
+computed and written at once.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 def interruptible() -> Iterator[None]:
     """Lets Ctrl-C end the children for which threads of the body wait.
 
-    Otherwise these threads would not end.
+    Without it such a thread would wait on after Ctrl-C, and the program would not end.
     """
     try:
         yield

@@ -59,10 +59,10 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """How far a step to the delay s1 passes a change of some window's or the queue's motion.
+    """How far a step to the delay s1 goes past the end of a window's or the queue's motion.
 
-    It is the largest over the windows, relative to the window. It is positive if some motion of the
-    last step has ended within this one.
+    The distance is relative to the window, and the largest one counts. It is positive if a motion
+    that held in the last step ends within this one.
     """
     s, n = y.clock[1], on.size
     worst: float

@@ -159,9 +159,9 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.concatenate(found)
-    # If two packets arrive at the same instant, ns-2 takes first the arrival that was scheduled
-    # first: that of the packet on the longer last wire, since it set out earlier. The order of
-    # flows in the scenario must not matter.
+    # If two packets arrive at the same instant, ns-2 handles first the arrival that it scheduled
+    # first. That is the packet on the longer last wire, since it left earlier. The order of flows
+    # in the scenario must not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)

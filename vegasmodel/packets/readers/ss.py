@@ -1,7 +1,8 @@
 """``ss -tin`` over time: a log of snapshots, each after a line with its time.
 
-A line of its own gives the time, as ``date +%s.%N`` (seconds) or ``date -Ins`` (ISO 8601) print
-it; what ``ss`` prints follows, with the details on a second line or (``-O``) on the same::
+Each snapshot begins with a line that holds only the time, as ``date +%s.%N`` (seconds) or ``date
+-Ins`` (ISO 8601) prints it. The output of ``ss`` follows, with a flow's details on a second line
+or, with ``-O``, on the same line::
 
     while sleep 0.1; do date +%s.%N; ss -tin dst 10.0.0.2; done > log
 
