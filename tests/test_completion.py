@@ -118,6 +118,26 @@ def test_what_the_trace_cannot_tell_stays_the_default_and_says_so():
     assert defaults == ["link[0].buffer", "flow[0].alpha"]
 
 
+@pytest.mark.parametrize(
+    ("losses", "buffer", "said"),
+    [
+        ({"loss": np.ones((10, 2))}, 2.0, "the queue overflowed"),
+        ({"retransmits": np.zeros((10, 2))}, math.inf, "nothing was lost"),
+        ({"retransmits": [[0.0, math.nan]] * 10}, 2.0, "does not tell whether packets were lost"),
+        ({}, 2.0, "does not tell whether packets were lost"),
+    ],
+)
+def test_a_buffer_told_by_mean_rtts_is_a_lower_bound(losses, buffer, said):
+    """200 pkt/s wait 10 ms: 2 packets.  Only where nothing was lost, the default stands."""
+    rtt = np.full((10, 2), 0.05)
+    scenario, filled = complete(TWO, steady(rtt_min=rtt, rtt=rtt + 0.01, **losses))
+    assert scenario.links[0].buffer == pytest.approx(buffer)
+    (entry,) = (e for e in filled if e.key == "link[0].buffer")
+    assert (entry.low, entry.high) == (pytest.approx(2.0), math.inf)
+    assert said in entry.how
+    assert "lower bound" in entry.how
+
+
 @pytest.fixture
 def gaps(tmp_path):
     lines = [line for line in WHOLE.read_text().splitlines() if not line.startswith(LEFT_OUT)]

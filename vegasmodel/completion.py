@@ -20,7 +20,7 @@ import numpy as np
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find, names
-from vegasmodel.packets.estimate import Estimate, Estimates, estimate
+from vegasmodel.packets.estimate import Estimate, Estimates, estimate, lost_packets
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
@@ -78,7 +78,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         if STACKS[member.flow.variant].backlog_over_base
     }
     known = estimate(trace, over_base)
-    filled += [_link(key, known, draft, trace.engine) for key in link_gaps]
+    filled += [_link(key, known, draft, trace) for key in link_gaps]
     for g, missing in enumerate(gaps):
         names = [
             trace.flows[i]
@@ -138,7 +138,7 @@ def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]
     return Scenario.from_dict(completed)
 
 
-def _link(key: str, known: Estimates, draft: Scenario, engine: str) -> Filled:
+def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     place, link = f"link[0].{key}", draft.links[0]
     if key == "capacity":
         if known.capacity is None:
@@ -147,10 +147,10 @@ def _link(key: str, known: Estimates, draft: Scenario, engine: str) -> Filled:
     found = known.buffer
     if found is None or not isinstance(link.queue, DropTail) or link.loss:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT)
-    if math.isinf(found.high):  # nothing was lost: any buffer above would do
+    if lost_packets(trace) is False:  # any buffer above would do
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how)
-    if engine == "ns2":
+    if trace.engine == "ns2":
         how = f"{found.how}; one more, as ns-2's limit counts the packet in transmission"
         return _filled(place, _moved(found, 1.0, how))
     return _filled(place, found)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.stacks import STACKS
 
-__all__ = ["Estimate", "Estimates", "estimate"]
+__all__ = ["Estimate", "Estimates", "estimate", "lost_packets"]
 
 BLOCK = 1000  # packets: rates over fewer are mostly their own granularity
 BLOCKS = (5, 100)
@@ -54,8 +54,9 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     divides by baseRTT; the default is all flows where the trace's stack does so.
 
     The text ``how`` of each estimate says how good it is.  If the link was never busy, the estimate
-    is below its capacity.  If the buffer never overflowed, the estimate is a lower bound.  If the
-    queue never emptied, the RTT is too long.
+    is below its capacity.  If the buffer never overflowed, or if the trace holds means over
+    intervals, its estimate is a lower bound, and ``high`` is infinite.  If the queue never emptied,
+    the RTT is too long.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
@@ -179,13 +180,28 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
     return np.quantile(more, [0.25, 0.5, 0.75]) if more.size else None
 
 
+def lost_packets(trace: Trace) -> bool | None:
+    """Whether packets were lost, or sent again; ``None`` where the trace does not tell."""
+    found = [trace.known(name) for name in ("loss", "retransmits")]
+    counts = [values for values in found if values is not None]
+    if any(np.nansum(values) > 0 for values in counts):
+        return True
+    told = [np.isfinite(values).any(axis=0) for values in counts]
+    return False if told and bool(np.any(told, axis=0).all()) else None
+
+
+BOUNDS = {
+    True: "the queue overflowed",
+    False: "nothing was lost: a lower bound",
+    None: "the trace does not tell whether packets were lost: a lower bound",
+}
+
+
 def _buffer(
     trace: Trace, capacity: Estimate | None, bases: Mapping[str, Estimate]
 ) -> Estimate | None:
-    loss, again = trace.known("loss"), trace.known("retransmits")
-    lost = next((values for values in (loss, again) if values is not None), None)
-    overflowed = lost is not None and np.nansum(lost) > 0
-    bound = "the queue overflowed" if overflowed else "nothing was lost: a lower bound"
+    overflowed, again = lost_packets(trace), trace.known("retransmits")
+    bound = BOUNDS[overflowed]
     link, largest = _bottleneck(trace), trace.known("queue_max")
     if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
         top = float(np.nanmax(largest[:, link]))
@@ -204,8 +220,10 @@ def _buffer(
     if not waits or not max(waits) > 0:
         return None
     low, high = min(waits) * capacity.value, max(waits) * capacity.value
+    if overflowed:  # a mean or a sample hides the longest queue within its interval
+        bound += ", but an interval's RTT is not its largest: a lower bound"
     how = f"(largest RTT - base RTT) capacity; {bound}"
-    return Estimate(high, low, high if overflowed else np.inf, "pkt", how)
+    return Estimate(high, low, np.inf, "pkt", how)
 
 
 def _alphas(
