@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import vegasmodel as vm
@@ -15,7 +17,9 @@ from tests.test_predictor import HOME
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
 from vegasmodel.explanations import EXPLANATIONS
+from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import make
+from vegasmodel.trajectories import to_trace
 
 EVENTS = Path(__file__).parent / "data" / "ns2_events.tr"
 FLOWMON = Path(__file__).parent / "data" / "flowmon.xml"
@@ -80,6 +84,48 @@ def test_what_a_trace_cannot_tell_is_a_guess_that_says_so() -> None:
     assert (s.flows[0].law, s.flows[0].variant) == ("vegas", "linux")
     assert s.flows[0].rtt == 0.2  # 0.05 would be less than a packet takes at 10 pkt/s
     assert 'rtt = "200 ms"  # a guess: the trace cannot tell it' in text
+
+
+def test_a_kernels_trace_is_of_linux_whatever_its_laws() -> None:
+    rates = {"throughput": [[10.0, 9.0], [10.0, 9.0]]}
+    controls = {"10.0.0.1:1": "cubic"}  # of the other flow it is not known
+    trace = make("linux", [1.0, 2.0], ["10.0.0.1:1", "10.0.0.2:1"], rates, controls=controls)
+    s = vm.Scenario.from_toml(newfile.from_trace(trace, "kernel")[0])
+    named = [(flow.name, flow.law, flow.variant) for flow in s.flows]
+    assert named == [("cubic-1", "cubic", "linux"), ("reno-2", "reno", "linux")]
+
+
+def test_a_file_from_a_simulated_trace_has_its_laws_names_sizes_and_a_finite_buffer() -> None:
+    flows = [
+        vm.Flow("vegas", "60 ms", name="ours", variant="ns2"),
+        vm.Flow("newreno", "80 ms", name="theirs"),
+    ]
+    run = vm.Run(duration="40 s", warmup="10 s")
+    truth = vm.Scenario([vm.Link("2 Mbit/s", buffer="12 pkt")], flows, packet_size="500 B", run=run)
+    data = vm.simulate(truth, "fluid")
+    trace = to_trace(data)
+    lost = data["lost"].values[-1] - data["lost"].values[0]
+    assert trace.data["loss"].sum("time").values == pytest.approx(lost)
+    assert lost.sum() > 0
+    s = vm.Scenario.from_toml(newfile.from_trace(trace, "again")[0])
+    assert s.packet_size == 500.0
+    for flow, known in zip(s.flows, truth.flows, strict=True):
+        assert (flow.name, flow.law, flow.variant) == (known.name, known.law, "ns2")
+    assert s.links[0].buffer == pytest.approx(12.0, abs=1.0)
+    assert pair(trace, s).assumptions() == ()
+    renamed = [dataclasses.replace(flow, name=flow.law) for flow in reversed(truth.flows)]
+    found = pair(trace, dataclasses.replace(truth, flows=renamed))
+    assert (found.order, set(found.by)) == ((1, 0), {"congestion control"})
+
+
+def test_an_estimated_buffer_is_written_in_whole_packets() -> None:
+    """(99.99 ms - 60 ms) 1000 pkt/s = 39.99 packets, of a trace that does not know losses."""
+    rates = {"throughput": np.full((9, 1), 1000.0), "rtt": np.full((9, 1), 0.09999)}
+    rates["rtt"][0] = 0.06
+    text, _ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates), "whole")
+    (line,) = (line for line in text.splitlines() if line.startswith("buffer"))
+    assert line.startswith('buffer = "40 pkt"  # estimate, at least 39 pkt: ')
+    assert "the trace does not tell whether packets were lost" in line
 
 
 def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.fields.rules import Choice
+from vegasmodel.placement import implementation
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.status import Status
@@ -41,7 +42,8 @@ def simulate(
     forward.
 
     Units are in the ``attrs`` of the variables, the origin of the numbers in those of the dataset.
-    In the papers' fluid every flow that grows in an overflow loses one packet.  ``parts`` is the
+    The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) say what each flow is.  In the
+    papers' fluid every flow that grows in an overflow loses one packet.  ``parts`` is the
     resolution of ``rounds``.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the
     model lacks a feature of the scenario.
     """
@@ -78,10 +80,21 @@ def simulate(
         coords={
             "time": ("time", times, {"units": "s"}),
             "flow": [member.name for member in scenario.members],
+            **_sources(scenario),
             "link": links,
         },
         attrs=attrs,
     )
+
+
+def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
+    """What each flow is: its law, whose TCP runs it, and its packets' size in bytes."""
+    groups = [member.flow for member in scenario.members]
+    return {
+        "law": ("flow", [group.law for group in groups]),
+        "variant": ("flow", [implementation(scenario, group) for group in groups]),
+        "packet_size": ("flow", [scenario.size_of(group) for group in groups]),
+    }
 
 
 def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:

@@ -16,12 +16,17 @@ def to_trace(data: xr.Dataset) -> trace.Trace:
     """The dataset of ``simulate`` as a ``Trace`` of its intervals.
 
     The throughput in an interval is what was delivered over the interval's length.  Windows, RTTs
-    and queues are those at the interval's end.
+    and queues are those at the interval's end.  A flow's law is its congestion control.  If all
+    flows run the TCP of one variant, ``provenance`` names it.
     """
     time = data["time"].values
     flows = [str(name) for name in data["flow"].values]
     links = [str(name) for name in data["link"].values]
     delivered = np.diff(data["delivered"].values, axis=0)
+    about = {key: str(value) for key, value in data.attrs.items()}
+    variants = {str(name) for name in data["variant"].values}
+    if len(variants) == 1:
+        about["variant"] = variants.pop()
     return trace.make(
         str(data.attrs["model"]),
         time[1:],
@@ -31,10 +36,13 @@ def to_trace(data: xr.Dataset) -> trace.Trace:
             "window": data["window"].values[1:],
             "rtt": data["rtt"].values[1:],
             "base_rtt": data["base_rtt"].values[1:],
+            "loss": np.diff(data["lost"].values, axis=0),
             "queue": data["queue"].values[1:],
+            "packet_size": data["packet_size"].values,
         },
         begin=float(time[0]),
         links=links,
         scenario=str(data.attrs["fingerprint"]),
-        provenance={key: str(value) for key, value in data.attrs.items()},
+        provenance=about,
+        controls={name: str(law) for name, law in zip(flows, data["law"].values, strict=True)},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -110,14 +111,17 @@ def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
 
 
 def _flows(trace: Trace) -> list[dict[str, Any]]:
+    """A table for each flow.  The trace's names stay, unless they are addresses or numbers."""
     firsts, end = trace.known("first"), float(trace.edges[-1])
+    stack = trace.provenance.get("variant", trace.engine)  # a simulated trace says whose TCP ran
+    named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
     flows = []
     for i, flow in enumerate(trace.flows):
         law = trace.controls.get(flow, "reno")
         law = law if law in laws.names() else "reno"
-        entry: dict[str, Any] = {"name": f"{law}-{i + 1}", "law": law}
-        if laws.find(law).per_ack == "thresholds" and trace.engine in ("linux", "ns2"):
-            entry["variant"] = trace.engine
+        entry: dict[str, Any] = {"name": flow if named else f"{law}-{i + 1}", "law": law}
+        if stack in ("linux", "ns2"):
+            entry["variant"] = stack
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
             entry["start"] = f"{first:.6g} s"
@@ -129,9 +133,12 @@ def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
     """An estimate as text for the file, and its comment; both have the same unit, ms for RTTs."""
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
+    if entry.key.endswith(".buffer") and math.isfinite(value):
+        value, low = max(1.0, round(value)), math.floor(low)  # a queue holds whole packets
     short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
     text = f"{short} {unit}" if math.isfinite(value) else "inf"
-    note = f"estimate, {low:.4g} to {high:.4g} {unit}: {entry.how}"
+    spread = f"{low:.4g} to {high:.4g}" if math.isfinite(high) else f"at least {low:.4g}"
+    note = f"estimate, {spread} {unit}: {entry.how}"
     if entry.key.endswith(".capacity"):
         note += f"; packets of {packet_size:g} B"
     if math.isinf(value):

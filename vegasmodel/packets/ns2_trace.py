@@ -65,6 +65,7 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
         begin=float(edges[0]),
         links=[link.name for link in scenario.links],
         scenario=scenario.fingerprint(),
+        controls={member.name: member.flow.law for member in scenario.members},
         provenance={
             "source": source,
             "window": "congestion window at the end of the interval",

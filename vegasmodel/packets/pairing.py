@@ -181,7 +181,9 @@ def _by_control(
         if k not in found:
             left.setdefault(_kernel_name(member.flow.law), []).append(k)
     for control, mine in left.items():
-        theirs = [i for name, i in free.items() if trace.controls.get(name) == control]
+        theirs = [
+            i for name, i in free.items() if _kernel_name(trace.controls.get(name, "")) == control
+        ]
         if len(theirs) != len(mine):
             continue
         alike = {(m.group, m.rtt, m.start, m.stop) for m in (scenario.members[k] for k in mine)}
@@ -219,7 +221,7 @@ def _by_order(
 
 def _fits_law(trace: Trace, i: int, member: Member) -> bool:
     known = trace.controls.get(trace.flows[i])
-    return known is None or known == _kernel_name(member.flow.law)
+    return known in (None, member.flow.law, _kernel_name(member.flow.law))
 
 
 def _kernel_name(law: str) -> str:
