@@ -14,6 +14,7 @@ from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, write
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
+from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
 
@@ -120,7 +121,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
         law = trace.controls.get(flow, "reno")
         law = law if law in laws.names() else "reno"
         entry: dict[str, Any] = {"name": flow if named else f"{law}-{i + 1}", "law": law}
-        if stack in ("linux", "ns2"):
+        if stack in STACKS and STACKS[stack].laws is None:  # one that has every law
             entry["variant"] = stack
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
