@@ -240,7 +240,8 @@ def thresholds() -> list[Record]:
                 tolerance=rounding(0.01),
                 note="The nearest ratio by the printed formulas over T from 1 ms to 20 s, as far "
                 "as mu T > B; at B = 5 those of appendix A too, for the text has a threshold of 5. "
-                f"{NO_T} Tolerance: rounding of the print. So no T gives the figure.",
+                f"{NO_T} Tolerance: rounding of the print. So no T gives the figure, with a, b and "
+                "N as real numbers.",
                 source="theory",
             )
             for B, printed in ((5.0, 2.58), (10.0, 0.76))

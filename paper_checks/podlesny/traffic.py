@@ -250,7 +250,8 @@ def web_traffic() -> list[Record]:
             "figure",
             True,
             partial(_steady, WEBS, webs(), (0.75, 0.96), False),
-            note="The index varies by no larger a factor than printed, two standard errors added. "
+            note="Read as: the index varies by no larger a factor than printed, two standard "
+            "errors added. "
             f"{ROUTER} {WEB} {NO_PICTURE}",
         ),
         Record(
@@ -374,7 +375,8 @@ def delays() -> list[Record]:
             "figure",
             True,
             partial(_steady, LONGEST_EXACT, round_trips(LONGEST_EXACT), (0.83, 0.87), True),
-            note="The index varies by no larger a factor than printed, two standard errors added. "
+            note="Read as: the index varies by no larger a factor than printed, two standard "
+            "errors added. "
             f"{EXACT} {COUNTED} {NO_PICTURE}",
         ),
         Record(
