@@ -116,7 +116,7 @@ class Prediction:
 
     @cached_property
     def utilization(self) -> Floats | None:
-        """For each link: bytes delivered over capacity, by the flows that cross it forward."""
+        """The part of each link's capacity that the flows which cross it forward use."""
         if self.utilization_links is not None or self.throughput is None:
             return self.utilization_links
         used = np.zeros(len(self.scenario.links))

@@ -40,7 +40,7 @@ class StabilityVerdict:
 
     @property
     def stable(self) -> bool | None:
-        """None if not applicable."""
+        """Whether the equilibrium is stable; None if the model has none for the scenario."""
         return None if self.stability is None else self.stability.stable
 
     def to_json(self) -> dict[str, Any]:

@@ -132,7 +132,11 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """Round trips from lines ``+ time flow 0 type ... seq id`` (packets) and ``r ...`` (ACKs)."""
+    """When each packet left its sender, and when its ACK came back.
+
+    A line ``+ time flow 0 type ... seq id`` is a packet that its sender (node 0) sends. A line
+    ``r`` of the same form is an ACK that it receives.
+    """
     from pyarrow import csv
 
     if path.stat().st_size == 0:

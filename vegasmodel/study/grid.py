@@ -46,7 +46,7 @@ class Axis:
 class Grid:
     """A scenario and the axes along which its fields vary.
 
-    ``draw``: the number of random points.
+    ``draw``: if given, so many points drawn at random instead of all combinations.
     """
 
     scenario: Scenario

@@ -140,9 +140,10 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
 
 
 def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
-    """One record a flow.  A group that arrives at random has one record for each short flow.
+    """The records of all flows, one each.
 
-    ``starts`` [n_flows] overrides the start times. ``seed`` and the scenario's own seed decide
+    Where a group's short flows arrive at random, each short flow has a record.  ``starts``
+    [n_flows] overrides the start times. ``seed`` and the scenario's own seed together determine
     arrivals and random sizes.
     """
     found, places = [], []
