@@ -35,11 +35,12 @@ def simulate(
 
     The variables, with their dimensions, are
 
-    - ``window`` (time, flow): packets; - ``rate`` (time, flow): packets per second into the first
-    link; - ``rtt`` (time, flow): the round trip of a packet sent now, s; - ``base_rtt`` (time,
-    flow): the least RTT that Vegas has seen, s; NaN for other laws; - ``delivered``, ``lost``
-    (time, flow): packets so far; - ``queue`` (time, link): packets that wait to cross a link
-    forward.
+    - ``window`` (time, flow): packets;
+    - ``rate`` (time, flow): packets per second into the first link;
+    - ``rtt`` (time, flow): the round trip of a packet sent now, s;
+    - ``base_rtt`` (time, flow): the least RTT that Vegas has seen, s; NaN for other laws;
+    - ``delivered``, ``lost`` (time, flow): packets so far;
+    - ``queue`` (time, link): packets that wait to cross a link forward.
 
     Units are in the ``attrs`` of the variables, the origin of the numbers in those of the dataset.
     The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) say what each flow is.  In the

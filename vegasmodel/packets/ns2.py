@@ -61,10 +61,11 @@ def run(
     For each flow the result has
 
     - ``throughput``: packets per second delivered for the first time (by cumulative ACKs), between
-    warm-up and end, within the time in which the flow is active; - ``throughput_se``: its standard
-    error over the runs; - packets acknowledged, packets retransmitted, and dropped over sent
-    packets; - with ``rtts``: the mean RTT in that time, and for Vegas baseRTT at its end (the
-    smallest RTT of the flow so far).
+      warm-up and end, within the time in which the flow is active;
+    - ``throughput_se``: its standard error over the runs;
+    - packets acknowledged, packets retransmitted, and dropped over sent packets;
+    - with ``rtts``: the mean RTT in that time, and for Vegas baseRTT at its end (the smallest RTT
+      of the flow so far).
 
     For each link it has the mean number of waiting packets and the utilisation.
 

@@ -111,13 +111,6 @@ class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
     def finalize(self) -> None:
         self._finalized = True
 
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
-        passes, builder = self._codegen._function_pass_manager()
-        for function in module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
-
     def with_callees(self, found: dict[Any, None]) -> None:
         """Add a compiled function and all that it calls to ``found``, callees first."""
         if self not in found:
