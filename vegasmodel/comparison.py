@@ -1,4 +1,7 @@
-"""Compares predictions with a measurement; no other module knows both models and simulators."""
+"""Compares the models' predictions with a measurement of the same scenario.
+
+No other module imports both the models and the packet-level simulators.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +36,17 @@ VEGAS_OF = {
     "ns3": "ns-3's Vegas",
     "linux": "the Linux kernel's Vegas",
 }
-OVERLOAD = 1.05  # measured over capacity; more is another scenario's trace, not rounding
+OVERLOAD = 1.05  # load / capacity; a trace with more than this is of another scenario
 
 
 def run_engine(
     scenario: Scenario, engine: str = "ns2", timeout: float | None = None, *, brief: bool = False
 ) -> Prediction:
-    """Run a packet-level simulator on the scenario.  Raises ``FieldError`` for an unknown one.
+    """Run the packet-level simulator ``engine`` on the scenario and return what it measured.
 
     ``timeout``: seconds that a run may take (default: ``packets.engine.patience``).  ``brief``:
-    record no round-trip times and only two samples over time.
+    record no round-trip times and only two samples over time.  Raises ``FieldError`` for an unknown
+    engine.
     """
     if engine not in ENGINES:
         raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
@@ -79,7 +83,7 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, dict[str, float | None]]:
-        """For each model: ``throughput_nrmse``, ``ratio`` (logarithm), ``base_rtt``."""
+        """For each model with an answer, by its name: the errors of ``model_errors``."""
         return {p.model: model_errors(p, self.measured) for p in self.models if p.applicable}
 
     @property
@@ -123,9 +127,9 @@ class Comparison:
         return html_table(title, columns, rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each flow of each model with an answer, and of the measurement.
+        """One row per flow, for each model with an answer and then for the measurement.
 
-        Columns are those of ``Prediction.to_dataframe``.
+        The columns are those of ``Prediction.to_dataframe``.
         """
         import pandas as pd
 
@@ -133,10 +137,11 @@ class Comparison:
         return pd.concat(frames, ignore_index=True)
 
     def to_xarray(self) -> xr.Dataset:
-        """The dataset of ``Prediction.to_xarray`` with a dimension ``model``, and the errors.
+        """The datasets of ``Prediction.to_xarray``, joined along a dimension ``model``.
 
-        The last entry of ``model`` is the measurement; its ``error_throughput_nrmse``,
-        ``error_ratio`` and ``error_base_rtt`` are NaN.
+        The last entry of ``model`` is the measurement.  The variables ``error_throughput_nrmse``,
+        ``error_ratio`` and ``error_base_rtt`` hold the models' errors; for the measurement they are
+        NaN.
         """
         import xarray as xr
 
@@ -157,7 +162,7 @@ class Comparison:
         return out.getvalue()
 
     def print_table(self) -> None:
-        """Print that text at the terminal's width."""
+        """Print the text of ``table`` at the terminal's width."""
         from vegasmodel import console
 
         console.print_pairing(self.pairing)
@@ -182,9 +187,9 @@ class Comparison:
         )
 
     def plot(self, path: Path | None = None) -> Figure:
-        """Each group's throughput by every model, then the measurement.
+        """Draw each group's throughput by every model and by the measurement.
 
-        Saved if a path is given.
+        If ``path`` is given, the figure is also saved there.
         """
         from vegasmodel import plots
 
@@ -195,7 +200,13 @@ class Comparison:
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:
-    """The errors of one prediction: NRMSE over flows, largest log ratio, NRMSE of baseRTT - rtt."""
+    """The errors of one prediction; ``None`` where the model or the measurement has no figure.
+
+    - ``throughput_nrmse``: root mean square error of the flows' throughputs, divided by the mean
+      measured throughput (``metrics.nrmse``);
+    - ``ratio``: the largest ln(model / measured) of a throughput ratio of two groups;
+    - ``base_rtt``: the NRMSE of baseRTT - rtt over the Vegas flows.
+    """
     throughput = None
     if model.throughput is not None and measured.throughput is not None:
         throughput = nrmse(model.throughput, measured.throughput)
@@ -227,11 +238,11 @@ def compare(
 ) -> Comparison:
     """All models beside a measurement of the same scenario.
 
-    The measurement is the given trace, else the stored run of exactly this scenario, else a new run
-    of ns-2.  ``scenario`` may also be the table of a scenario file.  What it leaves out is then
-    estimated from the trace (``completion``) and listed in ``estimates``.  ``timeout``: as in
-    ``run_engine``.  Raises ``FieldError`` for a bad trace, and ``EngineMissing`` if there is no
-    measurement and no ns-2.
+    The measurement is the given trace.  Without a trace it is the stored run of exactly this
+    scenario, and if there is none, a new run of ns-2.  ``scenario`` may also be the table of a
+    scenario file with missing keys.  These are then estimated from the trace (``completion``) and
+    listed in ``estimates``.  ``timeout``: as in ``run_engine``.  Raises ``FieldError`` for a bad
+    trace, and ``EngineMissing`` if there is no measurement and ns-2 is not installed.
     """
     if not isinstance(scenario, Mapping):
         expect(scenario, "a Scenario, or the table of a scenario file")
@@ -267,15 +278,15 @@ def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[
 
 
 def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption that what was measured is what the models describe."""
+    """The assumptions that the measured senders behave like the models' senders."""
     return (*same_vegas(scenario, measured), same_jitter(scenario, measured))
 
 
 def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
-    """The assumption that senders wait at random in the measurement as they do in the models.
+    """The assumption that measured senders have the same random wait (``send_jitter``) as modelled.
 
-    A simulator's run is one of the scenario itself.  For a trace this is known only if the trace
-    says which scenario was run.
+    It holds for a new run of a simulator.  For a trace it is known only if the trace names the
+    scenario that was run.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)
@@ -291,9 +302,9 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 
 
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption that the measured Vegas is the one in the models.
+    """The assumption that the measured implementation of Vegas is the one in the models.
 
-    Nothing without Vegas flows.
+    Empty if the scenario has no Vegas flows.
     """
     followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)
     if not followed:

@@ -1,10 +1,12 @@
-"""Completes a scenario file that has gaps, with estimates from a trace of the same network.
+"""Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
 The file may leave out the capacity and the buffer of a single link, a flow's RTT, and a Vegas
-flow's alpha with its beta.  It may also leave out duration and warm-up, if the trace is shorter
-than the default run.  A trace shows the backlog that the thresholds hold, not the thresholds.  So a
-group's alpha and beta are put as close together as the backlogs of its flows and the rules of its
-variant allow.
+flow's alpha and beta.  It may also leave out duration and warm-up if the trace is shorter than the
+default run.
+
+A trace shows each Vegas flow's backlog, but not the thresholds alpha and beta between which the
+flow keeps its backlog.  The estimate for a group is therefore the narrowest pair alpha, beta that
+agrees with the backlogs of all its flows under the window rule of its variant.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ DEFAULT = "the trace cannot tell: the default"
 
 @dataclass(frozen=True)
 class Filled:
-    """A key that the file leaves out: its estimated value, the range, and how it was found."""
+    """An estimate of a key that the file leaves out: value, range and how it was found."""
 
     key: str
     value: float
@@ -45,7 +47,7 @@ class Filled:
     how: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; JSON has no infinity."""
+        """Plain data for JSON; an infinite value becomes ``None``."""
         data = dataclasses.asdict(self)
         finite = {k: v for k, v in data.items() if not isinstance(v, float) or math.isfinite(v)}
         return dict.fromkeys(data) | finite
@@ -54,9 +56,9 @@ class Filled:
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
     """The scenario of a file's ``table``, and the list of what was estimated from ``trace``.
 
-    Raises ``FieldError`` if the file has other errors than its gaps, if its flows are not those of
-    the trace, if the trace cannot tell a key that is needed, or if no network could have these
-    values.
+    Raises ``FieldError`` if the file has an error beside the missing keys, if its flows are not
+    those of the trace, if a required key cannot be estimated from the trace, or if no network could
+    have these values.
     """
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
@@ -99,14 +101,17 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
-    """The table with duration and warm-up of a trace that is shorter than the default run."""
+    """Fill in missing ``duration`` and ``warmup`` if the trace is shorter than the default run.
+
+    Returns the completed table and the list of what was filled in.
+    """
     run, default = table.get("run", {}), Run()
     end = float(trace.edges[-1])
     if not isinstance(run, Mapping) or end >= default.duration:
         return table, []
     third = trace.begin + (end - trace.begin) / 3.0
     found = {"duration": (end, "the end of the trace"), "warmup": (third, "a third of the trace")}
-    if "duration" in run:  # the file means that much
+    if "duration" in run:  # the file's own value counts
         del found["duration"]
     if "warmup" in run or third >= default.warmup:
         del found["warmup"]
@@ -116,7 +121,7 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The tables under ``key``; none where the file has something else there."""
+    """The list of tables under ``key``; empty if the file has anything else there."""
     found = table.get(key)
     good = isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
     return found if good and isinstance(found, list) else []
@@ -129,7 +134,10 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
 
 
 def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
-    """The scenario with any values in the gaps: it shows other errors and names the flows."""
+    """The scenario with placeholder values for the missing keys.
+
+    Making it reveals any other error in the file, and gives the flows their names.
+    """
     if "capacity" in link_gaps:
         completed["link"][0]["capacity"] = ANY["capacity"]
     for g, missing in enumerate(gaps):
@@ -168,7 +176,10 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
-    """Alpha, and with ``both`` beta: the narrowest band that holds every backlog of the group."""
+    """Estimates of alpha and, if ``both``, of beta for group ``g``.
+
+    They are the narrowest band that contains the backlogs of all the group's flows (``names``).
+    """
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)
     stack = STACKS[flow.variant]
@@ -176,13 +187,13 @@ def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bo
     if found:
         alpha = min(e.value for e in found) + below
         beta = max(e.value for e in found) - above
-        if alpha > beta:  # one backlog: in the middle of what the thresholds hold
+        if alpha > beta:  # one backlog fits a range of thresholds: take its middle
             alpha = beta = (alpha + beta) / 2
         alpha = alpha if both else min(alpha, flow.beta)
     if not found or alpha <= 0:
         return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT)]
     low, high = min(e.low for e in found), max(e.high for e in found)
-    # a backlog elsewhere in its range moves the threshold as much
+    # an error of a backlog shifts the estimated threshold by the same amount
     values = {
         "alpha": (alpha, alpha - min(e.value for e in found)),
         "beta": (beta, beta - max(e.value for e in found)),

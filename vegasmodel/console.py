@@ -31,14 +31,14 @@ MAX_GROUP_ROWS = 50  # rows
 
 
 def console() -> Console:
-    """Standard output as a terminal, or with 80 columns if it is none."""
+    """A rich console on standard output; 80 columns wide if that is not a terminal."""
     return _Output(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 class _Output(Console):
-    """Standard output.
+    """A console that raises ``BrokenPipeError`` when the reader of a pipe has gone.
 
-    If nobody reads the pipe behind it, that is an error like any other (``exits``).
+    ``support.exits`` turns this error into an exit status.
     """
 
     def on_broken_pipe(self) -> None:
@@ -46,7 +46,10 @@ class _Output(Console):
 
 
 def plain(text: str) -> Text:
-    """Text without markup, with escape characters made visible, since names come from users."""
+    """Text to print literally: no markup, and control characters are made visible.
+
+    Names come from users, so a name could contain either.
+    """
     return Text("\n".join(printable(line) for line in text.split("\n")))
 
 
@@ -68,9 +71,9 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
-    """A table: the first column is aligned left, figures are aligned right.
+    """A table: the first column is aligned left, the others are aligned right.
 
-    Names are printed as they are.
+    Cells are printed literally (``plain``).
     """
     grid = Table(
         title=plain(title) if title else None, title_justify="left", box=None, padding=(0, 1)
@@ -99,7 +102,7 @@ def headline(scenario: Scenario) -> str:
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
-    """Models in rows: each group's mean throughput per flow, the ratios, Jain's fairness index.
+    """Models in rows: each group's mean throughput per flow, ratios, Jain's index and load.
 
     It shows as many groups and ratios as fit the width; the JSON document has them all.
     """
@@ -137,7 +140,7 @@ def shares_table(
 ) -> Table | None:
     """Models in rows: for each group, the Mbit/s of all its flows and their share of the total.
 
-    It shows as many groups as fit the width.  ``None`` if there is one flow.
+    It shows as many groups as fit the width.  ``None`` if there is only one flow.
     """
     if len(scenario.members) < 2:
         return None
@@ -153,11 +156,11 @@ def shares_table(
 
 
 def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
-    """Groups in rows, models in columns, for scenarios with more groups than fit into a row.
+    """Tables with groups in rows and models in columns, for scenarios with many groups.
 
-    The first part has each group's mean throughput per flow, with Jain's index and the load.  The
-    second has the Mbit/s of all its flows and their share.  Models that do not fit the width go to
-    further tables.
+    The first tables show each group's mean throughput per flow, Jain's index and the load.  The
+    following ones show the Mbit/s of all the group's flows together, and their share of the total.
+    Each table has as many models as fit the width.
     """
     groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
@@ -211,7 +214,10 @@ def notes(results: Sequence[Prediction]) -> list[str]:
 
 
 def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
-    """Print which flow of the trace belongs to each flow, and why; nothing if all names agree."""
+    """Print which flow of the trace each flow of the scenario is, and how that was decided.
+
+    Prints nothing if all names agree.
+    """
     if any(pair["flow"] != pair["trace"] for pair in pairs):
         lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in pairs[:most]]
         if len(pairs) > most:
@@ -221,7 +227,7 @@ def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
 
 
 def print_estimates(filled: Sequence[Filled]) -> None:
-    """Print what the file leaves out and the trace suggests; nothing if the file has no gaps."""
+    """Print the estimates for the keys that the file leaves out; nothing if there are none."""
     if filled:
         rows = [[e.key, f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled]
         console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
@@ -233,7 +239,7 @@ def print_estimates(filled: Sequence[Filled]) -> None:
 def print_results(
     scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False, hint: str = ""
 ) -> None:
-    """Print headline, table and broken assumptions; ``hint`` is added if no model answers."""
+    """Print headline, tables and broken assumptions; ``hint`` is added if no model answers."""
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
@@ -274,7 +280,7 @@ def paragraphs(lines: Sequence[str]) -> None:
 
 
 def flow_table(result: Prediction, most: int = 50) -> Table:
-    """Flows in rows: the figures of one model or measurement for each."""
+    """A table with one row per flow: the figures of one model or measurement."""
     rows = []
     data = result.to_json()["flows"]
     for flow in data[:most]:
@@ -307,7 +313,7 @@ _AGREE = ("reproduced", "consistent")
 
 
 def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
-    """Print the paper checks: counts per paper, a row per item, notes on those not reproduced."""
+    """Print the paper checks: one row per item, notes on items not reproduced, counts per paper."""
     out = console()
     papers = list(dict.fromkeys(check["paper"] for check in checks))
     for name in papers:

@@ -1,6 +1,6 @@
-"""Explains each model: its equations, hypotheses and source, and its error against packets.
+"""Explains each model: its equations, its hypotheses, its source and its measured accuracy.
 
-Each hypothesis has the name that an answer uses when a scenario breaks it.
+If a scenario breaks a hypothesis, the prediction's ``assumptions`` list it under the same name.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def _without(*names: str) -> dict[str, str]:
 class Explanation:
     """The explanation of one model.
 
-    ``accuracy``: what was measured, or the command that measures it.
+    ``hypotheses`` maps each hypothesis's name to its meaning.  ``accuracy`` is the measured error,
+    or the command that measures it.
     """
 
     title: str
@@ -232,4 +233,4 @@ EXPLANATIONS = MappingProxyType(
         ),
     }
 )
-"""By the model's name, every model."""
+"""The explanation of every model, by the model's name."""

@@ -48,7 +48,10 @@ def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
-    """The root mean square error over the mean of the measurement; ``None`` if that mean is 0."""
+    """The root mean square error, divided by the mean of the measurement.
+
+    ``None`` if that mean is not positive or a computed value is not finite.
+    """
     x, y = np.asarray(computed, dtype=np.float64), np.asarray(measured, dtype=np.float64)
     mean = float(np.mean(y)) if y.size else 0.0
     if not mean > 0 or not np.all(np.isfinite(x)):
@@ -59,21 +62,22 @@ def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
 def log_ratio_error(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> float | None:
-    """``ln(model / measured)`` of the ratio of two groups, with its sign.
+    """The largest error of the ratios of two groups: ``ln(computed ratio / measured ratio)``.
 
-    It is that of the pair for which it is largest in magnitude.
+    "Largest" means in magnitude; the result keeps its sign.  ``None`` if no pair of groups has both
+    ratios.
     """
     errors = []
     for pair, value in measured.items():
         other = computed.get(pair)
         if value and other:
             errors.append(math.log(other / value))
-    # Of a/b and b/a, whose errors differ in sign and in rounding, the first named pair counts.
+    # The errors of a/b and b/a are equal but for sign and rounding: the first one counts.
     return max(errors, key=lambda error: round(abs(error), 12)) if errors else None
 
 
 def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
-    """Max-min fair rates of one link: what a fair queue would give for these demands."""
+    """The max-min fair rates of flows with these demands on one link: ``[n] -> [n]``."""
     wanted = np.asarray(demands, dtype=np.float64)
     order = np.argsort(wanted)
     rates = np.empty_like(wanted)

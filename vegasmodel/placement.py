@@ -1,7 +1,7 @@
 """Splits a flow's propagation delay over links and access legs, and sizes its packets.
 
-Transmission times (``Scenario.transmission``) and the links' delays are subtracted from ``rtt``;
-the rest is split evenly over four access legs.
+Transmission times (``Scenario.transmission``) and the links' delays are subtracted from ``rtt``.
+The rest is split evenly over the flow's four access legs: out and back, at both ends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vegasmodel.stacks import Stack
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
-    """Whose code the sources of a group run; it decides how they count packets and time."""
+    """The name of the TCP implementation that a group's senders run."""
     return stacks.running(group.law, group.variant, (other.variant for other in scenario.flows))
 
 
@@ -23,7 +23,7 @@ def stack(scenario: Scenario, group: Flow) -> Stack:
 
 
 def link_stack(scenario: Scenario) -> Stack:
-    """The implementation whose links the scenario has."""
+    """The implementation whose conventions hold for the links' buffers."""
     return stacks.of_links(
         (group.law for group in scenario.flows),
         (group.variant for group in scenario.flows),
@@ -32,9 +32,10 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """Which rules of the scenario's laws the implementations lack; empty if they lack none.
+    """The rules of the scenario's laws that its implementations do not follow, as text.
 
-    ``counted``: whether the caller runs an implementation's own CUBIC where there is one.
+    Empty if there is no such rule.  ``counted``: whether the caller simulates an implementation's
+    own version of CUBIC, so that this version need not be reported.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))
@@ -46,7 +47,7 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
 
 
 def header(scenario: Scenario, group: Flow) -> float:
-    """The bytes by which a data packet of the group is longer than the scenario says."""
+    """Bytes of headers that a data packet of the group has beyond the scenario's packet size."""
     runs = stack(scenario, group)
     return 0.0 if group.law in runs.own_packets else runs.header
 

@@ -67,7 +67,7 @@ class Prediction:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the flows."""
+        """The names of the flows."""
         return [member.name for member in self.scenario.members]
 
     @cached_property
@@ -116,7 +116,10 @@ class Prediction:
 
     @cached_property
     def utilization(self) -> Floats | None:
-        """The part of each link's capacity that the flows which cross it forward use."""
+        """The part of each link's capacity used by the flows that cross it forward: ``[n_links]``.
+
+        Computed from the throughputs unless the model gives it.
+        """
         if self.utilization_links is not None or self.throughput is None:
             return self.utilization_links
         used = np.zeros(len(self.scenario.links))
@@ -152,7 +155,7 @@ class Prediction:
         return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row per flow, with the names and figures of ``flows`` in the JSON document.
+        """One row per flow; the columns are named as in ``flows`` of the JSON document.
 
         ``share`` is the flow's share of all bits delivered.  NaN: not given.
         """

@@ -40,7 +40,7 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
 def choose(model: str | None) -> tuple[str, ...]:
-    """The names of the models for a user's choice: one name, ``all``, or the closed forms."""
+    """The models that a user's ``model`` stands for: one name, ``all``, or None (closed forms)."""
     if model is None:
         return CLOSED_FORMS
     if model == "all":
@@ -99,10 +99,10 @@ def batch(
 ) -> tuple[Prediction, ...]:
     """The predictions of one model for many scenarios, in their order, computed on several threads.
 
-    The figures are those of ``predict`` for any number of ``threads`` (default: one a core).  A
-    scenario without an answer is an entry with ``applicable=False`` and a reason; the others are
-    not affected.  Only the simulators gain by threads.  Raises as ``predict`` does, and
-    ``FieldError`` for ``threads`` below 1.
+    The figures are those of ``predict``, whatever the number of ``threads`` (default: one per
+    core).  A scenario without an answer gives an entry with ``applicable=False`` and a reason, and
+    does not affect the others.  Threads make only the simulators faster.  Raises as ``predict``
+    does, and ``FieldError`` for ``threads`` below 1.
     """
     from concurrent.futures import ThreadPoolExecutor
 

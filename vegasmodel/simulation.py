@@ -30,8 +30,8 @@ def simulate(
     """Trajectories at ``samples`` instants, evenly spaced over the duration.
 
     ``model``: ``rounds`` (trains of packets; takes every scenario), ``fluid`` (differential
-    equations; one drop-tail link) or ``delayed`` (the law of ``fluid`` under feedback delay;
-    ``rtt`` is then that of the packet whose ACK arrives now).
+    equations; one drop-tail link) or ``delayed`` (the equations of ``fluid`` with feedback delay;
+    ``rtt`` is then the round trip of the packet whose ACK arrives now).
 
     The variables, with their dimensions, are
 
@@ -42,11 +42,12 @@ def simulate(
     - ``delivered``, ``lost`` (time, flow): packets so far;
     - ``queue`` (time, link): packets that wait to cross a link forward.
 
-    Units are in the ``attrs`` of the variables, the origin of the numbers in those of the dataset.
-    The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) say what each flow is.  In the
-    papers' fluid every flow that grows in an overflow loses one packet.  ``parts`` is the
-    resolution of ``rounds``.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the
-    model lacks a feature of the scenario.
+    Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario
+    and the version that computed it.  The coordinates ``law``, ``variant`` and ``packet_size``
+    (bytes) describe each flow.  In ``fluid`` with the papers' variant, every flow whose window
+    grows when the buffer overflows loses one packet.  ``parts`` sets how finely ``rounds`` divides
+    a round trip.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model lacks
+    a feature of the scenario.
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
@@ -89,7 +90,7 @@ def simulate(
 
 
 def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
-    """What each flow is: its law, whose TCP runs it, and its packets' size in bytes."""
+    """Coordinates over ``flow``: law, TCP implementation and packet size in bytes."""
     groups = [member.flow for member in scenario.members]
     return {
         "law": ("flow", [group.law for group in groups]),
@@ -99,7 +100,10 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
 
 
 def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
-    """How many samples show every cycle: two per shortest RTT, at most ``most`` values in all."""
+    """The number of samples that shows every cycle: two per shortest RTT.
+
+    It is at least ``usual``, and else at most ``most`` divided by the number of flows.
+    """
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
     return max(usual, min(wanted, most // len(scenario.members)))
@@ -192,20 +196,22 @@ def limit_cycle(
 ) -> LimitCycle:
     """The steady state: a fixed point, a periodic motion, or else averages.
 
-    ``model``: ``fluid`` (one link; the default) or ``rounds``, whose whole packets more often have
-    no period.  In ``fluid``, a flow decides about its window when its implementation and law do.
-    If all follow the papers' law at a drop-tail link, they decide at every instant, and the answer
-    has Floquet multipliers (the factors by which a small deviation grows in a period).
+    ``model``: ``fluid`` (one link; the default) or ``rounds`` (every scenario).  ``rounds`` counts
+    whole packets, so its motion is less often periodic.
 
-    ``losers`` and ``packets`` (as in ``engines.fluid.continuous.run``) ask for decisions at every
-    instant for any implementation; only its thresholds are kept.  A motion of whole packets has no
-    multipliers of its own; ``rounds`` gives those of decisions at every instant if that motion is
-    of the same kind.
+    In ``fluid``, a flow adjusts its window as often as its implementation and law do.  If all flows
+    follow the papers' law at a drop-tail link, they adjust it continuously.  The answer then has
+    Floquet multipliers (the factors by which a small deviation grows in a period).  If ``losers``
+    or ``packets`` is given (as in ``engines.fluid.continuous.run``), windows are adjusted
+    continuously for every implementation, and only its thresholds are kept.
 
-    ``longest``: the longest wait for an overflow or for rest, or the length of the run by
-    ``rounds``, in round trips.  A larger value finds more cycles, and averages with less spread.
-    By ``rounds``, a motion with losses does not repeat if senders wait at random, which they do
-    unless the scenario has ``send_jitter = "0 s"``.
+    Whole packets have no Floquet multipliers.  ``rounds`` therefore reports the multipliers of
+    ``fluid`` with continuous adjustment, if that has a steady state of the same kind.
+
+    ``longest``, in round trips: for ``fluid``, the longest wait for an overflow or for rest; for
+    ``rounds``, the length of the run.  A larger value finds more cycles, and gives averages with
+    smaller standard errors.  In ``rounds``, a motion with losses never repeats if senders wait a
+    random time before they send.  They do so unless the scenario has ``send_jitter = "0 s"``.
 
     Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model has no equation for
     the scenario.
@@ -219,7 +225,7 @@ def limit_cycle(
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
-    """The steady state of whole packets, with the multipliers of decisions at every instant."""
+    """The steady state by ``rounds``; with ``fluid``'s multipliers if that is of the same kind."""
     from vegasmodel.engines.fluid.continuous import unsupported
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.cycle import steady

@@ -10,8 +10,9 @@ __all__ = ["Status"]
 class Status(IntEnum):
     """How a solver or a simulator ended; ``reason`` says it in words.
 
-    Arrays hold its number.  Of a solver, only ``DONE`` is an answer; otherwise the numbers are NaN
-    or, with ``INACCURATE``, not to be trusted.  A branch has its points in any case.
+    Arrays hold the status as its number.  A solver's result is valid only with ``DONE``.  With any
+    other status the result is NaN or, with ``INACCURATE``, unreliable.  A branch of equilibria
+    keeps the points found so far, whatever its status.
     """
 
     PENDING = -1

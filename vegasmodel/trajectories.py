@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def to_trace(data: xr.Dataset) -> trace.Trace:
     """The dataset of ``simulate`` as a ``Trace`` of its intervals.
 
-    The throughput in an interval is what was delivered over the interval's length.  Windows, RTTs
-    and queues are those at the interval's end.  A flow's law is its congestion control.  If all
-    flows run the TCP of one variant, ``provenance`` names it.
+    The throughput in an interval is the number of packets delivered in it, divided by its length.
+    Windows, RTTs and queues are those at the interval's end.  ``controls`` holds each flow's law.
+    If all flows run the TCP of one variant, ``provenance`` names that variant.
     """
     time = data["time"].values
     flows = [str(name) for name in data["flow"].values]
