@@ -17,11 +17,12 @@ Parts = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
-    """Implements ``Scenario.replace``.  ``given``: the links and flows as the user gave them.
+    """Implements ``Scenario.replace``: returns a copy with ``changes`` and ``fields``.
 
-    There, text with units is still text, and what was left out is still missing.
+    ``given`` holds the links and flows as the user gave them: text with units is still text, and
+    fields that the user left out are still missing.
     """
-    tree: dict[Any, Any] = {}  # as the parts lie: ("link", 0) -> attribute -> value, or a tree
+    tree: dict[Any, Any] = {}  # ("link", 0) -> attribute -> new value, or a tree of inner changes
     links, flows = given
     for name, value in changes.items():
         head, _, rest = name.partition(".")
@@ -43,7 +44,10 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 
 
 def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
-    """The places of the parts that ``KEY`` or ``NAME.KEY`` addresses, and the key itself."""
+    """The indices of the links or flows to change, and the key to change in them.
+
+    ``rest`` is ``KEY``, which means all of ``parts``, or ``NAME.KEY``, which means one of them.
+    """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:
         return range(len(parts)), rest
@@ -69,7 +73,7 @@ def _set_nested(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any
 
 
 def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
-    """A copy of the dataclass with the changes in the tree; inner parts are copied first."""
+    """A copy of the dataclass with the changes of ``tree``; inner dataclasses are changed first."""
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
         if isinstance(value, Mapping) and dataclasses.is_dataclass(getattr(part, key))

@@ -1,8 +1,8 @@
 """The parts of a scenario: links, groups of flows, and how long a run lasts.
 
 All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.  In
-Python a part is made from numbers or from text with units.  Text that needs a packet size or an RTT
-to become a number stays text until the part is in a ``Scenario``.
+Python, a part's fields take numbers or text with units.  Some text needs a packet size or an RTT to
+become a number.  It stays text until the part is in a ``Scenario``.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Staggered(Checked):
 
 @dataclass(frozen=True)
 class Pareto(Checked):
-    """Flow sizes with a Pareto distribution: the mean in packets, the shape > 1."""
+    """Pareto-distributed flow sizes: their mean in packets, and the shape (> 1)."""
 
     mean: OrText[float] = field(Quantity("packets", low_open=True))
     shape: OrText[float] = field(_SHAPE)
@@ -148,7 +148,7 @@ class _PoissonRule(Table):
 
 @dataclass(frozen=True)
 class ParetoArrivals(Checked):
-    """Pareto times between arrivals: the rate in flows per second, the shape > 1."""
+    """Pareto-distributed times between arrivals: the rate in flows per second, the shape (> 1)."""
 
     rate: OrText[float] = field(Quantity("frequency", low_open=True))
     shape: OrText[float] = field(_SHAPE)
@@ -169,10 +169,11 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 class Flow(Checked):
     """A group of ``count`` equal flows.
 
-    If a field is ``None``, ``__post_init__`` fills in the default of the law and variant.  There
-    are two exceptions.  For ``initial_window``, each model uses the value of the protocol that it
-    describes.  For ``send_jitter``, the default is ``Scenario.jitter``.  ``match`` says which flow
-    of a trace this is: its name, an address, a port, or address and port.
+    ``__post_init__`` fills in the law's and the variant's defaults for name, thresholds,
+    ``decrease`` and ``service``.  Two other fields stay ``None`` if they are not given.  For
+    ``initial_window``, each model then uses the value of the implementation that it describes.  For
+    ``send_jitter``, ``Scenario.jitter`` gives the default.  ``match`` says which flow of a trace
+    this is: its name, an address, a port, or address and port.
     """
 
     law: str = field(LawRule())
@@ -202,7 +203,7 @@ class Flow(Checked):
     send_jitter: OrText[float | None] = field(_TIME, None)
     delay_noise: OrText[float] = field(_TIME, 0.0)
     match: str | None = field(Text(), None)
-    _filled: ClassVar[Sequence[str]] = ()  # of an instance: what it was not given
+    _filled: ClassVar[Sequence[str]] = ()  # of an instance: the fields whose defaults it filled in
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -238,8 +239,8 @@ class Flow(Checked):
 class Run(Checked):
     """How long a run lasts, when measuring begins, and how many runs there are.
 
-    With ``runs = None`` packet-level simulators run once; models run until their standard error is
-    small enough.
+    With ``runs = None``, packet-level simulators run once.  Models then repeat runs until the
+    standard error of their mean is small enough.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
@@ -265,7 +266,7 @@ class Run(Checked):
 
 @dataclass(frozen=True)
 class Member:
-    """One flow of a group, with what differs between the flows: its name, RTT and start."""
+    """One flow of a group, with its own name, RTT, start and stop."""
 
     name: str
     group: int

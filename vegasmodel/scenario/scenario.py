@@ -35,7 +35,7 @@ DEFAULT_DELAY = 1e-3  # one way, seconds
 
 @dataclass(frozen=True, repr=False)
 class Scenario(Checked):
-    """Links and groups of flows; checked as a whole when it is made."""
+    """Links, groups of flows and a run; their consistency is checked when a scenario is made."""
 
     links: tuple[Link, ...] = field(Tables(Link), key="link")
     flows: tuple[Flow, ...] = field(Tables(Flow), key="flow")
@@ -54,15 +54,15 @@ class Scenario(Checked):
 
     @classmethod
     def from_toml(cls, text: str) -> Scenario:
-        """Read the text of a scenario file.
+        """Make a scenario from the text of a scenario file.
 
-        Raises ``FieldError``: field, value, what is allowed.
+        Raises ``FieldError``, which names the field, the value and what is allowed.
         """
         return cls.from_dict(toml_file.parse(text, "scenario file", text[:40]))
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
-        """Read a dictionary with the keys of a scenario file; quantities are text with units."""
+        """Make a scenario from a dictionary with the keys of a scenario file, values as text."""
         return rules.read(cls, table, "", None)
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ class Scenario(Checked):
 
     @functools.cached_property
     def members(self) -> tuple[Member, ...]:
-        """One entry per flow: the groups expanded, RTTs drawn, starts staggered."""
+        """One entry per flow, group by group; each has its own drawn RTT and staggered start."""
         return tuple(m for i, group in enumerate(self.flows) for m in self._expand(i, group))
 
     def _expand(self, index: int, group: Flow) -> list[Member]:
@@ -142,14 +142,14 @@ class Scenario(Checked):
     def access_rate(self, group: Flow) -> float:
         """The rate of the group's own access links, pkt/s.
 
-        By default 200 times its slowest link.
+        By default it is 200 times the capacity of the slowest link on the group's path.
         """
         if group.access is not None:
             return group.access
         return 200.0 * min(link.capacity for link in self.path(group))
 
     def usual_jitter(self, group: Flow) -> float:
-        """The time of one data packet on the slowest link of the group's path, s.
+        """The transmission time of one data packet on the slowest link of the group's path, s.
 
         Floyd and Jacobson (1992) recommend a random wait of up to this time before a packet is
         sent.
@@ -158,7 +158,7 @@ class Scenario(Checked):
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """The longest time, s, that the group's senders wait before they use an open window.
+        """The upper bound, s, of the random wait before the group's senders send a packet.
 
         The default is ``usual_jitter``.
         """
@@ -205,10 +205,11 @@ class Scenario(Checked):
         return dataclasses.asdict(self)
 
     def fingerprint(self) -> str:
-        """A hash that identifies the scenario, whatever its name; stored runs are found by it.
+        """A hash of the scenario without its name; stored runs are looked up by this hash.
 
-        Keys that were added after the first runs were stored count only if they are given, and
-        ``send_jitter`` only if packets wait.  ``match`` never counts, as it describes a trace.
+        ``initial_window`` enters the hash only if it is given, and ``send_jitter`` only if it is
+        not 0: the first runs were stored before these keys existed.  ``match`` never enters,
+        because it describes a trace.
         """
         return self._key
 
@@ -229,7 +230,7 @@ class Scenario(Checked):
 
 
 def expect(value: object, allowed: str = "a Scenario") -> None:
-    """Raise ``FieldError`` unless the value is a scenario; a file's name is a common mistake."""
+    """Raise ``FieldError`` unless the value is a scenario (many pass a file's name by mistake)."""
     if not isinstance(value, Scenario):
         raise FieldError("scenario", value, f"{allowed}; vegasmodel.load(FILE) reads a file")
 
@@ -240,12 +241,12 @@ def load(path: str | Path) -> Scenario:
 
 
 def _settle(scenario: Scenario) -> None:
-    """Check what links, groups and run must have in common: names, times, paths, propagation.
+    """Check that links, groups and run fit together: names, times, paths, propagation delays.
 
     Also turns text that needs a packet size into numbers, turns a buffer given as a time or as a
     bandwidth-delay product into packets, and fills in the links' default delays, which depend on
-    the RTTs of the flows that cross them.  Raises ``FieldError`` for every combination that no
-    network could be built from.
+    the RTTs of the flows that cross them.  Raises ``FieldError`` if no network could have this
+    combination of values.
     """
     if not scenario.links:
         raise FieldError("link", [], "at least one [[link]]")
@@ -291,7 +292,8 @@ def _paths(scenario: Scenario) -> None:
 def _numbers(scenario: Scenario) -> None:
     """Turn text that needs a packet size into numbers.
 
-    The size is a flow's own if it has one, except for ``access``, and else the scenario's.
+    A flow's fields use the flow's own packet size if it has one; ``access`` always uses the
+    scenario's.
     """
     size = scenario.packet_size
     links = tuple(
@@ -349,13 +351,14 @@ def _drops(scenario: Scenario) -> None:
 
 
 def _delays(scenario: Scenario) -> None:
-    """Fill in the links' delays; it is an error if they exceed the RTT of a flow that crosses them.
+    """Fill in the delays of links that have none.
 
-    A link's delay is a part of the RTT of each flow that crosses it.
+    A link's delay is a part of the RTT of each flow that crosses it.  Raises ``FieldError`` if
+    transmission times and delays together exceed the RTT of a flow.
     """
     left: dict[
         str, float
-    ] = {}  # per link: the least propagation that one of its unset delays may take, one way
+    ] = {}  # the default delay of each link: 1 ms, or less if the RTT of a flow leaves less, s
     for member in scenario.members:
         group = member.flow
         links = scenario.path(group)

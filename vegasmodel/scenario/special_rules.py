@@ -1,4 +1,4 @@
-"""Rules for three unusual fields: numbers of packets to drop, the name of a law, and a buffer."""
+"""Rules for three unusual fields: the packets to drop, the name of a law, and a buffer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PacketNumbers:
     """A list of the sequence numbers of packets to drop, without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
-        """Take a list of numbers from a file."""
+        """Read a list of sequence numbers from a file."""
         if not isinstance(value, list):
             raise FieldError(where, value, "a list of packet numbers")
         self.check(tuple(value), where)
@@ -38,12 +38,12 @@ class LawRule:
     """The name of a congestion control law: ours, the user's, or an installed package's."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Take a name that is known."""
+        """Read the name of a known law."""
         self.check(value, where)
         return value
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a name that is known."""
+        """Raise ``FieldError`` unless a law has this name."""
         if not (isinstance(value, str) and laws.known(value)):
             names = laws.names()
             said = f"one of {', '.join(names)}{nearest(value, names)}"
@@ -61,7 +61,7 @@ class BufferRule(Quantity):
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
-        """Take a buffer from a file; a time or ``"1 BDP"`` gives an ``Unresolved``."""
+        """Read a buffer from a file; a time or a number of BDP gives an ``Unresolved``."""
         for kind in ("time", "bdp"):
             try:
                 parse(value, kind, field=where)
@@ -73,10 +73,10 @@ class BufferRule(Quantity):
     def packets(
         self, text: str, where: str, packet_size: float, capacity: float, rtt: float
     ) -> float:
-        """The buffer in packets at a link.
+        """Convert the text of a buffer to packets.
 
-        ``capacity``: the link's, pkt/s.  ``rtt``: the mean RTT of the flows that cross it, s; NaN
-        if there is none.
+        ``capacity``: of the buffer's link, pkt/s.  ``rtt``: the mean RTT of the flows that cross
+        the link, s; NaN if no flow does.
         """
         for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
             try:
