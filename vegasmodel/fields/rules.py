@@ -27,13 +27,16 @@ class OrText(Generic[T]):
 
 
 class Unresolved(str):
-    """Text that only a whole scenario turns into a number: it needs a packet size or an RTT."""
+    """Text with a unit that needs a packet size or an RTT to become a number.
+
+    It stays text until it is part of a scenario, which knows these.
+    """
 
     __slots__ = ()
 
 
 def known(*values: object) -> bool:
-    """Whether all of these are numbers already; an ``Unresolved`` one waits for a scenario."""
+    """Whether none of the values is ``Unresolved``."""
     return not any(isinstance(value, Unresolved) for value in values)
 
 
@@ -43,14 +46,15 @@ class Rule(Protocol):
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Turn a value of the file into the package's own value.
 
-        The result is ``Unresolved`` if that needs a packet size and there is none.
+        The result is ``Unresolved`` if the conversion needs a packet size and none is given.
+        ``where`` names the field in an error.
         """
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is allowed."""
 
     def write(self, value: Any) -> Any:
-        """The value in a file that ``read`` turns into this one: text, number, list or table."""
+        """The value as a file has it; ``read`` turns it back into ``value``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +118,7 @@ class Integer(_AsItIs):
     high: int = 2**63 - 1
 
     def read(self, value: object, where: str, packet_size: float | None) -> int:
-        """Take the value of the file unchanged: TOML has integers."""
+        """Check the value of the file and return it unchanged (TOML has integers)."""
         self.check(value, where)
         return cast("int", value)
 
@@ -138,14 +142,14 @@ class Boolean(_AsItIs):
         return bool(value)
 
     def check(self, value: Any, where: str) -> None:
-        """Only ``true`` and ``false``."""
+        """Refuse everything but ``true`` and ``false``."""
         if not isinstance(value, bool):
             raise FieldError(where, value, "true or false")
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice(_AsItIs):
-    """One word out of a few."""
+    """One of a few words."""
 
     words: tuple[str, ...]
 
@@ -188,7 +192,7 @@ class Texts:
     """A list of names without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[str, ...]:
-        """Take a list from the file; a scenario holds it as a tuple."""
+        """Turn a list from the file into a tuple of names."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of names")
         self.check(tuple(value), where)
@@ -244,7 +248,7 @@ class Tables:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Check the class of each."""
+        """Check the class of each entry."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
             raise FieldError(where, value, f"a tuple of {self.cls.__name__}")
 
@@ -255,9 +259,11 @@ class Tables:
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """A plain value, a fixed word, a table, or a table with one key that tells its kind.
+    """A field that takes values of several forms.
 
-    ``tagged`` maps that key, as in ``{ pareto = {...} }``, to the rule for the value behind it.
+    ``plain``: the rule for a number.  ``word``: a fixed word.  ``table``: the rule for a table.
+    ``tagged``: for tables with a single key, such as ``{ pareto = {...} }``, maps that key to the
+    rule for its value.
     """
 
     plain: Rule | None = None
@@ -327,7 +333,7 @@ def of(cls: type[Any], field: str) -> Any:
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """The text ``; did you mean 'x'?`` if a known word is near, else nothing."""
+    """The text ``; did you mean 'x'?`` if ``word`` resembles the known word x, else no text."""
     match = difflib.get_close_matches(str(word)[:60], known, n=1)
     return f"; did you mean {match[0]!r}?" if match else ""
 
@@ -335,7 +341,7 @@ def nearest(word: object, known: Sequence[str]) -> str:
 def check(instance: Any) -> None:
     """Check every field of a dataclass against its rule.  ``None`` means: not given.
 
-    Text, lists and tables are first read, as from a file.
+    A field given as text, list or table is first read as if it came from a file.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
@@ -352,9 +358,9 @@ def check(instance: Any) -> None:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """A copy of the dataclass in which text that waits for a packet size has become numbers.
+    """A copy of the dataclass in which ``Unresolved`` text has become numbers where possible.
 
-    The size is ``size`` bytes; ``sizes`` holds other sizes, by field.
+    The packet size is ``size`` bytes, or ``sizes[field]`` for the fields in ``sizes``.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -373,7 +379,7 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """A copy of the dataclass with these changes.
 
-    Values that it filled in itself are filled in anew.
+    Defaults that the dataclass had filled in itself are computed again.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:
@@ -383,7 +389,7 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
 
 
 def write_table(instance: Any) -> dict[str, Any]:
-    """The table that ``read`` turns into this dataclass.
+    """The dataclass as a TOML table, which ``read`` turns back into it.
 
     Fields that hold their default are left out.
     """
@@ -398,9 +404,9 @@ def write_table(instance: Any) -> dict[str, Any]:
 
 
 def read(cls: type[T], table: object, where: str, packet_size: float | None, **given: Any) -> T:
-    """A dataclass from a TOML table.  Unknown and missing keys are errors that name them.
+    """A dataclass from a TOML table.  A ``FieldError`` names an unknown or a missing key.
 
-    ``given`` holds fields that the caller has read himself; their keys are known too.
+    ``given`` holds the values of fields that the caller has already read.
     """
     if not isinstance(table, Mapping):
         raise FieldError(where, table, "a table")
@@ -431,7 +437,7 @@ def _join(where: str, key: str) -> str:
 
 
 class Checked:
-    """A dataclass that holds its fields against their rules when it is made."""
+    """Base class of dataclasses whose fields are checked against their rules on creation."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -17,9 +17,10 @@ MAX_FILE = 4_000_000  # bytes
 
 
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
-    """The table of a TOML text.  Raises ``FieldError`` for a text that is not TOML.
+    """The table of a TOML text.
 
-    The error names ``where`` and ``value``.
+    Raises ``FieldError`` if the text is not TOML; the error's field is ``where`` and its value
+    ``value``.
     """
     try:
         return tomllib.loads(text)
@@ -29,7 +30,10 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The table of a file.  ``FieldError``: it cannot be read, is too large, or is no TOML."""
+    """The table in a TOML file.
+
+    Raises ``FieldError`` if the file cannot be read, is too large or is not TOML.
+    """
     path = Path(path)
     where = ascii(str(path))[1:-1]
     try:
@@ -62,7 +66,7 @@ def write(table: Mapping[str, Any]) -> str:
 
 
 def _heading(value: object) -> bool:
-    """Whether a value gets a heading of its own: a table does, and a nonempty list of tables."""
+    """Whether a value is written under its own heading: a table, or a nonempty list of tables."""
     rows = value if isinstance(value, list) and value else [value]
     return all(isinstance(row, Mapping) for row in rows)
 

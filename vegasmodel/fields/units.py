@@ -30,7 +30,7 @@ __all__ = [
     "write",
 ]
 
-UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # what else a kind's numbers may be
+UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # accepted beside a kind's own unit
 MAX_TEXT = 200  # characters; a quantity is short, and pint's parser need not see a novel
 
 
@@ -50,7 +50,7 @@ def show(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that is safe for a terminal: escapes replace what moves the cursor or sets a colour."""
+    """Text that is safe for a terminal: control characters are replaced by visible escapes."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -101,7 +101,7 @@ _NUMBER_UNIT = re.compile(r"(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
 
 @functools.cache
 def _common() -> dict[str, tuple[float, str]]:
-    """The common units, each with its value in the package's own units."""
+    """The common units: each unit's name maps to its size and the package's own unit."""
     scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
     small = {"Mi": 1048576.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
     table = {"": (1.0, ""), "%": (0.01, "%"), "1/s": (1.0, "1/s"), "Hz": (1.0, "1/s")}
@@ -142,12 +142,12 @@ def parse(
 ) -> float:
     """The quantity as a float in the package's own unit for ``kind``.
 
-    ``rate`` accepts bits or bytes per second, ``packets`` accepts bytes; the conversion uses
-    ``packet_size`` (bytes).  A bare number is taken only where it has no unit: for ``packets``
-    and ``fraction``.  ``low <= value <= high`` (``low < value`` if ``low_open``); ``inf`` only if
-    ``infinite``.
+    ``rate`` accepts bits or bytes per second, and ``packets`` accepts bytes; the conversion uses
+    ``packet_size`` (bytes).  A number without a unit is accepted only for ``packets``, ``buffer``
+    and ``fraction``.  The value must lie in ``low <= value <= high`` (``low < value`` if
+    ``low_open``); ``inf`` is accepted only if ``infinite``.
 
-    Raises ``FieldError`` with the field, the value and what is allowed.
+    Raises ``FieldError``, which names ``field``, the text and what is allowed.
     """
     allowed = _allowed(kind, low, high, low_open=low_open, infinite=infinite)
     value = _to_float(text, kind, field, allowed, packet_size)
@@ -159,7 +159,7 @@ def parse(
 
 
 def needs_packet_size(text: object, kind: str) -> bool:
-    """Whether the text is a quantity that becomes one of ``kind`` only with a packet size."""
+    """Whether the text can be converted to ``kind`` only with a packet size."""
     if kind not in ("packets", "buffer", "rate") or not isinstance(text, str):
         return False
     try:
