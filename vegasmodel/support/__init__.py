@@ -1,4 +1,4 @@
-"""What the package needs of the machine: files, child processes, signals, compiled code, extras."""
+"""Services of the machine: files, child processes, signals, compiled code, optional packages."""
 
 __all__: list[str] = []
 

@@ -1,8 +1,8 @@
-"""Child processes and temporary folders that end with their work, or with this process.
+"""Child processes and temporary folders that are cleaned up even if this process is killed.
 
 Each piece of work has its own folder and its own process group.  The group's leader is a watchman:
-a shell that waits for the end of a pipe.  However this process ends, even by SIGKILL, the kernel
-closes the pipe.  The watchman then ends the group and removes the folder.
+a shell that reads from a pipe until the pipe is closed.  However this process ends, even by
+SIGKILL, the kernel closes the pipe.  The watchman then ends the group and removes the folder.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from vegasmodel.support import files
 
 __all__ = ["FOLDER", "Budget", "Done", "Workplace", "end_all", "interruptible", "workplace"]
 
-FOLDER = "vegasmodel-"  # the names of our temporary folders begin so
+FOLDER = "vegasmodel-"  # the names of our temporary folders begin with this
 MAX_SAID = 1 << 20  # bytes of what a child prints that are kept
-# ends the others of its group (itself takes no notice), and removes the folder
+# ends the other processes of its group (it ignores the signal itself) and removes the folder
 _WATCHMAN = """trap "" TERM INT HUP
 read -r nothing
 kill -TERM 0
@@ -37,9 +37,9 @@ _places: set[Workplace] = set()
 
 @dataclass(frozen=True)
 class Budget:
-    """The time, memory and output that a child may use.
+    """The time, memory and file size that a child may use.
 
-    Beyond this it is ended, or its requests fail.
+    A child that exceeds ``seconds`` is killed.  A request for more memory or a larger file fails.
     """
 
     seconds: float
@@ -49,7 +49,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Done:
-    """A child's exit status (negative: the signal that ended it), and its first output."""
+    """A child's exit status (negative: the signal that ended it), and what it printed.
+
+    Of each output stream only the first ``MAX_SAID`` bytes are kept.
+    """
 
     status: int
     out: str
@@ -71,10 +74,10 @@ class Workplace:
         given: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> Done:
-        """Run a command in the folder, ``given`` as its input.
+        """Run a command in the folder, with the text ``given`` as its standard input.
 
-        Raises ``subprocess.TimeoutExpired`` beyond ``budget.seconds``, ``OSError`` if it cannot
-        start.
+        Raises ``subprocess.TimeoutExpired`` if it runs longer than ``budget.seconds``, and
+        ``OSError`` if it cannot start.
         """
         source = self.folder / ".given"
         source.write_text(given, encoding="ascii")
@@ -108,7 +111,10 @@ class Workplace:
 
 
 def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]:
-    """The beginning of both outputs; the rest is read and discarded."""
+    """Read both outputs to their end and return the beginning of each.
+
+    Raises ``subprocess.TimeoutExpired`` if that takes longer than ``seconds``.
+    """
     deadline = time.monotonic() + seconds
     kept: dict[int, bytearray] = {}
     with selectors.DefaultSelector() as selector:
@@ -132,7 +138,10 @@ def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]
 
 @contextlib.contextmanager
 def workplace(within: Path | None = None) -> Iterator[Workplace]:
-    """A new folder below ``within`` (default: the system's for temporary files)."""
+    """Make a temporary folder and a process group; both end with the ``with`` block.
+
+    The folder lies below ``within`` (default: the system's folder for temporary files).
+    """
     with tempfile.TemporaryDirectory(prefix=FOLDER, dir=within) as name, files.named(name):
         watchman = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHMAN, "watchman", name],
@@ -153,9 +162,9 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Lets Ctrl-C end the children for which threads of the body wait.
+    """Let Ctrl-C end all children while threads of the ``with`` block wait for them.
 
-    Without it such a thread would wait on after Ctrl-C, and the program would not end.
+    Otherwise such a thread would go on waiting after Ctrl-C, and the program would not end.
     """
     try:
         yield
@@ -167,6 +176,6 @@ def interruptible() -> Iterator[None]:
 
 
 def end_all() -> None:
-    """End every child at work; a thread that waits for one is told that it was ended."""
+    """End every running child; a thread that waits for one then gets its exit status."""
     for place in tuple(_places):
         place.end()

@@ -1,4 +1,4 @@
-"""How a command ends: with an exit status and at most one line, whatever went wrong.
+"""How a command ends: with an exit status and at most one line about what went wrong.
 
 - 0: done.
 - 1: the command ran, but a paper check or ``--max-error`` was not met, a simulation ended early, or
@@ -7,10 +7,11 @@
 - 3: the machine failed: disk full, out of memory, a folder that cannot be written, a closed output.
 - 130 and 143: after Ctrl-C and SIGTERM.
 
-With ``VEGASMODEL_TRACEBACK`` set, an error of ours prints its traceback.
+If the environment variable ``VEGASMODEL_TRACEBACK`` is set, an error in our code prints its
+traceback.
 
-Status 1 is neither 2 nor 3, since each value was allowed and the machine did not fail.  It is not 0
-either, since a script must not take the output for an answer.
+Status 1 exists beside 2 and 3 for commands whose input was allowed and whose machine did not fail.
+It differs from 0 so that a script does not mistake the output for an answer.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
 
 
 class Stopped(BaseException):
-    """A signal asked us to stop."""
+    """A signal (``number``) asked this process to stop."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -143,9 +144,10 @@ def _complain(message: str, status: int) -> int:
 
 
 def _prepare() -> None:
-    """Make the standard streams fit for any text and the terminal's width valid; be silent.
+    """Prepare the process for a command.
 
-    Warnings and log messages are not shown.
+    The standard streams then accept any text, and an invalid terminal size is removed from the
+    environment.  Warnings and log messages are switched off.
     """
     for stream, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed: the next file opened would take its number
@@ -169,7 +171,7 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let signals raise ``Stopped``; if nothing reacts within ``GRACE``, the process ends."""
+    """Let signals raise ``Stopped``; end the process if it still runs ``GRACE`` seconds later."""
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()
     os.set_blocking(tell, False)
@@ -191,7 +193,8 @@ def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signa
 def _watch(told: int) -> None:
     """Wait for a signal, then end the process after ``GRACE`` seconds.
 
-    This runs in a thread, since compiled code keeps the main thread from hearing a signal.
+    This runs in a thread of its own, because Python's main thread handles no signal while it
+    executes compiled code.
     """
     while (number := os.read(told, 1)[0]) not in SIGNALS:
         pass
@@ -203,7 +206,7 @@ def _watch(told: int) -> None:
 
 
 def _seal(stream: Any) -> None:
-    """Discard what is still to be written to the stream, so that the interpreter exits silently."""
+    """Send the stream's unwritten rest to /dev/null, so that the interpreter exits silently."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""Optional dependencies: if one is missing, the option that needs it fails at once, in one line."""
+"""Optional dependencies ("extras"): if one is missing, a one-line error says how to install it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MODULES = {  # of each extra, what the package imports of it
 
 
 class ExtraMissing(ImportError):  # noqa: N818 - the name says it
-    """A missing optional dependency ("extra"): one line that says how to install it."""
+    """An optional dependency is missing; the message says in one line how to install it."""
 
 
 def need_papers(what: str) -> None:
-    """Raise ``ExtraMissing`` unless the paper checks are installed; ``what`` is what needs them."""
+    """Raise ``ExtraMissing`` unless the paper checks are installed; ``what`` names their user."""
     if importlib.util.find_spec("paper_checks") is None:
         raise ExtraMissing(
             f"{what} needs vegasmodel-papers, a distribution of its own: in a checkout of "
@@ -32,9 +32,9 @@ def need_papers(what: str) -> None:
 
 
 def need(extra: str, what: str) -> None:
-    """Raise ``ExtraMissing`` unless the extra is installed; ``what`` is what needs it.
+    """Raise ``ExtraMissing`` unless the extra is installed; ``what`` names what needs the extra.
 
-    Imports nothing.
+    The extra's modules are looked up, but not imported.
     """
     missing = [name for name in MODULES[extra] if importlib.util.find_spec(name) is None]
     if missing:

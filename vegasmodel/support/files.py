@@ -1,4 +1,4 @@
-"""Write a file so that it appears whole or not at all, even if the process is killed."""
+"""Writes a file so that it appears whole or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ _parts: set[Path] = set()  # those being written
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield a new name beside ``path`` to write to.
+    """Yield the path of a temporary file in the folder of ``path``, for the caller to write.
 
-    At the end, without error, rename it to ``path``.
-
-    If ``path`` is a link, the file behind it is replaced.  Raises what the writing raises; an
-    ``OSError`` names ``path``.
+    If the ``with`` block ends without an error, the temporary file is renamed to ``path``.
+    Otherwise it is removed.  If ``path`` is a symbolic link, the file that it points to is
+    replaced.  Errors of the block pass through; an ``OSError`` then names ``path``.
     """
     given, path = path, Path(os.path.realpath(path))
     part = path.with_name(f"{PART}{os.getpid()}-{next(_numbers)}{path.suffix}")
@@ -41,9 +40,10 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Let an ``OSError`` within name ``path`` if it names nothing, or a file that is our affair.
+    """Make an ``OSError`` of the ``with`` block name ``path`` where it would not help the user.
 
-    A write to a full disk names nothing; libraries and ``atomic_write`` use names of their own.
+    These are errors that name no file, as when the disk is full, and errors that name a temporary
+    file or a file inside the folder ``path``.
     """
     try:
         yield
@@ -55,7 +55,7 @@ def named(path: str | Path) -> Iterator[None]:
 
 
 def forget_parts() -> None:
-    """Remove half-written files, since this process ends at once."""
+    """Remove the temporary files of ``atomic_write``; called just before the process is ended."""
     for part in tuple(_parts):
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

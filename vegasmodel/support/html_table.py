@@ -1,4 +1,4 @@
-"""Small HTML tables for notebooks; every cell is escaped, since names come from users."""
+"""Small HTML tables for notebooks; every cell is escaped, because names come from users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_ROWS = 30  # rows; a notebook's output is read, not searched
 
 
 def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with a caption: the first column is aligned left, figures are aligned right."""
+    """A table with a caption: the first column is aligned left, the others are aligned right."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(
         "<tr>"

@@ -1,7 +1,7 @@
-"""Lets a package load its names only when they are used, and show those names and no others.
+"""Lets a package import its public names only when they are used, and show no other names.
 
-A package lists its public names once, in the stub ``__init__.pyi``, which editors and mypy read
-too.
+A package lists its public names once, in the stub ``__init__.pyi``.  Editors and mypy read the same
+stub.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def attach(
     """``__getattr__``, ``__dir__`` and ``__all__`` for the package whose ``__init__`` is ``file``.
 
     The stub has lines ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is
-    one of its modules.  ``before`` is called with the full name before each name's first use.
+    one of its modules.  Before a name is imported, ``before`` is called with its full name.
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     places = {

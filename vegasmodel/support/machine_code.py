@@ -1,10 +1,10 @@
 """A cache of compiled functions on disk, keyed by the content of their sources.
 
-Numba's own cache checks only the file of the function itself.  If the function calls into another
-file and that file changes, Numba would still load the old machine code.  Modification times do not
-help: a source restored from an older version is older than the code made from the newer one.  So
-the name of a cached file has a digest of all sources that the code may be made from; files with
-other digests are not read.
+Numba's own cache checks only the file of the function itself.  If the function calls a function of
+another file and that file changes, Numba still loads the old machine code.  Modification times do
+not help: an older version of a source that was restored is older than the code made from the newer
+version.  Therefore a cached file's name contains a digest of all sources that its code may be made
+from, and files with other digests are not read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then 
 
 
 class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no types
-    """Tracks whether Numba is compiling.  Loading code from the cache does not count."""
+    """Records whether Numba is compiling now; loading code from the cache does not count."""
 
     depth = 0
 
@@ -46,11 +46,11 @@ class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no ty
 
 
 def _spare_blas() -> None:
-    """Keep Numba from importing SciPy's linear algebra with the first compiled code that it loads.
+    """Keep Numba from importing SciPy's linear algebra when it loads its first compiled code.
 
-    Numba tests for a BLAS library and so loads one, which takes 0.2 s of processor time.  Nothing
-    in this package needs it.  If a user's code multiplies matrices, BLAS is loaded when that is
-    compiled.
+    Numba tests for a BLAS library by loading one, which takes 0.2 s of processor time.  Nothing in
+    this package needs BLAS.  If a user's code multiplies matrices, Numba loads BLAS when it
+    compiles that code.
     """
     from numba.np import linalg
 
@@ -81,15 +81,15 @@ def compiled(
     whole_program: bool = False,
     **options: Any,
 ) -> Any:
-    """Compile ``function`` by Numba at its first call, or now if a ``signature`` is given.
+    """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
 
-    Its code may come from its own file, the files ``made_of`` and all that these import.
-    ``whole_program``: the compiled functions that it calls are compiled as part of it, not
-    separately.
+    ``made_of``: other source files from which the code may be made.  The cache's digest covers
+    these files, the function's own file and all files that they import.  ``whole_program``: the
+    compiled functions that this function calls are compiled as part of it, not separately.
 
     Compiled code is kept in ``NUMBA_CACHE_DIR``, beside the sources or in the user's cache folder:
-    the first of these that can be written.  If that folder fails, the answers stay the same and
-    only time is lost.
+    the first of these that can be written.  If reading or writing there fails, the function is
+    compiled again; its results stay the same.
     """
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = WholeProgram(function, options) if whole_program else None
@@ -103,16 +103,19 @@ def compiled(
 
 
 def part(function: Callable[..., Any], **options: Any) -> Any:
-    """``function`` as compiled code with ``whole_program`` takes it in; Python never calls it."""
+    """Prepare ``function`` to be compiled as part of the ``whole_program`` functions that call it.
+
+    Python code must not call it.
+    """
     if numba.config.DISABLE_JIT:
         return function
     return Part(function, {**options, "nopython": True, "no_cpython_wrapper": True})
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache with the digest in its file names.
+    """Numba's cache, with the digest in its file names.
 
-    An error of the cache is not an error of the call.
+    If the cache fails, the call goes on without it.
     """
 
     def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
@@ -148,7 +151,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
 @functools.cache
 def digest(*files: str | Path) -> str:
-    """The digest of all sources that code in these files may be made from."""
+    """The digest of these files and of every file of this package that they import."""
     found = {path for file in files for path in sources(Path(file))}
     total = hashlib.sha256()
     for path in sorted(found):
@@ -159,9 +162,9 @@ def digest(*files: str | Path) -> str:
 
 @functools.cache
 def sources(file: Path) -> frozenset[Path]:
-    """The file and every file of this package that it imports, directly or not.
+    """The file and every file of this package that it imports, directly or indirectly.
 
-    If its imports cannot be told, that is the whole package.
+    If the imports cannot be determined, the result is the file and the whole package.
     """
     found, left = set[Path](), {file} if file.is_file() else set()
     while left:
@@ -176,7 +179,7 @@ def sources(file: Path) -> frozenset[Path]:
 
 @functools.cache
 def _imports(path: Path) -> frozenset[Path] | None:
-    """The files of this package that a file imports; ``None`` if that cannot be told."""
+    """The files of this package that a file imports; ``None`` if they cannot be determined."""
     text = path.read_text(encoding="utf-8")
     if _ANYTHING.search(text) and path != Path(__file__):
         return None
@@ -194,9 +197,9 @@ def _imports(path: Path) -> frozenset[Path] | None:
 
 
 def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All statements here and inside them.
+    """These statements and all statements nested in them.
 
-    Expressions are skipped, since an import is a statement.
+    Expressions are skipped, because an import is a statement.
     """
     for node in nodes:
         yield node
@@ -206,7 +209,7 @@ def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _file(name: str) -> Path | None:
-    """The path of a module of this package."""
+    """The path of a module of this package; ``None`` if there is no such module."""
     place = ROOT.parent.joinpath(*name.split("."))
     choices = (place.with_name(f"{place.name}.py"), place / "__init__.py")
     return next((p for p in choices if p.is_relative_to(ROOT) and p.is_file()), None)

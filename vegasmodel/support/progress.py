@@ -1,8 +1,8 @@
 """Shows the progress of a long simulation on a terminal.
 
-The simulator's compiled loop keeps its clock in an array and lets other threads run, so a thread
+The simulator's compiled loop keeps its clock in an array and lets other threads run.  So a thread
 can read the clock without disturbing the loop.  Progress is counted in simulated seconds over all
-runs of an answer.  It never falls, even if an answer turns out to need more runs.
+runs of one answer.  The count never decreases, even if the answer turns out to need more runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PATIENCE = 1.0  # s before anything is shown
 
 
 class Series:
-    """Runs of equal length, one after another; ``wanted`` is their number as far as it is known."""
+    """Runs of equal length, one after another; ``wanted`` is the number of runs known so far."""
 
     def __init__(self) -> None:
         self.wanted = 1
@@ -37,7 +37,7 @@ _series: list[Series] = []
 
 @contextmanager
 def series() -> Iterator[Series]:
-    """The runs started inside this block count as one series."""
+    """Count the runs that are started inside the ``with`` block as one series."""
     made = Series()
     _series.append(made)
     try:
@@ -50,9 +50,10 @@ def series() -> Iterator[Series]:
 def running(
     clock: Callable[[], float], length: float, compiling: Callable[[], bool]
 ) -> Iterator[None]:
-    """Register a run of a simulator: ``clock()`` of its ``length`` seconds are simulated.
+    """Register a run of a simulator, which lasts for the ``with`` block.
 
-    ``compiling()``: whether its machine code is being compiled now, not loaded from the cache.
+    ``clock()`` returns the seconds simulated so far, out of ``length``.  ``compiling()`` returns
+    whether Numba is compiling the simulator now.
     """
     if not _series:
         with series(), running(clock, length, compiling):
@@ -67,7 +68,7 @@ def running(
 
 
 def line(seconds: float) -> str:
-    """The line to show after so many seconds; empty while there is nothing to report."""
+    """The line to show ``seconds`` after the start; empty while there is nothing to report."""
     if seconds < PATIENCE or not _series:
         return ""
     now = _series[-1]
@@ -78,7 +79,7 @@ def line(seconds: float) -> str:
 
 @contextmanager
 def shown(file: IO[str] | None = None) -> Iterator[None]:
-    """While the body runs, show a line of progress on ``file``, if that is a terminal.
+    """During the ``with`` block, show a line of progress on ``file``, if that is a terminal.
 
     The default is standard error.
     """

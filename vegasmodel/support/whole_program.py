@@ -1,14 +1,14 @@
 """Compiles a function and all the compiled functions that it calls as one program.
 
-By itself Numba makes machine code of every compiled function, including copies of all that it
-calls, and a wrapper for Python.  With calls eight levels deep, a function is optimised and written
+By default Numba makes machine code of every compiled function, with a wrapper for Python and copies
+of all functions that it calls.  With calls eight levels deep, a function is optimised and written
 out eight times, and most copies are never used.  Here, a function that only compiled code calls is
-translated no further than LLVM's intermediate language.  The function that Python calls takes in
-each of these once.  LLVM then optimises them together: it inlines small ones and decides about the
-rest.  The arithmetic stays the same, since nothing here lets LLVM reorder it.
+translated to LLVM's intermediate language and no further.  The function that Python calls includes
+each of these functions once.  LLVM then optimises them together: it inlines small ones and decides
+about the others.  The arithmetic stays the same, because nothing here lets LLVM reorder it.
 
-The functions are plain: no closures, generators or Python objects.  So Numba's passes for these are
-left out, and the meaning of an operator on numbers is looked up once.
+The functions use no closures, generators or Python objects.  Therefore Numba's compiler passes for
+these are left out, and the meaning of an operator on numbers is looked up only once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SMALL = 250  # instructions of LLVM's: a function of no more is inlined wherever
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A function that Python calls, compiled; other compiled code uses its ``Part`` instead."""
+    """A compiled function that Python calls; it contains the parts (``Part``) that it calls."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
@@ -57,19 +57,22 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         return types.Dispatcher(self._part)
 
     def compile(self, sig: Any) -> Any:
-        """Machine code for arguments of these types, including all that the function calls."""
+        """Make machine code for arguments of these types, including all functions called."""
         with global_compiler_lock, _without_garbage_collection(), _without_lock_events():
             return super().compile(sig)
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
-    """A function as compiled code calls it; Python never calls it."""
+    """A function that only compiled code calls; a ``WholeProgram`` includes it."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options, pipeline_class=_PartPasses)
 
     def compile(self, sig: Any) -> Any:
-        """The function in LLVM's language for these types, and its entry in Numba's tables."""
+        """Translate the function to LLVM's language for these types and enter it in Numba's tables.
+
+        Returns the key under which the tables hold it.
+        """
         arguments, result = sigutils.normalize_signature(sig)
         with global_compiler_lock, self._compiling_counter:
             if tuple(arguments) not in self.overloads:
@@ -80,7 +83,7 @@ class Part(CPUDispatcher):  # type: ignore[misc]
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Stop Python's garbage collector: it searches Numba's objects again and again in vain."""
+    """Stop Python's garbage collector, which would search Numba's objects repeatedly in vain."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -92,7 +95,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def _without_lock_events() -> Iterator[None]:
-    """Report no events of LLVM's lock: Numba makes two for each of many thousand calls."""
+    """Switch off Numba's events about LLVM's lock: it makes two at each of many thousand calls."""
     lock: Any = getattr(llvm.ffi.lib, "_lock", None)
     told = getattr(lock, "_cblist", None)
     if told is None:  # another llvmlite
@@ -153,9 +156,10 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
 
 @functools.cache
 def _inlining_can_be_asked() -> bool:
-    """Whether llvmlite can ask for a function to be inlined.
+    """Whether this llvmlite can mark a function to be inlined.
 
-    Before 0.48 it puts a function's attribute on its result; then LLVM decides on all functions.
+    Before 0.48, llvmlite attaches the mark to the function's return value instead, which is not
+    valid.  With such a version LLVM alone decides which functions to inline.
     """
     module = llvm.parse_assembly("define void @f() {\n ret void\n}\n")
     module.get_function("f").add_function_attribute("alwaysinline")
@@ -167,9 +171,10 @@ def _inlining_can_be_asked() -> bool:
 
 
 def _listed(context: Any, function: Any, arguments: Any) -> Any:
-    """The signature of an operator on numbers, where Numba has a list of them; else ``None``.
+    """The signature of an operator for number types, if Numba has a list of signatures for it.
 
-    Numba would first try what it has for the operator on lists, texts, dates and the like.
+    Returns ``None`` otherwise.  This lookup saves time, because Numba would first try the
+    operator's meanings for lists, texts, dates and the like.
     """
     plain = tuple(unliteral(kind) for kind in arguments)
     for template in function.templates:
@@ -184,9 +189,9 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference with a memory.
+    """Numba's type inference, except that it remembers the results for operators.
 
-    It tries dozens of candidates for each ``+`` and ``max``.
+    Numba tries dozens of candidates for each ``+`` and ``max``.
     """
 
     _name = "whole_program_typing"
@@ -216,7 +221,7 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerWhole(NativeLowering):  # type: ignore[misc]
-    """Numba's last step for a ``WholeProgram``: to machine code."""
+    """Numba's last pass for a ``WholeProgram``: translate it to machine code."""
 
     _name = "whole_program_lowering"
 
@@ -228,7 +233,7 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
-    """Numba's last step for a ``Part``: to LLVM's language only."""
+    """Numba's last pass for a ``Part``: translate it to LLVM's language only."""
 
     _name = "whole_program_part"
 
@@ -257,10 +262,10 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
 
 
 class _Passes(PassManager):  # type: ignore[misc]
-    """Numba's list of passes, each run without more.
+    """Runs a list of Numba's compiler passes without the usual work between them.
 
-    Numba's own run checks a function after every pass, makes its analysis again and writes its
-    types into an event as text.
+    After every pass, Numba's own pass manager would check the function, repeat its analysis and
+    write its types as text into an event.
     """
 
     def _runPass(self, _: int, one: Any, state: Any) -> None:
