@@ -213,6 +213,19 @@ def test_features_it_lacks_are_named() -> None:
     assert simulate(forced, samples=3).attrs["left_out"] == "no-forced-drops"
 
 
+def test_runs_of_flows_that_arrive_at_random_are_as_many_as_asked() -> None:
+    web = exact("reno", 0.05, name="web", size=10.0, arrivals=Poisson(4.0))
+    once = Scenario((Link(300.0, buffer=20.0),), (exact("sack", 0.1), web), run=Run(30.0, 5.0))
+    one, three = answer(once), answer(once.replace({"run.runs": 3}))
+    known = [next(a.holds for a in p.assumptions if a.name == "enough-runs") for p in (one, three)]
+    assert one.extra["runs"] == 1
+    assert one.throughput_se is None
+    assert known[0] is None  # the other flows of another run would give other rates
+    assert three.extra["runs"] == 3
+    assert three.throughput_se is not None
+    assert three.throughput_se.max() > 0.0  # each run draws arrivals of its own
+
+
 def test_trajectories_carry_units_and_provenance() -> None:
     pair = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, max_window=20.0))
     scenario = Scenario((Link(100.0),), pair)

@@ -78,12 +78,17 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
             f"coefficient of variation over {n} starts: {spread:.3f}"
             + (f" for {most}, the largest" if most else ""),
         ),
-        Assumption(
-            "enough-runs",
-            unsure <= ENOUGH_PRECISION,
-            f"{n} runs; a 95 % interval of a mean is {100.0 * unsure:.2g} % to either side",
-        ),
+        _enough_runs(scenario, n, unsure),
     )
+
+
+def _enough_runs(scenario: Scenario, n: int, unsure: float) -> Assumption:
+    """Whether ``n`` runs give means that are certain to ``ENOUGH_PRECISION``."""
+    if n == 1 and _arrivals_are_random(scenario):
+        detail = "one run of flows that arrive at random; `runs` in the scenario asks for more"
+        return Assumption("enough-runs", None, detail)
+    detail = f"{n} runs; a 95 % interval of a mean is {100.0 * unsure:.2g} % to either side"
+    return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
 
 
 def starts_of(scenario: Scenario, k: int) -> Floats:
@@ -97,18 +102,23 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 def is_random(scenario: Scenario) -> bool:
     """Whether chance decides the runs: jittered starts or packets, early drops, random loss.
 
-    False where short flows arrive at random, since one run contains many of them.
+    False where short flows arrive at random, since one run contains many of them: without ``runs``
+    in the scenario one run then has to do.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     random = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
     random = random or any(scenario.jitter(g) > 0 or g.delay_noise > 0 for g in scenario.flows)
-    few = all(group.arrivals == "once" for group in scenario.flows)
-    return scenario.run.start_jitter > 0 or (random and few)
+    return scenario.run.start_jitter > 0 or (random and not _arrivals_are_random(scenario))
+
+
+def _arrivals_are_random(scenario: Scenario) -> bool:
+    """Whether short flows arrive at random: each run then has flows of its own."""
+    return any(group.arrivals != "once" for group in scenario.flows)
 
 
 def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
     """Whether a retransmission timer has expired whose clock has a random phase, as in ns-2."""
-    few = all(group.arrivals == "once" for group in scenario.flows)
+    few = not _arrivals_are_random(scenario)
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
 
@@ -232,10 +242,10 @@ def _wanted(
     n = len(outcomes)
     if runs is not None:
         return runs
+    if scenario.run.runs is not None and (chance or _arrivals_are_random(scenario)):
+        return scenario.run.runs
     if not chance:
         return 1
-    if scenario.run.runs is not None:
-        return scenario.run.runs
     if enough and n > 1 and enough([_prediction(scenario, [one]) for one in outcomes]):
         return n
     done = n >= MIN_RUNS and _relative_error(_rates(scenario, outcomes)) <= ENOUGH_PRECISION
