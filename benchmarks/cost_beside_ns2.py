@@ -1,0 +1,292 @@
+"""What a default answer of ``rounds`` costs beside one run of ns-2: 101 drawn scenarios, 16 kinds.
+
+    python -m benchmarks.cost_beside_ns2 [--seed 4711] [--cases 101] [--kind fast ...]
+
+The kinds are those on which an early version was tried: fast links, delayed ACKs, sizes, an RTT
+ratio of 20, small buffers, RED with 30 flows, random loss, traffic both ways, start and stop, Web
+traffic, parking lots, Rate-Delay services, 100 flows, Tahoe, thresholds, window limits.  Case i is
+of kind i modulo 16, drawn by ``default_rng([seed, i])``.  Nothing is said of runs or waits, so
+``rounds`` draws as often as it needs, with and without waits (docs/scenario.md), and ns-2 runs
+once.  Both are CPU seconds; the model's code is compiled before the first case.  Printed for each
+kind and for all: the ratio, model over ns-2, its median and its largest; the runs of the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.packets import ns2
+from vegasmodel.predictor import predict
+from vegasmodel.scenario import (
+    DropTail,
+    Flow,
+    Link,
+    Pareto,
+    Poisson,
+    RateDelay,
+    Red,
+    Run,
+    Scenario,
+)
+
+SEED = 4711
+CASES = 101
+MEDIAN_BAR, EACH_BAR = 0.1, 0.5  # of the CPU seconds of one run of ns-2
+LOSS_BASED = ("reno", "newreno", "sack")
+RUN = Run(200.0, 50.0)
+Rng = np.random.Generator
+
+
+def _link(rng: Rng, low: float = 12.0, high: float = 80.0) -> Link:
+    return Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=float(rng.integers(low, high)))
+
+
+def _rtt(rng: Rng, low: float = 0.03, high: float = 0.2) -> float:
+    return float(np.round(rng.uniform(low, high), 4))
+
+
+def _vegas(rng: Rng, **more: Any) -> Flow:
+    alpha = float(rng.integers(1, 5))
+    fields: dict[str, Any] = {"name": "vegas", "alpha": alpha, "beta": alpha, "variant": "ns2"}
+    fields |= more
+    return Flow("vegas", _rtt(rng), **fields)
+
+
+def _other(rng: Rng, name: str = "other", **more: Any) -> Flow:
+    fields: dict[str, Any] = {"name": name, "variant": "ns2"} | more
+    return Flow(str(rng.choice(LOSS_BASED)), _rtt(rng), **fields)
+
+
+def _pair(rng: Rng, **more: Any) -> tuple[Flow, ...]:
+    return _vegas(rng, **more), _other(rng, **more)
+
+
+def fast(rng: Rng) -> Scenario:
+    """50 Mbit/s to 1 Gbit/s, 10 to 100 ms, a buffer of a quarter to one BDP, 20 s."""
+    capacity = float(np.round(np.exp(rng.uniform(np.log(6250.0), np.log(125000.0)))))
+    rtt = _rtt(rng, 0.01, 0.1)
+    buffer = float(np.round(max(20.0, rng.uniform(0.25, 1.0) * capacity * rtt)))
+    laws = rng.choice(("vegas", *LOSS_BASED), size=2)
+    flows = tuple(
+        Flow(str(law), _rtt(rng, 0.5 * rtt, 2 * rtt), name=f"f{i}", variant="ns2")
+        for i, law in enumerate(laws)
+    )
+    return Scenario((Link(capacity, buffer=buffer),), flows, run=Run(20.0, 5.0))
+
+
+def delayed_acks(rng: Rng) -> Scenario:
+    """One Vegas, one loss-based flow, receivers that delay their ACKs."""
+    return Scenario((_link(rng),), _pair(rng, delayed_ack=True), run=RUN)
+
+
+def sizes(rng: Rng) -> Scenario:
+    """Packets of two sizes."""
+    flows = (_vegas(rng), _other(rng, packet_size=float(rng.choice((250.0, 500.0, 1500.0)))))
+    return Scenario((_link(rng),), flows, run=RUN)
+
+
+def rtt_ratio(rng: Rng) -> Scenario:
+    """Two loss-based flows, RTTs of 10 and 200 ms."""
+    law = str(rng.choice(LOSS_BASED))
+    flows = tuple(
+        Flow(law, rtt, name=name, variant="ns2")
+        for name, rtt in (("near", _rtt(rng, 0.009, 0.011)), ("far", _rtt(rng, 0.19, 0.21)))
+    )
+    return Scenario((_link(rng),), flows, run=RUN)
+
+
+def small_buffers(rng: Rng) -> Scenario:
+    """A buffer of 2 to 8 packets."""
+    return Scenario((_link(rng, 2, 9),), _pair(rng), run=RUN)
+
+
+def red(rng: Rng) -> Scenario:
+    """RED with 30 flows."""
+    low = float(rng.integers(5, 20))
+    link = Link(float(np.round(rng.uniform(1000.0, 3000.0))), buffer=100.0, queue=Red(low, 3 * low))
+    return Scenario((link,), (_vegas(rng, count=15), _other(rng, count=15)), run=RUN)
+
+
+def random_loss(rng: Rng) -> Scenario:
+    """0.1 to 2 % of all packets are lost at random."""
+    loss = float(np.round(np.exp(rng.uniform(np.log(0.001), np.log(0.02))), 5))
+    link = Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=40.0, loss=loss)
+    return Scenario((link,), _pair(rng), run=RUN)
+
+
+def two_way(rng: Rng) -> Scenario:
+    """A pair forward, one flow on the way back."""
+    return Scenario((_link(rng),), (*_pair(rng), _other(rng, "back", direction="reverse")), run=RUN)
+
+
+def start_and_stop(rng: Rng) -> Scenario:
+    """Flows that come later or go earlier."""
+    flows = (
+        _vegas(rng),
+        _other(rng, start=float(np.round(rng.uniform(10.0, 80.0), 1))),
+        _other(rng, "short", stop=float(np.round(rng.uniform(80.0, 180.0), 1))),
+    )
+    return Scenario((_link(rng),), flows, run=RUN)
+
+
+def web(rng: Rng) -> Scenario:
+    """Two long flows, short ones that arrive at random with Pareto sizes."""
+    short = _other(
+        rng,
+        "web",
+        size=Pareto(float(rng.integers(10, 40)), 1.4),
+        arrivals=Poisson(float(np.round(rng.uniform(1.0, 5.0), 2))),
+    )
+    return Scenario((_link(rng),), (*_pair(rng), short), run=RUN)
+
+
+def parking_lot(rng: Rng) -> Scenario:
+    """One flow over two or three links, one flow over each."""
+    links = tuple(
+        Link(
+            float(np.round(rng.uniform(400.0, 900.0))),
+            name=f"l{i}",
+            buffer=float(rng.integers(15, 50)),
+            delay=0.004,
+            queue=DropTail(),
+        )
+        for i in range(int(rng.integers(2, 4)))
+    )
+    cross = tuple(_other(rng, f"x{i}", path=(link.name,)) for i, link in enumerate(links))
+    return Scenario(links, (_vegas(rng), *cross), run=RUN)
+
+
+def rate_delay(rng: Rng) -> Scenario:
+    """Rate-Delay services: NewReno in one class, Vegas in the other."""
+    rate, delay = int(rng.integers(2, 16)), int(rng.integers(2, 8))
+    capacity = 125.0 * delay
+    link = Link(capacity, buffer=float(round(capacity / 4)), queue=RateDelay(delay_buffer=0.1))
+    flows = (
+        Flow("newreno", 0.1, count=rate, variant="ns2"),
+        Flow("vegas", 0.1, count=delay, variant="ns2"),
+    )
+    return Scenario((link,), flows, run=RUN)
+
+
+def hundred(rng: Rng) -> Scenario:
+    """100 flows, half of them Vegas."""
+    link = Link(float(np.round(rng.uniform(2000.0, 6000.0))), buffer=float(rng.integers(100, 400)))
+    return Scenario((link,), (_vegas(rng, count=50), _other(rng, count=50)), run=RUN)
+
+
+def tahoe(rng: Rng) -> Scenario:
+    """Vegas beside Tahoe."""
+    return Scenario((_link(rng),), (_vegas(rng), Flow("tahoe", _rtt(rng), variant="ns2")), run=RUN)
+
+
+def thresholds(rng: Rng) -> Scenario:
+    """Two to five Vegas flows with alpha below beta."""
+    flows = []
+    for i in range(int(rng.integers(2, 6))):
+        alpha = float(rng.integers(1, 5))
+        beta = alpha + float(rng.integers(1, 4))
+        flows.append(Flow("vegas", _rtt(rng), name=f"v{i}", alpha=alpha, beta=beta, variant="ns2"))
+    return Scenario((_link(rng),), tuple(flows), run=RUN)
+
+
+def window_limits(rng: Rng) -> Scenario:
+    """The loss-based flow's window is limited to 8 to 40 packets."""
+    return Scenario(
+        (_link(rng),), (_vegas(rng), _other(rng, max_window=float(rng.integers(8, 41)))), run=RUN
+    )
+
+
+KINDS: dict[str, Callable[[Rng], Scenario]] = {
+    f.__name__: f
+    for f in (
+        fast,
+        delayed_acks,
+        sizes,
+        rtt_ratio,
+        small_buffers,
+        red,
+        random_loss,
+        two_way,
+        start_and_stop,
+        web,
+        parking_lot,
+        rate_delay,
+        hundred,
+        tahoe,
+        thresholds,
+        window_limits,
+    )
+}
+
+
+def case(index: int, seed: int = SEED) -> tuple[str, Scenario]:
+    """The kind of case ``index`` and its scenario."""
+    kind = list(KINDS)[index % len(KINDS)]
+    return kind, KINDS[kind](np.random.default_rng([seed, index]))
+
+
+def cost(scenario: Scenario) -> tuple[float, float, str]:
+    """CPU seconds of the default answer, of one run of ns-2, and how many runs the model made."""
+    began = time.process_time()
+    found = predict(scenario, "rounds")
+    ours = time.process_time() - began
+    runs = "".join(a.detail for a in found.assumptions if a.name == "enough-runs")
+    before = os.times()
+    ns2.run(scenario, processes=1, rtts=False)
+    after = os.times()
+    children = after.children_user + after.children_system
+    return ours, children - before.children_user - before.children_system, runs
+
+
+def row(name: str, ratios: list[float], times: list[tuple[float, float]]) -> str:
+    """A line of the table."""
+    ours, theirs = (float(np.median([t[i] for t in times])) for i in (0, 1))
+    over = sum(r > EACH_BAR for r in ratios)
+    return (
+        f"| {name} | {len(ratios)} | {ours:.3f} | {theirs:.2f} | {np.median(ratios):.3f} "
+        f"| {max(ratios):.3f} | {over} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--kind", choices=tuple(KINDS), nargs="+", default=list(KINDS))
+    parser.add_argument("--each", action="store_true", help="print each case")
+    options = parser.parse_args()
+    predict(case(0)[1], "rounds")  # compiles
+    ratios: dict[str, list[float]] = {}
+    times: dict[str, list[tuple[float, float]]] = {}
+    for i in range(options.cases):
+        kind, scenario = case(i, options.seed)
+        if kind not in options.kind:
+            continue
+        ours, theirs, runs = cost(scenario)
+        ratios.setdefault(kind, []).append(ours / theirs)
+        times.setdefault(kind, []).append((ours, theirs))
+        if options.each:
+            print(
+                f"{i:3d} {kind:14s} {ours:.3f} s, ns-2 {theirs:.2f} s: {ours / theirs:.3f}  {runs}",
+                flush=True,
+            )
+    print(
+        "| kind | cases | rounds, CPU s | ns-2, CPU s | ratio, median | largest | over a half |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
+    for kind, found in ratios.items():
+        print(row(kind.replace("_", " "), found, times[kind]))
+    every = [r for found in ratios.values() for r in found]
+    print(row("all", every, [t for found in times.values() for t in found]))
+    met = max(every) <= EACH_BAR and float(np.median(every)) <= MEDIAN_BAR
+    print(f"bars: median {MEDIAN_BAR}, each {EACH_BAR}: {'met' if met else 'missed'}")
+
+
+if __name__ == "__main__":
+    main()
