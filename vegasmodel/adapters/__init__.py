@@ -1,4 +1,4 @@
-"""Adapters: each turns a scenario into one model's prediction, and says what the model assumes."""
+"""Adapters: each turns a scenario into one model's prediction and lists the model's assumptions."""
 
 __all__: list[str] = []
 

@@ -1,7 +1,8 @@
-"""Shared by the adapters: tells in words which features of a scenario a closed form leaves out.
+"""Functions that the adapters share; most of them test an assumption of a closed form.
 
-If a hypothesis of the model fails, it stands in ``assumptions``.  A model is inapplicable only if
-its equations cannot be evaluated at all; then an adapter gives the reason.
+A hypothesis of the model that the scenario breaks is listed in the prediction's ``assumptions``.  A
+model is inapplicable only if its equations cannot be evaluated at all; the adapter then gives the
+reason.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Answer = Callable[[Scenario], Prediction]
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
-    """One float per flow, from a value of its group."""
+    """``value`` of each flow's group: an array with one float per flow."""
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
 
@@ -40,7 +41,7 @@ def rtts(scenario: Scenario) -> Floats:
 
 
 def one_link(scenario: Scenario) -> str | None:
-    """Why a model of one link, crossed one way, cannot be evaluated; ``None`` if it can."""
+    """Why a model of one link with traffic in one direction cannot be used; ``None`` if it can."""
     if len(scenario.links) != 1:
         return f"the equations know one link; the scenario has {len(scenario.links)}"
     if {group.direction for group in scenario.flows} != {"forward"}:
@@ -52,16 +53,17 @@ def one_link(scenario: Scenario) -> str | None:
 
 
 def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
-    """Why the model's equations do not fit, if a flow follows a law that they do not have.
-
-    Else ``None``.
-    """
+    """Why the model cannot be used if a flow's law is not in ``laws``; ``None`` if all are."""
     other = sorted({group.law for group in scenario.flows} - set(laws))
     return f"the equations do not have the law {', '.join(other)}" if other else None
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """One assumption for each feature that no equilibrium equation contains: it must be absent."""
+    """One assumption for each feature that no equilibrium equation contains.
+
+    The assumption holds if the scenario does not have the feature.  ``random_loss``: the model
+    contains random loss.
+    """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
     stops = [member.stop for member in scenario.members]
@@ -113,10 +115,10 @@ def _fast_access(scenario: Scenario, group: Flow) -> bool:
 def one_recovery(
     scenario: Scenario, taken: str, known: Iterable[str] = (), *, lost: bool = True
 ) -> Assumption:
-    """The assumption that all loss-based sources recover in the one way that the model knows.
+    """The assumption that all loss-based sources recover from losses as the model says.
 
-    ``taken``: that way in words.  ``known``: the laws that really recover so.  ``lost``: whether
-    any packet is lost at all.
+    ``taken``: the model's recovery in words.  ``known``: the laws that do recover in this way.
+    ``lost``: whether any packet is lost at all.
     """
     laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
     if not laws or not lost:
@@ -126,10 +128,10 @@ def one_recovery(
 
 
 def buffered(scenario: Scenario) -> Assumption:
-    """The assumption that the buffer takes the bursts in which windows leave.
+    """The assumption that the buffer is large enough for the bursts in which senders send.
 
-    The equations spread a window evenly over its round trip. Real windows leave in bursts. A buffer
-    of few packets overflows before the link is full, again and again.
+    The equations spread a window evenly over its round trip.  Real senders send in bursts, so a
+    buffer of few packets overflows repeatedly although the link is not fully used.
     """
     least = min(link.buffer for link in scenario.links)
     holds = least >= LEAST_BUFFER
@@ -141,11 +143,12 @@ def buffered(scenario: Scenario) -> Assumption:
 
 
 def with_growth(found: Prediction) -> Prediction:
-    """The same answer; if the user brought a law, with the assumption that its window grows.
+    """Add the assumption that windows of laws registered by the user grow.
 
-    A law may never ask for growth, by mistake or beside a rival that fills the queue. Its flow then
-    sends about one packet a round trip, whatever the capacity, and the throughput looks like an
-    outcome of the competition.
+    Such a law may never increase its window, either by mistake or because a rival fills the queue.
+    Its flow then sends about one packet per round trip, whatever the capacity.  Without this
+    warning the low throughput would look like a result of the competition.  Without a registered
+    law, ``found`` is returned unchanged.
     """
     scenario = found.scenario
     own = {law.name for law in registered(group.law for group in scenario.flows)}
@@ -164,7 +167,7 @@ def with_growth(found: Prediction) -> Prediction:
 
 
 def plain_queue(link: Link) -> Assumption:
-    """The assumption of the closed forms: a queue first in, first out, without early drops."""
+    """The closed forms' assumption that the queue is first in, first out and drop-tail."""
     holds = isinstance(link.queue, DropTail)
     detail = "" if holds else f"the link's discipline is {link.queue.discipline}"
     return Assumption("fifo-queue", holds, detail)

@@ -20,7 +20,7 @@ KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the m
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Throughputs over ``warmup .. duration``, by simulation."""
+    """Simulate the scenario and average throughputs and delays over ``warmup .. duration``."""
     obstacle = unsupported(scenario)
     if obstacle is not None:
         return Prediction.not_applicable(NAME, scenario, obstacle)
@@ -48,9 +48,9 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
-    """The assumption about loss recovery.
+    """The assumption that a loss does nothing but cut the window at once, as in the papers.
 
-    The papers' law only cuts the window after a loss; in a network each law has its own recovery.
+    In a network, each law has a recovery of its own.
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
@@ -59,11 +59,11 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
 
 
 def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
-    """The assumption that the scenario does not depend on what real hosts do beyond the equations.
+    """The assumption that features of a real TCP stack that the equations lack do not matter.
 
-    A host's probes and timers, its recovery and a baseRTT that begins anew matter where packets are
-    lost.  The packets of a handshake and of a first window leave at once; they matter for the
-    baseRTT that a later Vegas flow measures.
+    Probes, timers, recovery and a restarted baseRTT matter if packets are lost.  The burst of
+    handshake and first window matters if a Vegas flow starts later than another flow, because it
+    affects the baseRTT that this flow measures.  The list is empty if no flow runs such a stack.
     """
     members = scenario.members
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
@@ -82,7 +82,7 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """What the equations lack of the scenario's laws, implementations and queue."""
+    """The assumptions about features of laws, implementations and queue that the equations lack."""
     lossless = scenario.links[0].buffer == math.inf and scenario.links[0].loss == 0
     lossless = lossless and isinstance(scenario.links[0].queue, DropTail)
     endless = lossless and any(

@@ -29,15 +29,15 @@ from vegasmodel.status import Status
 
 NAME = "minicycle"
 NOWHERE: Mapping[str, Any] = MappingProxyType({})
-CYCLES = 10  # in an average: a part of a cycle moves it by at most 1/12 of that part over them all
+CYCLES = 10  # least number in an average, so that an unfinished cycle hardly changes the mean
 
 
 def answer(scenario: Scenario) -> Prediction:
     """The throughputs in the steady cycle of the derived model.
 
-    ``variant = "paper"`` keeps the paper's hypothesis 5, that both sources lose at an overflow.  In
-    the other variants the source that grows at the overflow loses: Reno always, Vegas only if its
-    backlog is still below its threshold.
+    ``variant = "paper"`` keeps the paper's hypothesis 5: both sources lose when the buffer
+    overflows.  In the other variants only a source whose window grows at that moment loses.  Reno's
+    always grows; Vegas's grows only while its backlog is below its threshold.
     """
     why = reason(scenario)
     if why is not None:
@@ -89,19 +89,20 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
-    """Buffer, losing sources and response for this variant: the paper's or the packet-level ones.
+    """The model's buffer, losing sources and response time for the variant of the Vegas flows.
 
-    At packet level both sources decide once a round trip, about packets sent a round trip earlier.
-    The response is then 2 (round trips), and 0 by the paper.
+    The response time is in round trips.  It is 0 in the paper.  In the implementations it is 2:
+    both sources adjust their windows once per round trip, using packets sent a round trip earlier.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
 
 
 def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
-    """The packets that can wait in the buffer.
+    """The number of packets that can wait in the buffer.
 
-    It is one fewer in ns-2, whose drop-tail limit counts the packet in transmission.
+    In ns-2 it is one less than ``buffer``, because ns-2's drop-tail limit counts the packet in
+    transmission.
     """
     return waiting_room(buffer, vegas.variant)
 
@@ -109,14 +110,16 @@ def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
 def _start(
     scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int, at: Mapping[str, Any] = NOWHERE
 ) -> Floats:
-    """The window of Vegas at the first cycle.
+    """The window of Vegas at the start of the first cycle.
 
-    The model may repeat any window of a range, so this decides.
+    It decides the answer where the model has a range of steady cycles, each with another window.
 
-    If Vegas was there first, it is the window that it had alone: W (RTT - base) = alpha RTT at W =
-    c RTT, with the capacity c.  If Vegas starts later, it is its first window.  If all start
-    together, it is the window after the first overflow.  ``at``: values that replace the
-    scenario's, as arrays of one shape.
+    - If Vegas starts first, this is the window that Vegas has alone on the link: W (RTT - base) =
+      alpha RTT at W = c RTT, with the capacity c.
+    - If Vegas starts later than Reno, it is Vegas's initial window.
+    - If all flows start together, it is Vegas's window after the first overflow.
+
+    ``at``: values that replace the scenario's, as arrays of one shape.
     """
     starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
               for law in (True, False)}  # fmt: skip
@@ -147,9 +150,9 @@ def _start(
 def _range(
     member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
-    """The least and greatest throughput of each flow over the cycles.
+    """The least and greatest throughput of each flow over the cycles: ``[n_flows, 2]``.
 
-    ``None`` if they are all equal.
+    ``None`` if all cycles give Vegas the same throughput.
     """
     vegas = np.array([c.vegas_range for c in cycles if int(c.status) == Status.DONE])
     reno = np.array([c.reno_range for c in cycles if int(c.status) == Status.DONE])
@@ -186,7 +189,7 @@ def reason(scenario: Scenario) -> str | None:
 def _hypotheses(
     scenario: Scenario, vegas: Flow, cycle: minicycle.Cycle, n_vegas: int, n_reno: int
 ) -> list[Assumption]:
-    """Hypotheses 1 to 5 of the paper's section 3, and that there is one source of each law."""
+    """The assumptions: the paper's hypotheses 1 to 5 (section 3), and one source of each law."""
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)
     rows = minicycle.hypotheses(
@@ -222,10 +225,10 @@ def _hypotheses(
 def _enough_cycles(
     scenario: Scenario, period: float, vegas: Flow, n_vegas: int, n_reno: int
 ) -> Assumption:
-    """The assumption that the run is long against a cycle.
+    """The assumption that the run is much longer than a cycle.
 
-    The prediction is for whole cycles that repeat; a run also has a first cycle and a broken last
-    one.
+    The prediction is the average over whole, identical cycles.  A run also contains first cycles
+    that differ and a last cycle that is cut short.
     """
     run = scenario.run
     settle = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno) * period

@@ -1,4 +1,4 @@
-"""The mini-cycle model for many values of a scenario's fields at once; it gives averages only."""
+"""The mini-cycle model for many values of a scenario's fields at once, averages only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 
 
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
-    """Whether ``averages`` can vary the field ``key`` for these groups (no groups: for the link).
+    """Whether ``averages`` can vary the field ``key`` of these groups (no groups: of the link).
 
-    All groups have one RTT, and all Vegas sources the same alpha and other parameters.
+    The model has one RTT for all groups and one set of parameters for all Vegas flows.  So an RTT
+    can be varied only for all groups together, and alpha only for all Vegas groups together.
     """
     if key not in KEYS or len(scenario.links) != 1:
         return False
@@ -33,11 +34,12 @@ def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
 
 
 def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The averages of ``minicycle.answer`` for the scenario with these values: arrays of one shape.
+    """The averages of ``minicycle.answer`` for many values of the scenario's fields.
 
-    ``values``: by name, from ``KEYS``.  The scenario itself must have an answer.  The results are
-    ``vegas`` and ``reno``, the rates of a flow of each kind (pkt/s), and their loss rates,
-    ``queue_mean`` (packets), ``utilization`` and ``rtt_mean`` (s).  NaN: no answer.
+    ``values`` maps fields (from ``KEYS``) to arrays, which replace the scenario's values; the
+    arrays broadcast to one shape.  The scenario itself must have an answer.  The results, arrays of
+    that shape, are ``vegas`` and ``reno`` (the rates of one flow of each kind, pkt/s), their loss
+    rates, ``queue_mean`` (packets), ``utilization`` and ``rtt_mean`` (s).  NaN: no answer.
     """
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
     link = scenario.links[0]
@@ -75,7 +77,7 @@ def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floa
 
     cycle = solve(at, np.asarray(1.0))
     found = {name: np.array(getattr(cycle, name)) for name in WANTED}
-    # where any window of a range repeats itself, the first one decides: found only for those
+    # Where a range of windows is steady, the first window decides; it is computed only for these.
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
     if np.any(many):
         part = {key: value[many] for key, value in at.items()}

@@ -1,6 +1,6 @@
-"""Adapter for several links: Vegas flows maximise a sum of utilities.
+"""Adapter of the model of several links, in which Vegas flows maximise a sum of utilities.
 
-A certificate proves the result.
+A certificate of optimality is checked before a result is returned.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
-    """The matrix [link and direction, flow] of who crosses what.
+    """The routing matrix (1: the flow crosses the queue, else 0) and the list of its rows.
 
-    Each direction of a link has its own queue.
+    Each direction of a link has its own queue.  A row is (index of the link, whether the direction
+    is forward); a column is a flow.
     """
     index = {link.name: i for i, link in enumerate(scenario.links)}
     rows: dict[tuple[int, bool], Floats] = {}
@@ -94,10 +95,7 @@ def _slowest(routing: Floats, capacity: Floats) -> Floats:
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """The rates and delays.
-
-    One link needs only the secular equation, several need a convex solver.
-    """
+    """The equilibrium: the secular equation solves it for one link, a convex solver for several."""
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     one = secular.solve(alpha, x, float(capacity[0]))
@@ -109,10 +107,10 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
 
 
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) -> Assumption:
-    """The assumption that the buffers hold the queues at rest.
+    """The assumption that no buffer overflows.
 
-    For one link it is that of ``equilibrium``.  For several links only the queues at rest are
-    known, not those before.
+    For one link it is tested as in the model ``equilibrium``.  For several links only the queues in
+    the steady state are known, not the larger ones that may occur before.
     """
     if len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1:
         edge = column(

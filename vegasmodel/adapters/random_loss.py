@@ -13,7 +13,10 @@ NAME = "random-loss"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Rates at the mean queueing delay at which all flows together fit the link."""
+    """Each flow's rate at the random loss rate; if the link fills, with a mean queueing delay.
+
+    The delay is the one at which the rates add up to the capacity.
+    """
     reason = one_link(scenario)
     if reason is None and scenario.links[0].loss == 0:
         reason = "the link loses no packets at random"
@@ -51,9 +54,9 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _over_estimate(flow: Flow) -> float:
-    """The flow's over-estimate of its baseRTT; 0 if the flow measures its baseRTT.
+    """The flow's over-estimate of its baseRTT, s; 0 if the flow measures its baseRTT.
 
-    A lossy link's queue empties now and then, so a measured baseRTT is the true one.
+    A measured baseRTT is taken as exact, because losses let the link's queue empty now and then.
     """
     return 0.0 if flow.over_estimate == "measured" else float(flow.over_estimate)
 
@@ -75,6 +78,9 @@ def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
-    """The assumptions about receiver windows and delayed ACKs, which the laws know."""
+    """The general assumptions, without those about receiver windows and delayed ACKs.
+
+    The laws of this model contain these two features.
+    """
     known = ("window-not-limited", "one-ack-a-packet")
     return [a for a in left_out(scenario, random_loss=True) if a.name not in known]

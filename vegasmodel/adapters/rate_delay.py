@@ -1,4 +1,4 @@
-"""Adapter of the Rate-Delay services (``podlesny`` (5)-(7))."""
+"""Adapter of the model of Rate-Delay services (``podlesny`` (5)-(7))."""
 
 from __future__ import annotations
 

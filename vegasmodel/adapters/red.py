@@ -1,4 +1,4 @@
-"""Adapter of the RED fixed point: Vegas and loss-based flows under a dropping or marking curve."""
+"""Adapter of the RED model: the fixed point of Vegas and loss-based flows at a RED queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW = 8  # round-trip times of which every swing is looked at
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The rates at the one mean queue at which they add up to the capacity."""
+    """The flows' rates at the fixed point: the mean queue at which they add up to the capacity."""
     queue = scenario.links[0].queue
     reason = one_link(scenario)
     if reason is None and any(find(g.law).recovery == "slow start" for g in scenario.flows):
@@ -95,9 +95,10 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
 def _holds(
     scenario: Scenario, flows: Flows, curve: Curve, root: Equilibrium, weight: float
 ) -> Assumption:
-    """The assumption that the queue stays at its fixed point, as ``adapters.stability`` judges.
+    """The assumption that the fixed point is stable, by the equations of ``adapters.stability``.
 
-    If RED marks, that module has no equations; then this model's own fixed point is judged.
+    That module has no equations for marks (ECN).  If RED marks, the loop is linearised about this
+    model's own fixed point instead.
     """
     from vegasmodel.adapters.stability import place
     from vegasmodel.equilibrium import loop_rest
@@ -111,7 +112,7 @@ def _holds(
         loop = loop_rest.about_red(flows, curve, c, root, weight)
     else:
         loop = rest.loop
-    # of many round trips, the swings that take as long as the longest or longer
+    # with many different RTTs, search only for oscillations at least as slow as the longest RTT
     many = np.unique(loop.rtt).size > FEW
     found = assess(loop, 2.0 * np.pi / float(loop.rtt.max()) if many else None)
     if not (loop.plain or found.complete or np.any(found.roots.real >= 0.0)):

@@ -1,9 +1,9 @@
-"""Flows that start one after another: the queue that each one finds, and whether it had settled.
+"""Flows that start one after another: the queue that each flow finds, and whether it has settled.
 
-A flow that measures its baseRTT takes the queueing delay that it finds for propagation delay.  The
-closed forms assume that the earlier flows have then reached their steady state.  ``follow``
-computes these states one after the other.  Windows move by a packet per round trip; ``settled``
-says whether they reach each state before the next flow starts.
+A flow that measures its baseRTT mistakes the queueing delay at its start for propagation delay.
+The closed forms assume that the earlier flows have reached their steady state by then.  ``follow``
+computes the steady states after each start.  ``settled`` tells whether windows, which change by a
+packet per round trip, reach each steady state before the next flow starts.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Mask = NDArray[np.bool_]
 
 
 class Rest(NamedTuple):
-    """The steady state ("rest") after the flows of one start have joined.
+    """The steady state ("rest") of all flows that have started by some moment.
 
-    Absent flows have window 0.
+    Flows that have not started have window 0.
     """
 
     windows: Floats  # packets
     delays: Floats  # of each flow's path, s; of those still to come, too
 
 
-# (who is there, over-estimates) -> rates of those who are there, delay of every flow's path
+# (which flows have started, over-estimates of all) -> rates of these flows, delays of all paths
 Solve = Callable[[Mask, Floats], tuple[Floats, Floats]]
 
 
@@ -54,9 +54,9 @@ def given(scenario: Scenario) -> Floats:
 
 
 def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
-    """Over-estimates of the baseRTTs [n], and the steady state after each moment of arrivals.
+    """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    Flows that start together find the same queue.
+    ``solve`` computes a steady state.  Flows that start together find the same queue.
     """
     x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
     rests: list[Rest] = []
@@ -73,9 +73,10 @@ def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
 
 
 def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -> Assumption:
-    """The assumption that arriving flows find the others in steady state, as do the averages.
+    """The assumption that the steady state is reached before the next flow starts.
 
-    ``backlog`` [n]: packets that each flow keeps queued.  ``c`` [n]: the rate of its slowest link.
+    After the last start it must be reached before the averages begin (``warmup``).  ``backlog``
+    [n]: packets that each flow keeps queued.  ``c`` [n]: the rate of its slowest link, pkt/s.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
     rest, before = -np.inf, np.zeros(rtt.size)
@@ -98,10 +99,11 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
 def fits(
     scenario: Scenario, x: Floats, rests: list[Rest] | None, backlog: Floats, queue: float
 ) -> Assumption:
-    """The assumption that the link's buffer holds the queue, in steady state and before.
+    """The assumption that the buffer does not overflow, in the steady states and on the way there.
 
-    ``backlog`` [n]: packets at which a flow stops growing.  An overflow before the steady state
-    cuts windows; a flow that starts later then measures another queue.
+    ``backlog`` [n]: the queued packets of a flow at which its window stops growing.  ``queue``: the
+    queue of the last steady state, packets.  An overflow would cut windows, so a flow that starts
+    later would measure another queue than the model says.
     """
     name, link = "infinite-buffer", scenario.links[0]
     if link.buffer == np.inf:

@@ -14,7 +14,10 @@ NAME = "rounds"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Throughputs over ``warmup .. duration`` by simulation, with and without phases."""
+    """Simulate the scenario and average over ``warmup .. duration``; test for phase effects.
+
+    The test repeats the simulation with other random waits of the senders (``phases.effects``).
+    """
     found = figures(scenario)
     if not found.applicable:
         return found
@@ -23,9 +26,9 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
-    """The same without the test whether phases matter, which takes as long again.
+    """The answer without the test for phase effects, which would double the time.
 
-    ``enough`` (see ``answers.answer``) may end the runs early.
+    ``enough`` (see ``answers.answer``) decides when no more runs are needed.
     """
     try:
         found = answers.answer(scenario, enough=enough)

@@ -1,7 +1,8 @@
-"""Adapters for Vegas flows alone on one link.
+"""Adapters of four models of Vegas flows alone on one link.
 
-These are ``equilibrium``, ``bands``, ``arrivals`` and Bonald's closed form.  They differ in the
-over-estimates ``x`` of the baseRTT, and in whether the answer may be a set.
+The models are ``equilibrium``, ``bands``, ``arrivals`` and ``arrivals-bonald``.  They differ in how
+they get the over-estimates ``x`` of the baseRTTs, and in whether the answer is one equilibrium or a
+set of equilibria.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def _failure(status: int) -> str:
 def equilibrium(scenario: Scenario) -> Prediction:
     """The rates by ``boutremans`` (3)-(6).
 
-    The over-estimates of the baseRTTs are those given, or those of the arrival order.
+    A flow's over-estimate of its baseRTT is given in the scenario, or is the queueing delay that
+    the flow finds when it starts.
     """
     name, reason = "equilibrium", _reason(scenario)
     if reason is None:
@@ -61,10 +63,10 @@ def equilibrium(scenario: Scenario) -> Prediction:
 
 
 def arrivals(scenario: Scenario) -> Prediction:
-    """The rates when each flow takes the queueing delay that it finds for propagation delay.
+    """The rates if each flow mistakes the queueing delay at its start for propagation delay.
 
-    The recursion is exact.  If alpha < beta, the order of arrival also decides where between them
-    each flow's backlog rests.
+    They follow from an exact recursion over the arrivals.  If alpha < beta, the order of arrival
+    also decides where between alpha and beta each flow's backlog ends.
     """
     name = "arrivals"
     unknown = rest.measures(scenario)
@@ -116,7 +118,11 @@ def _by_moment(
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
     path: list[tuple[Floats, Floats, float]],
 ) -> list[rest.Rest]:
-    """The state after the last arrival of each moment, with flows in the order of the file."""
+    """The steady state after each starting time.
+
+    ``path`` has the state after each single arrival, in order of arrival.  The results have the
+    flows in the order of the scenario.
+    """
     when = rest.starts(scenario)[order]
     rests = []
     for last in np.flatnonzero(np.append(np.diff(when) > 0, True)):
@@ -131,10 +137,10 @@ def _quasi_static(
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
     path: list[tuple[Floats, Floats, float]],
 ) -> Assumption:
-    """The assumption that earlier flows follow the steady state while later ones arrive.
+    """The assumption that earlier flows stay in steady state while a new flow's window grows.
 
-    With alpha < beta the steady states form a set, and the way there decides which of them is
-    reached.
+    It matters if alpha < beta.  The steady states then form a set, and the flows' transient decides
+    which of them is reached.
     """
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
@@ -199,7 +205,7 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 
 
 def bands(scenario: Scenario) -> Prediction:
-    """For alpha <= beta: every flow's least and greatest rate over the set of equilibria."""
+    """Each flow's least and greatest rate over the set of equilibria for alpha <= beta."""
     reason = _reason(scenario)
     if reason is None and len(scenario.members) > MAX_BAND:
         reason = f"at most {MAX_BAND} flows: each has equilibria of its own"
@@ -237,18 +243,19 @@ def bands(scenario: Scenario) -> Prediction:
 
 
 def threshold(scenario: Scenario) -> Floats:
-    """The middle of each flow's dead zone, as the one backlog that stands for it.
+    """The middle of each flow's dead zone, packets.
 
-    In the dead zone, between alpha and beta, Vegas leaves its window alone.
+    In the dead zone, with a backlog between alpha and beta, Vegas does not change its window.
+    Models with a single threshold use this middle as the threshold.
     """
     return column(scenario, lambda f: float(sum(dead_zone(f.alpha, f.beta, f.variant))) / 2.0)
 
 
 def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
-    """Over-estimates of the baseRTTs, and the steady state after each arrival.
+    """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    Each flow holds the backlog ``alpha``.  If very many flows arrive, each by itself, a plain
-    recursion gives the over-estimates only.
+    Each flow keeps the backlog ``alpha``.  If very many flows arrive one at a time, the
+    over-estimates come from a simple recursion, and the second result is ``None``.
     """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
     if rtt.size > MAX_ORDER and _alone(scenario):
@@ -278,7 +285,7 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 
 
 def _alone(scenario: Scenario) -> bool:
-    """Whether a plain recursion gives the over-estimates.
+    """Whether a simple recursion gives the over-estimates.
 
     It does if the flows arrive one at a time, each measures its own baseRTT, and each divides its
     backlog by the RTT, as in the papers and ns-2 (Linux divides by baseRTT).
@@ -302,9 +309,10 @@ def _too_many_arrivals(scenario: Scenario) -> str | None:
 
 
 def _law(scenario: Scenario) -> str:
-    """The variant whose equation holds.
+    """The variant whose equilibrium equation holds for the scenario: ``linux`` or ``paper``.
 
-    ns-2's rounding widens the dead zone but leaves its middle, so ns-2 has the papers' equation.
+    ns-2's rounding widens the dead zone but does not move its middle, so ns-2 shares the papers'
+    equation.
     """
     variant = scenario.flows[0].variant
     return variant if STACKS[variant].backlog_over_base else "paper"
@@ -318,10 +326,9 @@ def _reason(scenario: Scenario) -> str | None:
 
 
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
-    """The assumption that the buffer holds the queue.
+    """The assumption that the buffer does not overflow (``rest.fits``).
 
-    A flow grows at most to the upper edge of its dead zone; in slow start it grows until its
-    backlog is gamma.
+    A flow's backlog grows at most to the upper edge of its dead zone, or in slow start to gamma.
     """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(
@@ -343,12 +350,12 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """The assumption without its detail if it holds, since the detail explains a failure."""
+    """The assumption; its detail is removed if it holds, because the detail explains a failure."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 
 def _papers_vegas(scenario: Scenario) -> list[Assumption]:
-    """Two assumptions of Bonald's form: baseRTTs are measured, and the papers' equation holds."""
+    """Two assumptions of Bonald's closed form: measured baseRTTs, and the papers' equation."""
     rows = [
         Assumption(
             "base-rtt-measured",

@@ -1,5 +1,6 @@
-"""Adapter of the stability verdict: linearises the delayed equations at their equilibrium.
+"""Tells whether a scenario's equilibrium is stable under feedback delay.
 
+The delay differential equations of the simulator ``delayed`` are linearised at their equilibrium.
 The equilibrium is stable if all characteristic roots have negative real parts.
 """
 
@@ -40,13 +41,13 @@ class StabilityVerdict:
 
     @property
     def stable(self) -> bool | None:
-        """Whether the equilibrium is stable; None if the model has none for the scenario."""
+        """Whether the equilibrium is stable; ``None`` if ``applicable`` is False."""
         return None if self.stability is None else self.stability.stable
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as the command ``stability`` prints it.
+        """The JSON document of the command ``stability``.
 
-        Rates are in 1/s; of each conjugate pair of roots only one is given.
+        Growth rates and roots are in 1/s.  One root of each conjugate pair is given.
         """
         found: dict[str, Any] = {
             "schema": 1,
@@ -74,11 +75,11 @@ class StabilityVerdict:
 
 
 def stability(scenario: Scenario) -> StabilityVerdict:
-    """Whether the equilibrium of the delayed simulator's equations is stable.
+    """Whether the equilibrium of the equations of the simulator ``delayed`` is stable.
 
-    The equations are linearised there.  They need one drop-tail or RED link (without marks), and
-    forward flows without end, of Vegas or of laws that grow by one packet per round trip.
-    ``vm.equilibrium.stability`` has the equations.
+    The equations are linearised at the equilibrium (``vm.equilibrium.stability``).  They hold for
+    one drop-tail or RED link (without marks), crossed forward by long-lived flows.  A flow's law
+    must be Vegas or one that grows by one packet per round trip.
     """
     found = place(scenario)
     if isinstance(found, str):
@@ -92,7 +93,7 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 
 
 def place(scenario: Scenario) -> Rest | str:
-    """The equilibrium of the delayed equations and its control loop, or why there is none."""
+    """The equilibrium of the delayed equations with its control loop, or the reason for none."""
     reason = _unsupported(scenario)
     if reason is not None:
         return reason
