@@ -1,6 +1,6 @@
 """Commands that each evaluate one closed form: ``equilibrium``, ``arrivals``, ``rd``.
 
-An option for several flows takes a list with commas (``--alpha 3,3``) or one value for all.
+An option about several flows takes one value for all flows or a list with commas (``--alpha 3,3``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def equilibrium(
 ) -> None:
     """Vegas flows alone on one link: delay and rates.
 
-    By boutremans (3) to (6).
+    Computed by boutremans, equations (3) to (6).
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
@@ -112,8 +112,8 @@ def arrivals(
 ) -> None:
     """Rates of Vegas flows that arrive one after another.
 
-    Each flow takes the queue that it finds for propagation delay.  The exact recursion beside
-    Bonald's closed form, which does not add up to the capacity.
+    Each flow mistakes the queueing delay at its start for propagation delay.  Prints the exact
+    recursion beside Bonald's closed form, whose rates do not add up to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
     """
@@ -194,7 +194,7 @@ def rd(
 ) -> None:
     """Rate-Delay services: rates of flows, delay bound.
 
-    By podlesny (5) to (7).
+    Computed by podlesny, equations (5) to (7).
 
     Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """
@@ -251,9 +251,9 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
 
 
 def values(text: str, field: str, option: str) -> Any:
-    """A list with commas as an array; each value obeys the rule for the key ``field`` of a flow.
+    """Read a list with commas into an array; each value follows the rule of a flow's key ``field``.
 
-    An error names a value of a list by its place, from 0: ``--alpha[2]``.
+    An error names a value of a list by its index from 0, as in ``--alpha[2]``.
     """
     import numpy as np
 

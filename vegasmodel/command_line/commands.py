@@ -115,9 +115,9 @@ def predict(
     plot: Path | None,
     flows: bool,
 ) -> None:
-    """What the models say of a scenario file.
+    """What the models predict for a scenario file.
 
-    Each answer names the assumptions that the scenario breaks.
+    Each prediction names the assumptions that the scenario breaks.
 
     Example: vegasmodel predict mixed.toml --model minicycle
     """
@@ -256,8 +256,9 @@ def compare(
 ) -> None:
     """All models beside a measurement, with their errors.
 
-    The measurement is the given trace, else the stored run of this very scenario, else ns-2.
-    With a trace the file may leave out capacity, rtt, buffer and alpha: they are estimated.
+    The measurement is the given trace.  Without one it is the stored run of exactly this scenario,
+    or else a new run of ns-2.  With a trace, the file may leave out capacity, rtt, buffer and
+    alpha; they are then estimated from the trace.
 
     Example: vegasmodel compare mixed.toml
     """
@@ -299,7 +300,7 @@ def convert(
 ) -> None:
     """Read a packet trace of any known format into a trace file.
 
-    TRACE may come from ns-2, ns-3, a capture (pcap), ss, iperf3 or tcp_probe, or be a CSV table.
+    TRACE may be output of ns-2, ns-3, ss, iperf3 or tcp_probe, a capture (pcap) or a CSV table.
 
     Example: vegasmodel convert out.tr --out out.parquet
     """
@@ -341,12 +342,13 @@ def paper(
     seed: int,
     json: bool,
 ) -> None:
-    """What the papers print beside what we compute.
+    """The papers' printed values beside computed ones.
 
     Each item has a verdict.  PAPER is tsang, boutremans, evaluation, devendictis or podlesny;
-    without it, all of them.
+    without it, all five are checked.
 
-    Exit status 1 if an item is discrepant: computed honestly, and it differs.
+    The exit status is 1 if some item is "discrepant": its computed value differs from the printed
+    one, and no printing error explains it.
 
     Example: vegasmodel paper devendictis --html devendictis.html
     """
@@ -459,7 +461,10 @@ def _show(
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
 ) -> list[Uncertainty]:
-    """For each closed form with an answer: how uncertain the ratios are, by errors of fields."""
+    """The uncertainty of the ratios by each closed form with an answer.
+
+    ``uncertain``: the errors of the scenario's fields, as texts ``FIELD=ERROR``.
+    """
     if not uncertain:
         return []
     from vegasmodel.fields.units import FieldError
@@ -482,7 +487,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit status of a command line; an expected failure prints one line."""
+    """Run a command line and return its exit status; an expected failure prints one line."""
     try:
         if asked := os.environ.get(shell.ASKS):
             return shell_complete(app, {}, NAME, shell.ASKS, asked)

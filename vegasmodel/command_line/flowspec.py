@@ -43,7 +43,7 @@ def scenario_from_options(
 ) -> Scenario:
     """The one-link scenario of ``vegasmodel ratio``.
 
-    A law named twice gets the suffix ``-2``, ``-3``, ...
+    Of several flows with the same name, the later ones get a suffix: ``-2``, ``-3``, ...
     """
     tables = [parse_flow(text, rtt=rtt) for text in flows]
     seen: dict[str, int] = {}

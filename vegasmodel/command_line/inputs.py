@@ -1,4 +1,4 @@
-"""Arguments and options that many commands share, as decorators, and the reading of a scenario."""
+"""Decorators for the arguments and options that commands share; reads a command's scenario file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ variant = click.option("--variant", default="paper", help="paper, ns2 or linux."
 
 
 def register(files: Iterable[Path]) -> None:
-    """Run the user's files of laws (``--laws``), so that scenarios can name these laws."""
+    """Run the Python files of ``--laws``, which register the user's own laws."""
     if files:
         from vegasmodel import laws
 
@@ -64,7 +64,7 @@ def register(files: Iterable[Path]) -> None:
 
 
 def load(scenario: Path, files: Iterable[Path] = ()) -> Scenario:
-    """The scenario in a file; it may name laws from ``files``."""
+    """Read a scenario file; its flows may use laws that ``files`` register."""
     from vegasmodel.scenario import load as read
 
     register(files)

@@ -1,4 +1,4 @@
-"""Writes a first scenario file with a comment on each key, by estimates from a trace if given."""
+"""Writes a first scenario file with a comment on each key; a trace, if given, supplies values."""
 
 from __future__ import annotations
 
@@ -49,15 +49,16 @@ warmup = "50 s"            # averages begin here
 
 
 def plain(name: str) -> str:
-    """A scenario file that every command accepts unchanged."""
+    """The text of an example scenario file, which every command accepts unchanged."""
     return PLAIN.format(name=name, laws=", ".join(laws.names()))
 
 
 def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
-    """A scenario file with a flow for each flow of the trace, and the list of estimates in it.
+    """The text of a scenario file with the flows of the trace, and the list of its estimates.
 
-    What the trace cannot tell is a guess, and its comment says so.  Raises ``FieldError`` if the
-    trace has more flows than a file may have, or if no network could have such values.
+    Values that cannot be estimated from the trace are guesses, and their comments say so.  Raises
+    ``FieldError`` if the trace has no flow or too many for a file, or if no network could have such
+    values.
     """
     if not 0 < len(trace.flows) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
@@ -97,7 +98,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
 
 
 def _size(trace: Trace) -> dict[str, str]:
-    """The most frequent packet size of the flows; the default if the trace has none."""
+    """The key ``packet_size`` with the flows' most frequent size; empty if no size is known."""
     sizes = packet_sizes(trace)
     values, counts = np.unique(sizes[np.isfinite(sizes)], return_counts=True)
     if not values.size:
@@ -112,7 +113,10 @@ def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
 
 
 def _flows(trace: Trace) -> list[dict[str, Any]]:
-    """A table for each flow.  The trace's names stay, unless they are addresses or numbers."""
+    """A scenario table for each flow of the trace.
+
+    The flows keep their names, unless some name is an address or a number.
+    """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace says whose TCP ran
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
@@ -131,7 +135,10 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
-    """An estimate as text for the file, and its comment; both have the same unit, ms for RTTs."""
+    """An estimate as text for the file, and its comment, both in the same unit.
+
+    Times below 1 s are in ms.
+    """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
     if entry.key.endswith(".buffer") and math.isfinite(value):
@@ -148,7 +155,10 @@ def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
 
 
 def _rounded(value: float, low: float, high: float) -> float:
-    """The value with 3 to 6 digits, within its range, moved by at most a tenth of the range."""
+    """The value, rounded to 3 to 6 digits.
+
+    Rounding may move it by at most a tenth of the range ``low .. high``, and not out of the range.
+    """
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):
         short = float(f"{value:.{digits}g}")

@@ -30,7 +30,7 @@ def new(
 ) -> None:
     """Write a scenario file with comments.
 
-    Every command takes it as it is.  Without SCENARIO.toml, it is printed.
+    Every command accepts the file unchanged.  Without SCENARIO.toml, the text is printed.
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """
@@ -73,7 +73,8 @@ def inspect(
 ) -> None:
     """What a trace holds: flows, packets, RTTs and losses.
 
-    With its format, and a match line for each flow.  TRACE may have any known format.
+    Also prints the trace's format, and for each flow a line "match = ..." for a scenario file.
+    TRACE may have any known format.
 
     Example: vegasmodel inspect capture.pcap
     """

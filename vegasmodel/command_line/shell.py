@@ -1,4 +1,4 @@
-"""The command that teaches a shell to complete the others: ``completion``."""
+"""The command ``completion``, which lets a shell complete the other commands by tab."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 @inputs.as_json
 @click.pass_context
 def completion(context: click.Context, name: str, json: bool) -> None:
-    """Print what lets a shell complete commands by tab.
+    """Print a script for completion of commands by tab.
 
-    SHELL is bash, zsh or fish.  Have it read the lines at its start:
+    SHELL is bash, zsh or fish.  Add this line to the shell's start-up file:
 
     eval "$(vegasmodel completion bash)"
 

@@ -1,4 +1,4 @@
-"""The command that asks whether an equilibrium holds: ``stability``."""
+"""The command ``stability``, which tells whether a scenario's equilibrium is stable."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def stability(
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
-    """Whether the equilibrium holds under feedback delay.
+    """Whether the equilibrium is stable under feedback delay.
 
-    Or the queue swings; with RED too.
+    If it is unstable, the queue oscillates.  The link may be drop-tail or RED.
 
     Example: vegasmodel stability red.toml --over link.queue.weight=1e-4:0.1 --over
     flow.rtt=20ms:500ms

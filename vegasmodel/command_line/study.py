@@ -1,4 +1,4 @@
-"""Commands that ask many questions about a scenario: ``design``, ``sweep``, ``basins``, ``map``."""
+"""Commands that evaluate variations of a scenario: ``design``, ``sweep``, ``basins``, ``map``."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ def design(
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
-    """The value of a field that meets a target by a model.
+    """Find the value of a field that meets a target.
 
-    Each solution of another model is verified by rounds.
+    A model's predictions decide whether the target is met.  The simulator rounds then checks each
+    solution of another model.
 
     Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
     """
@@ -128,10 +129,10 @@ def sweep(
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
-    """Any model over a grid of fields, into a Zarr folder.
+    """Run a model over a grid of fields, into a Zarr folder.
 
-    xarray.open_zarr reads the folder, labels and units with it.  After a kill the same command goes
-    on where it stopped.  A point without an answer is flagged in the variable status.
+    xarray.open_zarr reads the folder, with labels and units.  If the command is interrupted, the
+    same command continues where it stopped.  The variable status marks points without an answer.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -214,10 +215,10 @@ def basins(
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
-    """The outcomes of a scenario, and how often each comes.
+    """The possible outcomes of a scenario.
 
-    For each outcome it prints the share of the drawn starts that lead there, with its standard
-    error.
+    Simulates the scenario from many random starts.  For each outcome, prints the share of the
+    starts that lead to it, with its standard error.
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """
@@ -299,10 +300,10 @@ def draw_map(
     out: Path,
     json: bool,
 ) -> None:
-    """A ready map of two fields as a picture.
+    """Draw a ready-made map over two fields.
 
-    A paragraph says how to read it.  MAP is starvation, buffer-alpha, rtt-bias or linux-order.  The
-    map starvation runs ns-2.
+    MAP is starvation, buffer-alpha, rtt-bias or linux-order.  A printed paragraph says how to read
+    the picture.  The map starvation runs ns-2.
 
     Example: vegasmodel map buffer-alpha --out map.png
     """
