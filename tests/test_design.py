@@ -20,7 +20,7 @@ from vegasmodel.engines.rounds import answers
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.study import design as designs
-from vegasmodel.study import fields, points
+from vegasmodel.study import fields, points, scatter, targets
 
 MIXED = """
 name = "mixed"
@@ -217,6 +217,51 @@ def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> 
     (solution,) = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "rounds").solutions
     assert solution.value == 3
     assert "at 2 pkt to 0.296 at 3 pkt and from 0.296 at 3 pkt to" in solution.note
+
+
+@pytest.mark.parametrize("scattered", [True, False])
+def test_a_solution_whose_runs_scatter_is_doubtful(
+    monkeypatch: pytest.MonkeyPatch, *, scattered: bool
+) -> None:
+    """Shares of two runs around the target: at 0.25 and 0.35 they tell nothing, at 0.3 all."""
+    shares = np.array([0.25, 0.35] if scattered else [0.3, 0.3])
+    asked: list[tuple[str, int]] = []
+
+    def made(scenarios: list[vm.Scenario], model: str, *_: object, **__: object) -> Any:
+        asked.extend((model, each.run.times) for each in scenarios)
+        runs = 1000.0 * np.stack([shares, 1.0 - shares], axis=1)
+        mean, extra = runs.mean(axis=0), {"throughput_runs": runs}
+        return [vm.Prediction(model, each, mean, extra=extra) for each in scenarios]
+
+    monkeypatch.setattr(points, "predictions", made)
+    monkeypatch.setattr(points, "ready", lambda *_: None)
+    base, share = mixed(), "share:vegas=0.3"
+    found = vm.design(base, "link.buffer", share, between=(3, 4), verify=("ns2",))
+    (solution,) = found.solutions
+    assert solution.achieved == pytest.approx(0.3)
+    # the standard deviation of 0.25 and 0.35 is 0.1/sqrt(2), over sqrt(2)
+    assert solution.achieved_se == pytest.approx(0.05 if scattered else 0.0, abs=1e-12)
+    assert solution.verified_se["ns2"] == pytest.approx(solution.achieved_se)
+    assert ("doubtful" in solution.note) == scattered
+    assert asked[-1] == ("ns2", 2), "ns-2 runs as often as rounds did"
+
+
+def test_the_error_of_a_figure_is_that_of_its_linear_form() -> None:
+    """Where runs scatter little, a figure's error follows from its slopes (the delta method)."""
+    rng = np.random.default_rng(3)
+    runs = np.array([300.0, 700.0]) + rng.multivariate_normal([0, 0], [[9, -4], [-4, 16]], 400)
+    found = vm.Prediction("rounds", mixed(), runs.mean(axis=0), extra={"throughput_runs": runs})
+    a, b = runs.mean(axis=0)
+    slopes = {
+        "share:vegas=0.3": np.array([b, -a]) / (a + b) ** 2,
+        "ratio:vegas/reno=1": np.array([1 / b, -a / b**2]),
+        "utilization=0.9": np.array([1, 1]) / 1080,
+    }
+    for text, slope in slopes.items():
+        variance = slope @ np.cov(runs.T) @ slope / len(runs)
+        error = scatter.standard_error(targets.read(text, mixed()), found)
+        assert error == pytest.approx(math.sqrt(variance), rel=0.01)
+    assert scatter.standard_error(targets.read("delay=20ms", mixed()), found) is None
 
 
 @pytest.mark.ns2

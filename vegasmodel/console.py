@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 MAX_GROUP_COLUMNS = 3  # more than these are rows, with a column a model
 MAX_GROUP_ROWS = 50  # rows
+PLUS_MINUS = "±: the standard error of the mean over the runs."
 
 
 def console() -> Console:
@@ -265,7 +266,7 @@ def print_results(
                 out.print()
                 out.print(flow_table(result))
         if any(r.applicable and r.throughput_se is not None for r in results):
-            paragraphs(["±: the standard error of the mean over the runs."])
+            paragraphs([PLUS_MINUS])
     paragraphs(notes(results))
 
 

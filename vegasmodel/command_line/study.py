@@ -75,8 +75,8 @@ def design(
     rows = [
         [
             f"{each.value:.6g} {each.unit}".strip(),
-            console.number(each.achieved, 6),
-            *(console.number(each.verified[name], 6) for name in each.verified),
+            _with_error(each.achieved, each.achieved_se),
+            *(_with_error(each.verified[name], each.verified_se[name]) for name in each.verified),
         ]
         for each in found.solutions
     ]
@@ -85,7 +85,16 @@ def design(
         console.console().print(console.table([found.field, model, *by], rows, found.target))
     said = [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
     said += [f"No value is found: {found.reason}."] if found.reason else []
+    if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
+        said.append(console.PLUS_MINUS)
     console.paragraphs([*said, *(f"{note}." for note in found.notes)])
+
+
+def _with_error(figure: float | None, error: float | None) -> str:
+    from vegasmodel import console
+
+    shown = console.number(figure, 6)
+    return f"{shown} ± {console.number(error, 2)}" if error else shown
 
 
 def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:

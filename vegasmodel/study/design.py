@@ -28,6 +28,7 @@ from vegasmodel.stacks import STACKS
 from vegasmodel.study import fields, points, targets
 from vegasmodel.study.fields import Field
 from vegasmodel.study.ranges import Range, of_field
+from vegasmodel.study.scatter import answered, half_interval, run_rates, standard_error
 from vegasmodel.study.targets import Target
 
 __all__ = ["Design", "Solution", "design"]
@@ -54,7 +55,9 @@ class Solution:
     achieved: float  # by the model, at this very value
     exact: bool  # the target is met to 1e-6 of it
     scenario: Scenario  # with the value in it
+    achieved_se: float | None = None  # standard error over the runs, where chance has a part
     verified: dict[str, float | None] = field(default_factory=dict)
+    verified_se: dict[str, float | None] = field(default_factory=dict)
     note: str = ""
     interval: tuple[float, float] | None = None  # every value scanned in it meets the target
 
@@ -64,9 +67,11 @@ class Solution:
             "value": self.value,
             "unit": self.unit,
             "achieved": self.achieved,
+            "achieved_se": self.achieved_se,
             "exact": self.exact,
             "interval": self.interval,
             "verified": self.verified,
+            "verified_se": self.verified_se,
             "note": self.note or None,
         }
 
@@ -124,8 +129,14 @@ def design(
     If the field counts whole packets, or the model moves in steps, a target is seldom met to 1e-6.
     Then the nearest value is a solution if it meets the target to a fraction ``within``; it is
     marked as not ``exact`` and says why.  Each solution is run by the other models or simulators
-    that ``verify`` names, and the results stand in ``verified``.  Raises ``FieldError`` for bad
-    input, ``ExtraMissing``, ``EngineMissing``.
+    that ``verify`` names, and the results stand in ``verified``.  Where chance has a part and the
+    scenario states no number of runs, ns-2 and ns-3 run as often as ``rounds`` did at that value,
+    at least 3 times.
+
+    Where the results of the runs differ, ``achieved_se`` and ``verified_se`` are the standard
+    errors of their mean (none for ``delay``).  A note tells of a solution whose 95 % interval is
+    wider than ``within`` to either side: it is not known whether it meets the target.  Raises
+    ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
     """
     aim, where = targets.read(target, scenario), fields.find(scenario, solve)
     others = [name for name in dict.fromkeys(verify) if name != model]
@@ -155,6 +166,7 @@ class _Search:
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
         self.rough: set[float] = set()  # values at which the side of the target is all we know
+        self.made: dict[float, Prediction] = {}  # the simulator's answers
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
@@ -181,8 +193,8 @@ class _Search:
 
         ``whole``: make all runs, even where a few show on which side of the target the answer is.
         """
-        asked = self._points(x)
-        found = points.answers(asked, self.model, enough=None if whole else self._sided)
+        found, made = answered(self._points(x), self.model, None if whole else self._sided)
+        self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
         for reason in found.reasons:
             if reason:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
@@ -333,8 +345,21 @@ class _Search:
     def _at(self, i: int) -> Solution:
         value = float(self.x[i])
         exact = bool(self._close()[i])
-        made = fields.put(self.scenario, {self.field: self.field.check(value)})
-        return Solution(value, self.field.unit, float(self.y[i] + self.aim.value), exact, made)
+        put = fields.put(self.scenario, {self.field: self.field.check(value)})
+        made = self.made.get(value)
+        error = standard_error(self.aim, made)
+        achieved = float(self.y[i] + self.aim.value)
+        return Solution(value, self.field.unit, achieved, exact, put, achieved_se=error)
+
+    def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
+        """A note if so many runs do not tell whether the figure is within reach of the target."""
+        if error is None or half_interval(error, runs) <= self.within * self.aim.value:
+            return []
+        half = half_interval(error, runs)
+        return [
+            f"doubtful: the 95 % interval of {runs} runs of {model} is {half:.2g} to either side, "
+            f"more than {100 * self.within:g} % of the target"
+        ]
 
     def _nearest(self, near: int, steps: list[str]) -> Solution:
         what = "no whole number meets it exactly" if self.whole else "the answer moves in steps"
@@ -394,20 +419,39 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
     return where.key in COUNTED
 
 
+def _often(scenario: Scenario, runs: int) -> Scenario:
+    """The scenario with so many runs, or with a few, where chance has a part and it states none."""
+    from vegasmodel.engines.rounds import answers  # loads its machine code
+
+    if scenario.run.runs is not None:
+        return scenario
+    few = answers.MIN_RUNS if answers.is_random(scenario) else 1
+    return scenario.replace({"run.runs": max(runs, few)})
+
+
 def _verified(search: _Search, solution: Solution, others: Sequence[str]) -> Solution:
     """The target's figure at the solution, by other models and simulators."""
     figures: dict[str, float | None] = {}
+    errors: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []
+    runs = len(run_rates(search.made.get(solution.value)))
+    doubts = search.unsure(search.model, solution.achieved_se, runs)
     for name in others:
         value = solution.value
         if counted(search.scenario, search.field, name) and not value.is_integer():
             value = max(float(round(value)), 1.0)
             notes.append(f"{name} was asked at {search._text(value)}, a whole number")
-        column = np.array([value])
-        asked = points.Points(search.scenario, (search.field,), (column,))
-        found = points.answers(asked, name)
+        scenario = search.scenario
+        if name in comparison.ENGINES:
+            scenario = _often(scenario, runs)
+        asked = points.Points(scenario, (search.field,), (np.array([value]),))
+        found, (made,) = answered(asked, name)
+        runs = max(runs, len(run_rates(made)))
         figure = float(search.aim.of(found, search.scenario)[0])
         figures[name] = figure if math.isfinite(figure) else None
+        errors[name] = standard_error(search.aim, made)
+        doubts = doubts or search.unsure(name, errors[name], len(run_rates(made)))
         if figures[name] is None:
             notes.append(f"{name} has no answer: {found.reasons[0] or 'not this figure'}")
-    return dataclasses.replace(solution, verified=figures, note="; ".join(notes))
+    note = "; ".join(notes + doubts)
+    return dataclasses.replace(solution, verified=figures, verified_se=errors, note=note)

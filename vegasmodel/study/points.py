@@ -78,6 +78,10 @@ class Points:
         values = [column[i].item() for column in self.columns]
         return put(self.scenario, dict(zip(self.fields, values, strict=True)))
 
+    def scenarios(self) -> list[Scenario | str]:
+        """The scenario of each point; where its values contradict one another, the text says so."""
+        return [_scenario(self, i) for i in range(len(self))]
+
     @property
     def by_group(self) -> bool:
         """Whether the number of flows varies.
@@ -153,7 +157,7 @@ def answers(
         found = _by_arrays(points)
         if found is not None:
             return found
-    scenarios: list[Scenario | str] = [_scenario(points, i) for i in range(len(points))]
+    scenarios = points.scenarios()
     if model == "fluid" and not points.by_group and _closed(scenarios):
         return _fluid(points, scenarios, threads)
     return collected(points, predictions(scenarios, model, threads, enough=enough))

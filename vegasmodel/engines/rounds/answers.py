@@ -206,7 +206,11 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         throughput_se=_standard_error(rates) if len(rates) > 1 else None,
         assumptions=_assumptions(scenario, rates, acks_lost),
         seconds=seconds,
-        extra={"status": failed[0] if failed else Status.DONE.reason, "runs": len(rates)},
+        extra={
+            "status": failed[0] if failed else Status.DONE.reason,
+            "runs": len(rates),
+            "throughput_runs": rates,
+        },
         **_means(scenario, outcomes),
     )
 

@@ -1,0 +1,68 @@
+"""How sure a target's figure is: its standard error over the runs of a simulator."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from vegasmodel import comparison
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Prediction
+from vegasmodel.study import points
+from vegasmodel.study.points import Enough, Figures, Points
+from vegasmodel.study.targets import Target
+
+__all__ = ["answered", "half_interval", "run_rates", "standard_error"]
+
+
+def answered(
+    asked: Points, model: str, enough: Enough | None = None
+) -> tuple[Figures, list[Prediction | None]]:
+    """The figures at each point, and of a packet simulator the predictions they are taken from.
+
+    ``enough``: as for ``points.predictions``.
+    """
+    if model not in ("rounds", *comparison.ENGINES):
+        return points.answers(asked, model), [None] * len(asked)
+    found = points.predictions(asked.scenarios(), model, None, enough=enough)
+    made = [one if isinstance(one, Prediction) else None for one in found]
+    return points.collected(asked, found), made
+
+
+def run_rates(found: Prediction | None) -> Floats:
+    """The throughputs of each run, [run, flow] pkt/s; no rows if they are unknown."""
+    rates = None if found is None else found.extra.get("throughput_runs")
+    return np.empty((0, 0)) if rates is None else np.asarray(rates)
+
+
+def standard_error(aim: Target, found: Prediction | None) -> float | None:
+    """Standard error of the figure of the mean throughputs, by the jackknife.
+
+    With ``T_k`` the figure without run ``k``, of ``n`` runs (Efron, "The jackknife, the bootstrap
+    and other resampling plans", 1982, equation 3.5):
+
+        se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
+
+    None if there is one run, or if the figure is none of throughputs (a delay).
+    """
+    rates = run_rates(found)
+    n = len(rates)
+    if found is None or n < 2 or aim.kind == "delay":
+        return None
+    without = [
+        dataclasses.replace(found, throughput=rate, utilization_links=None)
+        for rate in (rates.sum(axis=0) - rates) / (n - 1)
+    ]
+    figure = aim.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
+    # (3.5) of Efron
+    error = math.sqrt((n - 1) / n * float(np.sum((figure - figure.mean()) ** 2)))
+    return error if math.isfinite(error) else None
+
+
+def half_interval(error: float, n: int) -> float:
+    """Half the 95 % interval of a mean of ``n`` runs with that standard error (Student's t)."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, 0.975)) * error
