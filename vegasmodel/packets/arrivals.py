@@ -1,4 +1,4 @@
-"""Short flows that come at random: when each begins and its size, the same in ns-2 and ns-3."""
+"""Draws the starting times and sizes of flows that arrive at random, alike for ns-2 and ns-3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 
 
 def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
-    """The sizes of ``n`` flows in packets; -1 for a flow without end."""
+    """The sizes of ``n`` flows in packets; -1 for a flow that never ends."""
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1) / shape
@@ -30,7 +30,7 @@ def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
 
 
 def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
-    """The times in ``[begin, stop)`` at which flows of the group arrive."""
+    """The random times in ``[begin, stop)``, s, at which flows of the group arrive."""
     law = group.arrivals
     if not isinstance(law, (Poisson, ParetoArrivals)):
         raise TypeError("a group of flows that arrive at random is needed")

@@ -1,13 +1,14 @@
-"""Runs ns-2 on many scenarios, over all cores.  Each result is a file.
+"""Runs ns-2 on many scenarios, over all cores, and stores each result in a file.
 
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
-A campaign that was killed goes on where it stopped: it skips the scenarios that have a result.  The
-results are stored as by ``vegasmodel.packets.reference``; ``lookup(scenario, FOLDER)`` reads them.
-They depend on the scenarios and their seeds only, not on the order or number of processes.
+If a campaign is killed, the same command continues it: scenarios with a result are skipped.  The
+files have the format of ``vegasmodel.packets.reference``; ``reference.lookup(scenario, FOLDER)``
+reads one.  The results depend only on the scenarios and their seeds, not on the order or the number
+of processes.
 
 While ns-2 runs, it writes below ``FOLDER/.work``.  A campaign that is killed leaves this folder and
-whole results, but no process (on Linux).  The next campaign removes the folder.
+complete results, but no running process (on Linux).  The next campaign removes the folder.
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ WORK = ".work"
 def run(
     tables: Sequence[dict[str, Any]], folder: str | Path, *, processes: int | None = None
 ) -> Iterator[tuple[Scenario, Path]]:
-    """Run each scenario without a whole result in ``folder``; yield each result when it is there.
+    """Run each scenario that has no valid result in ``folder``.
 
-    ``tables``: the keys and values of scenario files.  ``processes``: how many run at once; default
-    one a core.  Raises ``FieldError`` for a bad folder or the first bad scenario, before anything
-    runs, and the errors of ``ns2.run``.
+    Yields each scenario and the path of its result, in the order in which results are ready.
+    ``tables``: the contents of scenario files.  ``processes``: how many runs of ns-2 go on at once
+    (default: one per core).  Before anything runs, raises ``FieldError`` for a bad folder or the
+    first bad scenario.  Also raises the errors of ``ns2.run``.
     """
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
-    alike: dict[str, list[int]] = {}  # numbers of the scenarios that differ in their name only
+    alike: dict[str, list[int]] = {}  # fingerprint -> indices of scenarios that differ only in name
     for i, scenario in enumerate(scenarios):
         alike.setdefault(scenario.fingerprint(), []).append(i)
     with _alone(folder), ThreadPoolExecutor(processes or os.cpu_count()) as pool:
@@ -64,9 +66,9 @@ def run(
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock the folder for this process; the kernel unlocks it whenever the process ends.
+    """Lock the folder, so that no other campaign uses it; also remove a killed campaign's remains.
 
-    Removes what an earlier campaign left when it was killed.
+    The kernel releases the lock when this process ends, for whatever reason.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the drivers of ns-2 and ns-3 share: they start the simulator and average over its runs."""
+"""Code shared by the drivers of ns-2 and ns-3: starts the simulator and averages over its runs."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
 def default_interval(scenario: Scenario) -> float:
     """Seconds between two samples.
 
-    A run has 240 samples, or fewer with more than 100 flows, since each sample of a flow costs 40
-    us.
+    A run has 240 samples.  With more than 100 flows it has fewer, because each sample of a flow
+    takes 40 us.
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
@@ -63,7 +63,7 @@ def default_interval(scenario: Scenario) -> float:
 def rate_delay_limits(link: Link) -> tuple[int, int]:
     """The buffers of the rate class R and the delay class D of a Rate-Delay link, in packets.
 
-    On any other link all of the buffer is R's.
+    On any other link, class R gets the whole buffer.
     """
     part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
     rate, delay = split(min(link.buffer, UNLIMITED), part)
@@ -71,7 +71,7 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
 
 
 def patience(scenario: Scenario) -> float:
-    """Seconds after which a run is taken to hang: some twenty times what it usually takes."""
+    """The default time limit of a run, s: about twenty times the usual duration of such a run."""
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
 
 
@@ -88,9 +88,9 @@ def _packets(scenario: Scenario) -> float:
 
 
 def window_limit(scenario: Scenario, f: int) -> int:
-    """The most packets that flow ``f`` may have in flight.
+    """The greatest number of packets that flow ``f`` may have in flight.
 
-    A simulator needs a number for "no limit".
+    If the scenario sets no limit, this is a large number, because the simulators need one.
     """
     member = scenario.members[f]
     group = member.flow
@@ -111,9 +111,9 @@ def run(
     assumptions: tuple[Assumption, ...],
     processes: int,
 ) -> Prediction:
-    """The prediction: means over the runs that ``one(number=...)`` makes.
+    """Run ``one(number=...)`` for each run of the scenario; return the means as a prediction.
 
-    See ``ns2.run`` for ``extra``.
+    ``processes``: how many runs go on at once.  See ``ns2.run`` for ``extra``.
     """
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
@@ -152,7 +152,10 @@ def run(
 
 
 def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rtts: bool) -> Output:
-    """The output that the simulator ``name`` wrote into ``folder``.  Raises ``EngineFailed``."""
+    """Read the output that the simulator ``name`` wrote into ``folder``.
+
+    Raises ``EngineFailed`` if the output is missing or incomplete.
+    """
     n_flows, n_links = len(scenario.members), len(scenario.links)
     try:
         return run_output.read(folder, n_flows, n_links, origin, rtts=rtts)
@@ -165,7 +168,8 @@ def execute(
 ) -> str:
     """Run the simulator ``name`` in ``place`` with ``given`` as its input; return what it prints.
 
-    The simulator ends when this process ends.  Raises ``EngineFailed``.
+    If this process ends, the simulator ends too.  Raises ``EngineFailed`` if the simulator fails or
+    takes more than ``timeout`` seconds.
     """
     try:
         done = place.run(command, Budget(timeout), given=given)
@@ -186,7 +190,7 @@ def one_line(text: str) -> str:
 
 
 def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
-    """The rates and means of one run, from its counters."""
+    """The throughputs, loss rates and other means of one run, computed from its counters."""
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
     active = np.fmin(t1, output.finished) - t0
@@ -222,7 +226,7 @@ def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
 
 
 def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """The baseRTT of each Vegas flow at its end, and each flow's mean RTT; NaN where unknown."""
+    """Each Vegas flow's baseRTT at the end and each flow's mean RTT, s; NaN where unknown."""
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):
         t0, t1 = output.flows.time[:, f]

@@ -22,7 +22,7 @@ NEAR = 2  # packets
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its unit, a range that the trace supports, and how it was found."""
+    """A value with its unit, the range that agrees with the trace, and how the value was found."""
 
     value: float
     low: float
@@ -33,7 +33,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates for the bottleneck and, by flow name, for the sources; ``None``: unknown."""
+    """Estimates for the bottleneck and, by flow name, for the sources.  ``None``: unknown."""
 
     capacity: Estimate | None
     buffer: Estimate | None
@@ -49,14 +49,17 @@ class Estimates:
 def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimates:
     """Estimate capacity, buffer, RTTs with empty queues, baseRTTs and alphas from a trace.
 
-    ``rtt`` is the round-trip time of the network with an empty queue, for flows that share one
-    queue.  ``base_rtt`` is what the source takes for it.  ``over_base`` names the flows whose Vegas
-    divides by baseRTT; the default is all flows where the trace's stack does so.
+    ``rtt`` is a flow's round-trip time with an empty queue; all flows are assumed to share one
+    queue.  ``base_rtt`` is the smallest RTT that the source has measured, which it uses in its
+    place.  ``over_base`` names the flows whose Vegas divides by baseRTT; by default these are all
+    flows if the trace comes from a TCP implementation that does so, and else none.
 
-    The text ``how`` of each estimate says how good it is.  If the link was never busy, the estimate
-    is below its capacity.  If the buffer never overflowed, or if the trace holds means over
-    intervals, its estimate is a lower bound, and ``high`` is infinite.  If the queue never emptied,
-    the RTT is too long.
+    The text ``how`` of each estimate says how reliable it is:
+
+    - If the link was never busy, the capacity is too low.
+    - If the buffer never overflowed, or if the trace holds means over intervals, the buffer is a
+      lower bound, and its ``high`` is infinite.
+    - If the queue never emptied, the RTT is too long.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
@@ -71,7 +74,7 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
 
 
 def _bottleneck(trace: Trace) -> int | None:
-    """The link with the longest mean queue."""
+    """The index of the link with the longest mean queue; ``None`` if no queue is known."""
     queue = trace.known("queue")
     if queue is None or not np.nanmax(queue, initial=0.0) > 0:
         return None
@@ -108,7 +111,7 @@ def _capacity(trace: Trace) -> Estimate | None:
 
 
 def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """Packets and seconds of each busy stretch that is long enough to count packets in."""
+    """The number of packets and the seconds of each busy stretch with at least ``RUN`` packets."""
     edges = np.flatnonzero(np.diff(busy, prepend=False, append=False))
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths)]
     counts, seconds = (total[edges[1::2]] - total[edges[::2]] for total in sums)
@@ -117,7 +120,7 @@ def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Fl
 
 
 def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
-    """Rates over blocks of equal time, each of ``BLOCK`` packets if there are enough packets."""
+    """The rates in blocks of equal duration; a block has about ``BLOCK`` packets if possible."""
     packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
     times = np.concatenate([[0.0], np.cumsum(lengths)])
     count = int(np.clip(packets[-1] / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))
@@ -143,12 +146,13 @@ def _bases(trace: Trace) -> list[Estimate | None]:
 
 
 def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
-    """Round-trip times with an empty queue, of flows that share that queue.
+    """The round-trip times with an empty queue, for flows that share one queue.
 
-    A flow's round-trip time is RTT_i(t) = d_i + q(t), with its delay d_i and the queueing delay q.
-    So the RTTs of two flows differ by the difference of their d.  The flow that found the shortest
-    queue shows how long the queue was when the others saw their least RTT.  A correction smaller
-    than ``near`` is not made: in a burst, two flows may see queues that differ by a packet or two.
+    A flow's RTT is RTT_i(t) = d_i + q(t), where d_i is its RTT with an empty queue and q(t) is the
+    queueing delay.  So the difference between two flows' RTTs at the same time gives the difference
+    between their d_i.  One flow found the shortest queue of all; its least RTT and these
+    differences give the d_i of the other flows.  A correction smaller than ``near`` seconds is
+    ignored, because in a burst two flows may find queues that differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -181,7 +185,7 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
 
 
 def lost_packets(trace: Trace) -> bool | None:
-    """Whether packets were lost, or sent again; ``None`` where the trace does not tell."""
+    """Whether packets were lost or retransmitted; ``None`` if the trace does not show that."""
     found = [trace.known(name) for name in ("loss", "retransmits")]
     counts = [values for values in found if values is not None]
     if any(np.nansum(values) > 0 for values in counts):
@@ -229,9 +233,9 @@ def _buffer(
 def _alphas(
     trace: Trace, bases: Mapping[str, Estimate], over_base: Collection[str]
 ) -> dict[str, Estimate]:
-    """The backlog that each Vegas source keeps over the second half of its life.
+    """The backlog, packets, that each Vegas source keeps in the second half of its active time.
 
-    Vegas holds alpha <= W (RTT - baseRTT) / RTT <= beta (``boutremans`` (1)).  The Linux kernel
+    Vegas keeps alpha <= W (RTT - baseRTT) / RTT <= beta (``boutremans`` (1)).  The Linux kernel
     divides by baseRTT instead of RTT.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")

@@ -1,4 +1,4 @@
-"""Summarises a trace: its format, its time span, and what was counted for each flow."""
+"""Summarises a trace: its format, its time span, and the counts and means of each flow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["inspect"]
 
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
-    """A summary of a trace file as plain data; ``None``: unknown.  Raises as ``read``."""
+    """A summary of a trace file as plain data (``None``: unknown); errors as in ``read``."""
     found = format_of(path) if format == "auto" else format
     trace = read(path, format)
     capacity = estimate(trace).capacity

@@ -1,4 +1,4 @@
-"""Turns a trace into a ``Prediction``, so that it can stand beside the models' answers."""
+"""Turns a trace into a ``Prediction``, so that it can be compared with the models' predictions."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ __all__ = ["to_prediction"]
 def to_prediction(
     trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None, model: str = "trace"
 ) -> Prediction:
-    """The trace's averages over the scenario's ``warmup .. duration``, one for each member (flow).
+    """The trace's averages over ``warmup .. duration`` of the scenario, for each flow.
 
-    ``throughput``: packets delivered for the first time, over the part of that interval in which
-    the flow is active.  A flow is active from its start to its stop, or to its last packet if its
-    size is finite.
+    ``throughput``: packets delivered for the first time per second of the flow's active time within
+    ``warmup .. duration``.  A flow is active from its start to its stop, or to its last packet if
+    its size is finite.
 
     ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.  Otherwise
-    it is the smallest RTT since the flow's start, which is what a source takes for it.
+    it is the smallest RTT since the flow's start, because a source uses this value.
 
-    ``loss_rate``: dropped over sent packets.  Where the trace has no drops, it is retransmitted
-    over sent packets; ``extra`` says which.
+    ``loss_rate``: dropped packets / sent packets.  If the trace has no drops, it is retransmitted
+    packets / sent packets; ``extra`` says which.
 
-    ``flows`` maps names of members to names in the trace; ``pairing.pair`` says what the default
-    is.  ``assumptions`` lists what is uncertain about the trace or about which flow is which.
+    ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
+    the default.  ``assumptions`` lists what is uncertain about the trace or about the pairing of
+    flows.
 
-    Raises ``FieldError`` where flows cannot be matched or the trace does not reach ``warmup``.
+    Raises ``FieldError`` if flows cannot be paired or the trace ends before ``warmup``.
     """
     pairing = pair(trace, scenario, flows)
     order = list(pairing.order)
@@ -73,7 +74,7 @@ def _doubts(trace: Trace) -> tuple[Assumption, ...]:
 
 
 def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
-    """``[member, 2]``: begin and end, s, of the member's active part of warmup .. duration."""
+    """``[flow, 2]``: begin and end, s, of each flow's active time within warmup .. duration."""
     run, edges = scenario.run, trace.edges
     last = trace.get("last")
     spans = np.empty((len(order), 2))
@@ -94,17 +95,17 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
 
 
 def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
-    """``[time, member]``: the fraction of an interval's packets that falls into the member's span.
+    """``[time, flow]``: the fraction of an interval's packets that counts for the averages.
 
-    ``spans`` are those of ``_spans``.  Within an interval the packets are taken as evenly spread
-    between the flow's first and last one.
+    It is the fraction that falls into the flow's span (``_spans``).  Within an interval, the flow's
+    packets are assumed to be evenly spread between its first and its last packet.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
     if first is not None and last is not None:
         active_low = np.fmax(low, first[order])
         active_high = np.fmin(high, last[order])
-        # a flow of one packet, or an interval without the flow: the interval as it is
+        # a flow of one packet, or an interval without packets of the flow: use the whole interval
         empty = ~(active_high > active_low)
         low, high = np.where(empty, low, active_low), np.where(empty, high, active_high)
     inside = np.minimum(high, spans[:, 1]) - np.maximum(low, spans[:, 0])
@@ -124,7 +125,11 @@ def _total(values: Floats | None, order: list[int], weights: Floats) -> Floats |
 def _mean(
     values: Floats | None, order: list[int], weights: Floats, delivered: Floats
 ) -> Floats | None:
-    """The mean over packets: an interval counts by what it delivered (by its length if nothing)."""
+    """The mean of a variable over the packets: ``[flow]``.
+
+    Each interval is weighted by the packets that it delivered.  If the flow delivered none at all,
+    intervals are weighted by ``weights`` alone.
+    """
     if values is None:
         return None
     chosen = values[:, order]
@@ -138,7 +143,7 @@ def _mean(
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
-    """The source's own baseRTT at the end; if unknown, the smallest RTT of the flow until then."""
+    """The source's own baseRTT at the end; if unknown, the flow's smallest RTT until then."""
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:
         return None
@@ -172,9 +177,9 @@ def _loss(
 
 
 def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
-    """The mean number of waiting packets, by the link's name.
+    """The mean number of waiting packets at each link of the scenario; links are matched by name.
 
-    If the scenario has one link, the trace's busiest queue is taken for it.
+    If the scenario has one link and its name is unknown, the trace's longest queue is used.
     """
     queue = trace.known("queue")
     if queue is None:

@@ -1,7 +1,7 @@
-"""The packet-level simulator ns-2 as an engine: one ``Scenario`` in, one ``Prediction`` out.
+"""The driver of the packet-level simulator ns-2: one ``Scenario`` in, one ``Prediction`` out.
 
-For each seed ``run`` writes a script, starts ``ns`` in its own temporary folder and reads the
-output.  It returns the average.  ns-2 is the package ``ns2`` of Debian and Ubuntu.
+For each seed, ``run`` writes a script, starts ``ns`` in a temporary folder and reads the output.
+It returns the averages over the seeds.  ns-2 is the package ``ns2`` of Debian and Ubuntu.
 """
 
 from __future__ import annotations
@@ -60,12 +60,13 @@ def run(
 
     For each flow the result has
 
-    - ``throughput``: packets per second delivered for the first time (by cumulative ACKs), between
-      warm-up and end, within the time in which the flow is active;
+    - ``throughput``: packets per second delivered for the first time (counted by cumulative ACKs),
+      while the flow is active between warm-up and end;
     - ``throughput_se``: its standard error over the runs;
-    - packets acknowledged, packets retransmitted, and dropped over sent packets;
-    - with ``rtts``: the mean RTT in that time, and for Vegas baseRTT at its end (the smallest RTT
-      of the flow so far).
+    - ``acks``, ``retransmits`` and ``loss_rate``: packets acknowledged, packets retransmitted, and
+      dropped packets / sent packets;
+    - with ``rtts``: the mean RTT in the same time, and for Vegas the baseRTT at its end (the
+      smallest RTT of the flow until then).
 
     For each link it has the mean number of waiting packets and the utilisation.
 
@@ -75,10 +76,10 @@ def run(
 
     ``rtts=None`` records round-trip times if a run has at most ``MAX_RECORDED`` packets.
     ``scratch`` is the folder for the temporary folders of the runs (default: the system's).  A run
-    is stopped after ``timeout`` seconds (default: ``engine.patience``); it may use 16 GiB of memory
-    and write files of 16 GiB.  ``spaced=False`` asks for RED as Floyd and Jacobson published it in
-    1993, which may drop two packets in a row; ns-2 by default lets 1/p packets pass after a drop
-    (``wait_``).
+    is stopped after ``timeout`` seconds (default: ``engine.patience``).  It may use 16 GiB of
+    memory and write files of at most 16 GiB.  ``spaced=False`` asks for RED as Floyd and Jacobson
+    published it in 1993, which may drop two packets in a row.  By default ns-2's RED lets 1/p
+    packets pass after a drop (its parameter ``wait_``).
 
     Raises ``FieldError`` for a field that ns-2 cannot simulate, ``EngineMissing`` and
     ``EngineFailed``.

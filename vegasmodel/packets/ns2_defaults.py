@@ -1,8 +1,8 @@
 """Two sets of ns-2 parameters: those of the papers' years, and those of unchanged ns-2 2.35.
 
-The papers ran ns-2 of 1999 to 2001.  Its defaults changed until version 2.35 in 2011.  One
-forgotten default moves a throughput by 15 %; the header bytes alone change the Vegas/Reno ratio by
-a factor of two.  Dates are those of the comments in ns-2's own file of defaults.
+The papers used ns-2 of 1999 to 2001.  Its defaults changed until version 2.35 of 2011.  A single
+wrong default can change a throughput by 15 %, and the header bytes alone change the Vegas/Reno
+ratio by a factor of two.  The dates below come from comments in ns-2's own file of defaults.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Unchanged ns-2 2.35: we set nothing.  A packet of a loss-based flow then has packetSize_ plus 40 B
-# of headers, and a packet of Vegas has packetSize_ only.  A connection begins with a SYN.
+# For unchanged ns-2 2.35 we set nothing.  A packet of a loss-based flow then has packetSize_ bytes
+# plus 40 B of headers, but a packet of Vegas has packetSize_ bytes only.  A connection begins with
+# a SYN.
 SETS: dict[str, tuple[Setting, ...]] = {"papers": _PAPERS, "2.35": ()}

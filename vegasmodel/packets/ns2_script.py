@@ -1,8 +1,8 @@
 """Writes one scenario as a script for ns-2.
 
-The script is the fixed library ``ns2.tcl``, then calls of its procedures.  Flows and links have
-numbers.  No text of the user (the names of the scenario, flows, links or files) enters the script,
-so none can be run as a command.
+The script is the fixed library ``ns2.tcl``, followed by calls of its procedures.  Flows and links
+are written as numbers.  No text of the user (the names of the scenario, flows, links or files)
+enters the script, so such a text cannot be executed as a command.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def script(
     """The script that runs ``scenario`` once, with the seed of run number ``run``.
 
     ``interval``: seconds between two samples of windows and queues (``None``: no samples).
-    ``rtts``: whether to record when each packet was sent and when each ACK came.  ``spaced``: see
-    ``ns2.run``.  Raises ``FieldError`` for what ns-2 cannot simulate.
+    ``rtts``: whether to record the times at which each packet is sent and each ACK arrives.
+    ``spaced``: see ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot simulate the scenario.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -104,10 +104,10 @@ def _words(settings: dict[str, float | int | str]) -> str:
 
 
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
-    """A link in both directions.
+    """The lines for both directions of a link.
 
-    If only ACKs return over it, the reverse direction has a queue without limit; if data crosses
-    it, both directions have the same queue.
+    If only ACKs cross the reverse direction, its queue is unlimited.  If data cross it, it has the
+    same queue as the forward direction.
     """
     bits = link.capacity * scenario.packet_size * 8
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
@@ -135,9 +135,9 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
 def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
     """The variables of ns-2's queue.
 
-    Measured: DropTail's limit counts the packet in transmission (a burst into limit L leaves L
-    packets), RED's does not.  The papers' buffers are such limits, so we pass ``buffer`` on
-    unchanged.
+    The limit of ns-2's DropTail counts the packet in transmission; RED's limit does not.  (We
+    measured this: of a burst into an idle DropTail queue with limit L, exactly L packets get
+    through.)  The papers' buffers are such limits, so we pass ``buffer`` on unchanged.
     """
     limit = int(min(link.buffer, UNLIMITED))
     if not isinstance(link.queue, Red):
@@ -158,7 +158,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 
 
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
-    """The two queues of Rate-Delay services, and which of them each flow uses."""
+    """The lines for the two queues of Rate-Delay services and for the flows that use each."""
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
     lines = [f"classes {i} {way} {round(_ROUND * largest)} {limits[0]} {limits[1]}"]
@@ -175,8 +175,8 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 def _shares(scenario: Scenario, origin: float) -> list[str]:
     """The service shares ``k n_R : n_D`` (``podlesny`` (5)).
 
-    n_R and n_D are the numbers of long flows in the rate class and the delay class.  The shares are
-    set anew when such a flow starts or stops.
+    n_R and n_D are the numbers of active long-lived flows in the rate class and the delay class.
+    The shares are updated when such a flow starts or stops.
     """
     lines = []
     for i, link in enumerate(scenario.links):
@@ -203,7 +203,7 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 
 
 def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
-    """The source and the sink of a flow, with their access links and TCP agents."""
+    """The lines for a flow's source and sink, their access links and their TCP agents."""
     group = member.flow
     path = scenario.path(group)
     index = {link.name: i for i, link in enumerate(scenario.links)}
@@ -245,9 +245,10 @@ def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int 
 
 
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
-    """Probe packets before time 0, for flows that shall know their exact baseRTT.
+    """The lines for probes before time 0, and the time at which the last probe is over, s.
 
-    Each such flow in turn sends a few.
+    A flow that must know its exact baseRTT (``over_estimate`` 0) sends a few packets alone through
+    the empty network.  Such flows do so one after another.
     """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):
@@ -260,7 +261,7 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
 def _life(
     scenario: Scenario, f: int, member: Member, origin: float, rng: np.random.Generator
 ) -> list[str]:
-    """When the flow begins and ends, and when it is counted."""
+    """The lines that start and stop a flow, and that start and stop the counting of its packets."""
     run, group = scenario.run, member.flow
     begin = member.start
     if run.start_jitter:

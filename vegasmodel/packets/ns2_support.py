@@ -17,7 +17,7 @@ MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot 
 
 
 def check(scenario: Scenario) -> None:
-    """Raise ``FieldError`` with the field, its value and what ns-2 can do."""
+    """Raise ``FieldError``, which says what ns-2 can do, if it cannot simulate the scenario."""
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-2")
     for i, link in enumerate(scenario.links):
@@ -33,10 +33,7 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Where ns-2's run differs a little from the scenario's definitions.
-
-    They are printed with the result.
-    """
+    """Small differences between ns-2's run and the scenario's definitions, for the user."""
     found = []
     finite = [link for link in scenario.links if math.isfinite(link.buffer)]
     if any(isinstance(link.queue, (DropTail, RateDelay)) for link in finite):

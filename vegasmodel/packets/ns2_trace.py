@@ -1,4 +1,4 @@
-"""Turns a run of ns-2 or ns-3 into a ``Trace``: figures of each flow and link over time."""
+"""Turns a run of ns-2 or ns-3 into a ``Trace``: counts and means per flow and link over time."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def record(
 ) -> Trace:
     """Run ``scenario`` once, with the seed of run ``number``, and return its trace.
 
-    ``interval``: its seconds (default: ``default_interval``).  ``timeout`` and errors: as in the
-    ``run`` of the engine.
+    ``interval``: the length of the trace's intervals, s (default: ``default_interval``).
+    ``timeout`` and errors are those of ``ns2.run`` or ``ns3.run``.
     """
     simulator = ns3 if engine == "ns3" else ns2
     every = interval or default_interval(scenario)
@@ -37,7 +37,7 @@ def record(
 
 
 def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
-    """The trace of one run, with an interval between every two samples."""
+    """The trace of one run; its intervals lie between successive samples."""
     samples = output.samples
     edges = samples.time
     step = np.diff(edges)[:, None]
@@ -85,7 +85,7 @@ def _lost(output: Output, edges: Floats, n_flows: int) -> Floats:
 def _rtts(
     trips: tuple[RoundTrips, ...], edges: Floats, vegas: NDArray[np.bool_]
 ) -> dict[str, Floats]:
-    """Mean and least RTT of each interval, and baseRTT of the Vegas flows; NaN without an ACK."""
+    """Mean and least RTT in each interval, and the Vegas flows' baseRTT, s; NaN without an ACK."""
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)
     for f, one in enumerate(trips):

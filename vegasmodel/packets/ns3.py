@@ -1,8 +1,8 @@
-"""The packet-level simulator ns-3 as an engine: one ``Scenario`` in, one ``Prediction`` out.
+"""The driver of the packet-level simulator ns-3: one ``Scenario`` in, one ``Prediction`` out.
 
-ns-3 is optional.  For each seed ``run`` writes the scenario's numbers, starts our ns-3 program
-(``ns3.cc``, compiled at its first use) in its own temporary folder and reads the output.  It
-returns the average.
+ns-3 is optional.  For each seed, ``run`` writes the scenario as numbers, starts our ns-3 program
+(``ns3.cc``, compiled at its first use) in a temporary folder and reads the output.  It returns the
+averages over the seeds.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times and return means over the runs.
 
-    Arguments and figures are those of ``ns2.run``.  Jitter and seeds are drawn as there.  Raises
-    ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and ``EngineFailed``.
+    Arguments and results are those of ``ns2.run``; jitter and seeds are drawn in the same way.
+    Raises ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and
+    ``EngineFailed``.
     """
     interval = interval or engine.default_interval(scenario)
     ns3_script.script(scenario, interval=interval)  # what ns-3 cannot do is said, installed or not

@@ -1,7 +1,4 @@
-"""Finds ns-3 and compiles our program against it, once.
-
-The program stays in the user's cache folder.
-"""
+"""Finds ns-3; compiles our ns-3 program at its first use and keeps it in the user's cache."""
 
 from __future__ import annotations
 
@@ -39,9 +36,9 @@ class Installation:
 
 @functools.cache
 def find() -> Installation | None:
-    """The Python package ``ns3`` if it is installed, else the system's ns-3.
+    """The ns-3 of the Python package ``ns3``, else the system's ns-3, else ``None``.
 
-    Of the package we take the headers and libraries; it is not imported.
+    The Python package is not imported; only its headers and libraries are used.
     """
     spec = importlib.util.find_spec("ns3")
     for place in (spec.submodule_search_locations if spec else None) or ():
@@ -70,7 +67,10 @@ def find() -> Installation | None:
 
 
 def program() -> Path:
-    """The compiled program.  Raises ``EngineMissing``, ``EngineFailed``."""
+    """The path of the compiled program, compiled if necessary.
+
+    Raises ``EngineMissing`` if ns-3 or the compiler is missing, and ``EngineFailed``.
+    """
     ns3 = find()
     if ns3 is None:
         raise EngineMissing(f"ns-3 is not installed: {INSTALL}")

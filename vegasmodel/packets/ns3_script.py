@@ -1,7 +1,7 @@
-"""Writes one scenario as the numbers that our ns-3 program reads.
+"""Writes one scenario as the text that our ns-3 program reads.
 
-A line is a word and numbers.  Links and flows are numbered by their place in the scenario.  No text
-of the user (the names of the scenario, flows, links or files) enters the output.
+A line is a word followed by numbers.  Links and flows are numbered by their place in the scenario.
+No text of the user (the names of the scenario, flows, links or files) enters the output.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ D_MARK = 46 << 2  # type of service of class D: DSCP 46, expedited forwarding
 
 
 def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = False) -> str:
-    """What our ns-3 program reads to run ``scenario`` once, with the seed of run number ``run``.
+    """The input of our ns-3 program for one run of ``scenario``, with the seed of run ``run``.
 
     ``interval``: seconds between two samples of windows and queues.  ``rtts``: whether to record
-    when each packet was sent and when each ACK came.  Raises ``FieldError`` for what ns-3 cannot
-    simulate.
+    the times at which each packet is sent and each ACK arrives.  Raises ``FieldError`` if ns-3
+    cannot simulate the scenario.
     """
     ns3_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -49,9 +49,10 @@ def _line(word: str, *numbers: float) -> str:
 
 
 def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
-    """One direction of a link.
+    """The line for one direction of a link.
 
-    If only ACKs cross it, its queue has no limit, as in ns-2's driver.
+    If only ACKs cross this direction (not ``shaped``), its queue is unlimited, as in our driver of
+    ns-2.
     """
     bits = link.capacity * scenario.packet_size * 8
     limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED
@@ -79,17 +80,18 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
 
 
 def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, list[str]]:
-    """The lines of a flow: where it enters and leaves the routers, its access links, life and law.
+    """The line of a flow, and the lines of its short flows.
 
-    If the group is a crowd of short flows that come and go, they are listed too; all run between
-    the same two hosts.
+    The flow's line has its law, the routers where it enters and leaves, its access links and its
+    times.  If the group consists of short flows that arrive at random, each has a line with its
+    start and size.  They all run between the same two hosts.
     """
     member, run = scenario.members[f], scenario.run
     group = member.flow
     path = scenario.path(group)
     size = round(scenario.size_of(group))
     segment = size - ns3_support.HEADERS
-    # All propagation that the links do not have, on four access legs (ns-3's ACKs have a size).
+    # The propagation delay left for the four access legs (ns-3's ACKs have a fixed size).
     parts = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
     rest = member.rtt - parts * scenario.transmission(group) - 2 * sum(x.delay for x in path)
     begin = member.start

@@ -29,9 +29,10 @@ MAX_BYTES = 2**30  # of a window, by TCP's window scaling
 
 
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
-    """First and last router of a flow's data; link i lies between routers i and i + 1.
+    """The first and the last router that a flow's data crosses.
 
-    Raises ``FieldError`` if the flow's links do not follow one another in the file's order.
+    Link i lies between routers i and i + 1.  Raises ``FieldError`` if the flow's links do not
+    follow one another in the file's order.
     """
     numbers = [scenario.links.index(link) for link in scenario.path(group)]
     step = 1 if group.direction == "forward" else -1
@@ -43,7 +44,7 @@ def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
 
 
 def check(scenario: Scenario) -> None:
-    """Raise ``FieldError`` with the field, its value and what ns-3 can do."""
+    """Raise ``FieldError``, which says what ns-3 can do, if it cannot simulate the scenario."""
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-3")
     for i, link in enumerate(scenario.links):
@@ -54,7 +55,7 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Where ns-3's run differs from the scenario's definitions; printed with the result."""
+    """Differences between ns-3's run and the scenario's definitions, printed with the result."""
     detail = f"a connection begins with a SYN; ACKs have {ACK} B, more where SACK names gaps"
     found = [Assumption("ns3-packets", False, detail)]
     laws = {flow.law for flow in scenario.flows}

@@ -1,4 +1,4 @@
-"""Decides which flow of a trace is which flow of a scenario, and says how it decided."""
+"""Pairs the flows of a trace with the flows of a scenario, and records the reason for each pair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 @dataclass(frozen=True)
 class Pairing:
-    """For each member (flow of the scenario): its flow's index in the trace, and the reason."""
+    """For each flow of the scenario: the index of its flow in the trace, and the reason."""
 
     trace: Trace
     scenario: Scenario
@@ -33,14 +33,14 @@ class Pairing:
     by: tuple[str, ...]
 
     def to_json(self) -> list[dict[str, str]]:
-        """For each member: its flow in the trace, and how it was found."""
+        """For each flow of the scenario: its name, its flow in the trace, and the reason."""
         return [
             {"flow": member.name, "trace": self.trace.flows[i], "by": by}
             for member, i, by in zip(self.scenario.members, self.order, self.by, strict=True)
         ]
 
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What makes the figures uncertain: a pair that was guessed, another law, other traffic."""
+        """Doubts about the pairs: guessed pairs, flows with another law, unpaired flows."""
         found = []
         names, members = self.trace.flows, self.scenario.members
         if ORDER in self.by:
@@ -70,11 +70,11 @@ class Pairing:
 def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
     """Pair each member (flow of the scenario) with a flow of the trace.
 
-    The pairs are those of ``flows`` (from a member's name to the trace's name) if it is given.
-    Otherwise the scenario's field ``match`` decides, then equal names, then the congestion control
-    if the trace knows it.  The remaining flows are paired in order: those of the trace as they
-    appear, the members as they start.  Raises ``FieldError`` if flows cannot be paired, or if order
-    alone would pair a member with a flow of another law.
+    If ``flows`` is given, it maps the members' names to the trace's names and decides alone.
+    Otherwise the scenario's field ``match`` decides first, then equal names, then the congestion
+    control if the trace has it.  The remaining ones are paired in order: the members by their
+    starts, the trace's flows by their appearance.  Raises ``FieldError`` if flows cannot be paired,
+    or if order alone would pair a member with a flow of another law.
     """
     members = scenario.members
     if flows is not None:
@@ -113,7 +113,10 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
 
 
 def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
-    """Pairs by the field ``match``; a group of several members takes as many flows, in order."""
+    """Pairs by the field ``match``: member -> (index in the trace, reason).
+
+    A group of several members gets as many flows, in the trace's order.
+    """
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}
     for g, group in enumerate(scenario.flows):
@@ -138,9 +141,9 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 
 
 def _fits(text: str, name: str) -> bool:
-    """Whether an end of the flow has this address and port, or the flow has this name.
+    """Whether the trace's flow ``name`` has an end with the address or port in ``text``.
 
-    ``text`` is an address, a port, ``address:port`` or a name.
+    ``text`` is an address, a port or ``address:port``; it may also be an end's name.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
@@ -175,7 +178,11 @@ def _address(text: str) -> object:
 def _by_control(
     trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
 ) -> None:
-    """Pairs by congestion control: where as many members as flows have the same one."""
+    """Pair unpaired members and flows that have the same congestion control.
+
+    This is done only if as many members as flows have it.  The pairs are added to ``found`` and
+    removed from ``free``.
+    """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):
         if k not in found:

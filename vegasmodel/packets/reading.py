@@ -1,4 +1,4 @@
-"""``read`` opens any trace file; it finds the format from the content."""
+"""``read`` reads a trace file of any known format, which it recognises from the content."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\x
 def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the option's name
     """Read a trace: a Parquet file written by ``Trace.write``, or one of ``FORMATS``.
 
-    Memory stays bounded for a file of any length.  Raises ``TraceError`` (a ``FieldError``) with
-    the file, the line or byte, and what is expected there.
+    The memory used is bounded, however long the file is.  Raises ``TraceError`` (a ``FieldError``),
+    which names the file, the line or byte, and what is expected there.
     """
     if format not in ("auto", "parquet", *FORMATS):
         raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")
@@ -46,7 +46,7 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
 
 
 def format_of(path: str | Path) -> str:
-    """The format that ``read`` finds: ``parquet`` or one of ``FORMATS``.  Raises ``TraceError``."""
+    """The format of a trace file: ``parquet`` or one of ``FORMATS``.  Raises ``TraceError``."""
     with Source(path) as source:
         if not source.head:
             raise TraceError(path, "", "an empty file", "a trace")

@@ -1,8 +1,8 @@
-"""Stored runs, so that ``compare`` works without ns-2, and without a kernel that has Vegas.
+"""Stored runs of ns-2 and of the Linux kernel, so that ``compare`` works where neither can run.
 
-Each scenario has one JSON file, under ``reference/`` (ns-2) or ``reference/linux/`` (the Linux
-kernel, by ``scripts/kernel``), named by ``Scenario.fingerprint``.  The file holds the scenario as
-its user wrote it, the engine's version, the figures, and a SHA-256 over all of that.
+Each scenario has one JSON file, in ``reference/`` (ns-2) or ``reference/linux/`` (the Linux kernel,
+measured with ``scripts/kernel``).  The file's name is ``Scenario.fingerprint``.  The file holds the
+scenario as its user wrote it, the engine's version, the results, and a SHA-256 of all that.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
@@ -54,7 +54,7 @@ _FIGURES = (
 
 
 def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
-    """The stored run of exactly this scenario, whatever its name, or ``None``.
+    """The stored run of exactly this scenario (its name may differ); ``None`` if there is none.
 
     ``extra["stored"]`` is the file's name.  Raises ``DamagedError`` for a damaged file.
     """
@@ -82,9 +82,9 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 def traces(
     scenario: Scenario, folder: Path = FOLDER / "linux"
 ) -> tuple[list[tuple[str, Trace]], list[str]]:
-    """Stored traces of exactly this scenario (runs of the Linux kernel), by file name.
+    """The stored traces (Linux kernel) of exactly this scenario, each with its file's name.
 
-    Also returns the names of files that cannot be read, as one of them may belong to the scenario.
+    The second result lists files that cannot be read, because one of them may be of the scenario.
     """
     wanted, found, damaged = scenario.fingerprint(), [], []
     for path in sorted(folder.glob("*.parquet")):
@@ -103,10 +103,10 @@ def make(
     processes: int = 2,
     scratch: Path | None = None,
 ) -> Path:
-    """Run ns-2 on a scenario (the keys and values of its file) and store what it measured.
+    """Run ns-2 on a scenario, given as the table of its file, and store the result.
 
-    ``processes`` and ``scratch`` are those of ``ns2.run``.  The file appears whole or not at all.
-    The same scenario always gives the same bytes.
+    Returns the path of the stored file.  ``processes`` and ``scratch`` are those of ``ns2.run``.
+    The file appears whole or not at all.  The same scenario always gives the same bytes.
     """
     from vegasmodel.packets import ns2
 
@@ -118,7 +118,7 @@ def make(
 def store(
     table: dict[str, Any], engine: str, version: str, measured: Prediction, folder: Path
 ) -> Path:
-    """Write what ``engine`` measured in the scenario of ``table``."""
+    """Write the file of a stored run: what ``engine`` measured in the scenario of ``table``."""
     record = {
         "schema": SCHEMA,
         "engine": engine,
@@ -170,7 +170,7 @@ def _digest(record: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON can hold it: lists, null for NaN, a word for infinity."""
+    """The value as plain JSON data: arrays become lists, NaN null, and infinity the word inf."""
     if isinstance(value, np.ndarray):
         return [float(x) if math.isfinite(x) else None for x in value]
     if isinstance(value, dict):
@@ -187,10 +187,10 @@ def _write(record: dict[str, Any]) -> str:
 
 
 def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
-    """The table once for each value in a text such as ``link.0.buffer=5 pkt,10 pkt``.
+    """Copies of the table, one for each value in a text such as ``link.0.buffer=5 pkt,10 pkt``.
 
-    A bare integer stands for a number, not for text.  Raises ``FieldError`` if the table has no
-    such key.
+    A bare integer is set as a number, any other value as text.  Raises ``FieldError`` if the table
+    has no such key.
     """
     if each is None:
         yield table
@@ -210,7 +210,7 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The tables of scenario files, each with its variants.
+    """The tables of scenario files, each in all its ``variants``.
 
     Raises ``FieldError`` for a bad file.
     """
@@ -225,8 +225,8 @@ def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command ``make`` or ``check``.
 
-    The exit status is 1 if a fresh run differs by more than 1 %, and 2 for bad input or without
-    ns-2.
+    The exit status is 1 if a fresh run differs from the stored one by more than 1 %.  It is 2 for
+    bad input or if ns-2 is missing.
     """
     parser = argparse.ArgumentParser(prog="python -m vegasmodel.packets.reference")
     commands = parser.add_subparsers(dest="command", required=True)

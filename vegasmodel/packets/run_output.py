@@ -25,11 +25,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class Drops:
-    """Dropped data packets in the order of time, one entry each."""
+    """The dropped data packets in order of time; each array has one entry per drop."""
 
     time: Floats
     link: Integers
-    reverse: Integers  # 1: dropped on the link's way back
+    reverse: Integers  # 1: dropped in the link's reverse direction
     flow: Integers
     packet: Integers  # sequence number, from 0
 
@@ -55,10 +55,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Output:
-    """The output of one run.  Times are the scenario's, so probes before its start are negative.
+    """The output of one run.  Time 0 is the scenario's start, so earlier probes have times < 0.
 
     Columns of ``flows``: packets acknowledged, retransmitted, sent.  Columns of ``links``: the
-    integral of the waiting packets over time, packets and bytes that left.
+    integral of the waiting packets over time (packets s), packets that left, bytes that left.
     """
 
     flows: Counts
@@ -132,10 +132,10 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """When each packet left its sender, and when its ACK came back.
+    """The round-trip times of each flow, from the lines for its sent packets and received ACKs.
 
-    A line ``+ time flow 0 type ... seq id`` is a packet that its sender (node 0) sends. A line
-    ``r`` of the same form is an ACK that it receives.
+    A line ``+ time flow 0 type ... seq id`` is a packet that the flow's sender (node 0) sends.  A
+    line ``r`` of the same form is an ACK that the sender receives.
     """
     from pyarrow import csv
 
@@ -158,9 +158,10 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
 
 
 def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
-    """Pair ACKs with packets as ns-2's Vegas does.
+    """Round-trip times from one flow's packets and ACKs, computed as ns-2's Vegas does.
 
-    A new ACK names the packet, which must have been sent only once.
+    An ACK that acknowledges new data is paired with the packet whose number it carries.  The pair
+    counts only if that packet was sent once.
     """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]

@@ -1,4 +1,4 @@
-"""Converts packet counts where the packets of the trace and of the scenario differ in size."""
+"""Converts a trace's packet counts if its packets differ in size from the scenario's packets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ PER_LINK = ("queue", "queue_max", "served")
 
 
 def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
-    """The trace with counts in packets of the scenario, converted by bytes, and a note on that.
+    """The trace with its counts converted to packets of the scenario's size, and a note on that.
 
-    Sizes that differ only by headers count as equal: a capture does not know the link's headers,
-    and a packet of ns-2's loss-based laws is 40 B longer than one of its Vegas.
+    The conversion keeps the number of bytes.  Sizes that differ only by headers count as equal: a
+    capture does not show the link's headers, and ns-2's loss-based flows have packets that are 40 B
+    longer than those of its Vegas.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)
@@ -52,9 +53,9 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
 
 
 def packet_sizes(trace: Trace) -> Floats:
-    """The size of each flow's packets in bytes, as far as the trace tells; NaN if unknown.
+    """The size of each flow's packets in bytes; NaN if the trace does not show it.
 
-    Where the trace tells the payload alone, ``HEADERS`` are added.
+    If the trace shows only the payload, ``HEADERS`` bytes are added.
     """
     found = np.full(len(trace.flows), np.nan)
     for name, more in (("payload", HEADERS), ("packet_size", 0)):

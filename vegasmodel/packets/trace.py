@@ -1,11 +1,11 @@
-"""One trace: what was measured per flow and per link over time, in memory and on disk.
+"""A trace: what was measured per flow and per link over time, in memory and on disk.
 
-In memory it is an ``xarray.Dataset``.  ``time`` is the end of each interval; the first interval
-begins at ``Trace.begin``.  Every variable is float64 in the units of ``VARIABLES``; NaN means
-unknown at that time.  A variable that the source does not give is absent.
+In memory a trace is an ``xarray.Dataset``.  ``time`` is the end of each interval; the first
+interval begins at ``Trace.begin``.  Every variable is float64 in the units of ``VARIABLES``; NaN
+means that the value is unknown at that time.  A variable that was not recorded is absent.
 
-On disk it is one Parquet file: a row per interval, a list column per variable, and everything else
-as JSON in the file's metadata.
+On disk a trace is one Parquet file: a row per interval, a list column per variable, and everything
+else as JSON in the file's metadata.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
-# Limits on the memory for a Parquet file's metadata. The reader allocates that memory before it
-# checks anything, and a hostile file of a few bytes can announce a list of a million entries.
+# Limits on the memory for a Parquet file's metadata.  pyarrow allocates that memory before it
+# checks anything, and a malicious file of a few bytes can announce a list of a million entries.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]
 
 
 class TraceError(FieldError):
-    """A trace that cannot be read: the file, the place, the value there, and what is expected."""
+    """A trace cannot be read; the message has file, place, value there and what is expected."""
 
     def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
         name = ascii(str(path))[1:-1]
@@ -54,7 +54,10 @@ class TraceError(FieldError):
 
 
 class Variable(NamedTuple):
-    """The dimension of a variable beside time (none: one figure per flow), its unit and meaning."""
+    """A variable of a trace: its dimension beside time (flow or link), its unit and its meaning.
+
+    ``static``: the variable has one value per flow, without the dimension time.
+    """
 
     over: str
     unit: str
@@ -86,12 +89,11 @@ VARIABLES = {
 class Trace:
     """What a simulator, a kernel or a capture recorded.  Made by ``make``, ``read`` or an engine.
 
-    ``data``: the dataset that the module describes.  ``begin``: start of the first interval,
-    seconds.  ``engine``: ns2, ns3, linux, pcap, ...  ``scenario``: the fingerprint of the scenario
-    that was run, if known.  ``provenance``: texts by key, such as source, version and how a
-    variable was obtained.  ``controls``: each flow's congestion control (``vegas``, ``reno``) by
-    flow name, where known.  ``doubts``: what is uncertain about the figures, by the name of the
-    assumption behind them.
+    ``data``: the dataset, as this module's docstring describes it.  ``begin``: start of the first
+    interval, s.  ``engine``: ns2, ns3, linux, pcap, ...  ``scenario``: the fingerprint of the
+    scenario that was run, if known.  ``provenance``: notes such as the source, its version and how
+    a variable was obtained.  ``controls``: congestion control (``vegas``, ``reno``) by flow name,
+    where known.  ``doubts``: what is uncertain about the values, by the name of the assumption.
     """
 
     data: xr.Dataset
@@ -110,12 +112,12 @@ class Trace:
 
     @property
     def links(self) -> list[str]:
-        """Names of the links; empty where nothing is known of any."""
+        """Names of the links; empty if the trace has no values of links."""
         return [str(name) for name in self.data["link"].values]
 
     @property
     def edges(self) -> Floats:
-        """Edges of the intervals, seconds: one more than there are times."""
+        """The edges of the intervals, s: ``begin`` and the end of each interval."""
         return np.concatenate([[self.begin], self.data["time"].values])
 
     def get(self, name: str) -> Floats | None:
@@ -123,7 +125,11 @@ class Trace:
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
 
     def known(self, name: str) -> Floats | None:
-        """The values of ``get``; NaN for one that no network could have, as in a hostile file."""
+        """The values of ``get``, with NaN for values that are negative or above ``LARGEST``.
+
+        No network has such values, but a damaged or malicious file may.  ``None`` if no value is
+        known.
+        """
         values = self.get(name)
         if values is None:
             return None
@@ -134,8 +140,8 @@ class Trace:
     def write(self, path: str | Path) -> None:
         """Write one Parquet file (zstd), whole or not at all.
 
-        ``read_parquet`` reads the same trace, bit for bit.  Raises ``FieldError`` if the trace is
-        larger than what it reads.
+        ``read_parquet`` reads it back bit for bit.  Raises ``FieldError`` if the trace is too large
+        for ``read_parquet``.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -190,11 +196,12 @@ def make(
     controls: Mapping[str, str] | None = None,
     doubts: Mapping[str, str] | None = None,
 ) -> Trace:
-    """A trace from plain arrays: ``times [n]`` end the intervals, ``variables`` as ``VARIABLES``.
+    """Make a trace from plain arrays.
 
-    A variable that is NaN throughout is left out; the others are not copied.  Raises ``ValueError``
-    for wrong shapes, for no times or times that do not increase, and for names that are repeated or
-    end with NUL (which NumPy drops).
+    ``times`` [n]: the ends of the intervals, s.  ``variables``: arrays by name, in the shapes and
+    units of ``VARIABLES``.  A variable that is NaN everywhere is left out; the others are not
+    copied.  Raises ``ValueError`` for wrong shapes, for no times or times that do not increase, and
+    for names that are repeated or end with NUL (which NumPy drops).
     """
     import xarray as xr
 
@@ -246,7 +253,7 @@ def _text(names: list[str]) -> NDArray[np.str_]:
 
 
 def read_parquet(path: str | Path) -> Trace:
-    """Read what ``Trace.write`` wrote.  Raises ``TraceError`` for anything else."""
+    """Read a file that ``Trace.write`` wrote.  Raises ``TraceError`` for any other file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -282,9 +289,9 @@ def read_parquet(path: str | Path) -> Trace:
 
 
 def scenario_of(path: str | Path) -> str | None:
-    """The scenario's fingerprint in a trace file.
+    """The scenario's fingerprint in a trace file; ``None`` if the file has none.
 
-    Its figures are not read.  Raises ``TraceError``.
+    Only the file's metadata is read.  Raises ``TraceError``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -299,7 +306,7 @@ def scenario_of(path: str | Path) -> str | None:
 
 
 def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
-    """The metadata, with the types of its values checked."""
+    """Parse the metadata and check the types of its values."""
     raw = (metadata or {}).get(KEY)
     if raw is None or len(raw) > MAX_METADATA:
         raise TraceError(path, "metadata", None if raw is None else len(raw), "a trace's metadata")
@@ -340,7 +347,7 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
 
 
 def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
-    """The list columns to read, with their widths."""
+    """The list columns to read, and the number of values in each list."""
     import pyarrow as pa
 
     sizes = {"flow": len(about["flows"]), "link": len(about["links"])}
@@ -362,7 +369,7 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
 
 
 def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str, Floats]:
-    """Read the columns a batch at a time, since a file may hold more than its metadata says."""
+    """Read the columns batch by batch, because a file may hold more than its metadata says."""
     rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
     if sum(group.num_rows for group in groups) != rows:
