@@ -1,7 +1,7 @@
-"""Sums per flow and link over bins of time, in bounded memory for a trace of any length.
+"""Sums of counts per flow and per link in bins of time, in bounded memory for any trace.
 
-The bins are 0.1 ms wide at first.  When time passes the last bin, neighbours are merged in pairs
-and the width doubles.  There are fewer bins if there are many flows.
+The bins are 0.1 ms wide at first.  When the time passes the last bin, neighbouring bins are merged
+in pairs and the width doubles.  If there are many flows, there are fewer bins.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Bins:
 
     @property
     def end(self) -> float:
-        """Where the last bin ends."""
+        """The end of the last bin, s."""
         return self.begin + self.count * self.width
 
     def reach(self, time: float) -> None:
@@ -42,7 +42,7 @@ class Bins:
             self._merge(self.count)
 
     def grow_flows(self) -> None:
-        """Room for twice as many flows."""
+        """Make room for twice as many flows."""
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
         more = _empty(10, 2 * flows, self.count)  # takes no memory until it is written to
@@ -51,7 +51,7 @@ class Bins:
         self.flow = more
 
     def grow_links(self) -> None:
-        """Room for twice as many links."""
+        """Make room for twice as many links."""
         self._shrink(2 * self.link.shape[1])
         links = self.link.shape[1]
         more = _empty(3, 2 * links, self.count)
@@ -59,12 +59,12 @@ class Bins:
         self.link = more
 
     def _shrink(self, items: int) -> None:
-        """Merge bins until this many flows or links fit into memory."""
+        """Merge bins until ``items`` flows or links fit into the allowed memory."""
         while items * self.count > MAX_CELLS:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Join neighbours; ``count`` bins from now on, the later ones empty."""
+        """Merge neighbouring bins in pairs; then there are ``count`` bins, the last ones empty."""
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
@@ -81,7 +81,7 @@ class Bins:
         self.flow, self.link, self.count, self.width = flow, link, count, 2 * self.width
 
     def index(self, time: float) -> int:
-        """The bin of a time; call ``reach`` with the time first."""
+        """The index of the bin that contains a time; call ``reach`` with that time first."""
         return min(int((time - self.begin) / self.width), self.count - 1)
 
     def trace(
@@ -99,8 +99,8 @@ class Bins:
     ) -> Trace:
         """The trace of the ``chosen`` flows up to time ``last``.
 
-        ``known``: the counters that this source of data has; any other counter is unknown, not
-        zero.  ``variables``: variables that are not computed from the sums.
+        ``known``: the counters that the file's format has; the others become NaN, not 0.
+        ``variables``: further variables, which are not computed from the sums.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

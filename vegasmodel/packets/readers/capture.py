@@ -1,7 +1,7 @@
 """Reads the frames of pcap and pcapng files one at a time, in bounded memory.
 
-We do not use dpkt for this: its reader trusts a block's stated length (a negative one makes it read
-the whole file), knows one interface per file and unpacks every option.
+We do not use the library dpkt for this.  Its reader trusts a block's stated length (a negative one
+makes it read the whole file), knows only one interface per file and unpacks every option.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def matches(head: bytes) -> bool:
 
 
 def frames(source: Source) -> Iterator[Frame]:
-    """For each frame its time (s), link type and bytes, and its length before the capture cut it.
+    """The frames of the file: time (s), link type, captured bytes, and length on the wire.
 
     If the file ends within a frame, that frame is left out.
     """
@@ -48,7 +48,7 @@ def frames(source: Source) -> Iterator[Frame]:
 
 
 def _records(source: Source) -> Iterator[Frame]:
-    """pcap: a header of 24 bytes, then records with 16 bytes before each."""
+    """The frames of a pcap file: a header of 24 bytes, then frames with 16 bytes before each."""
     read = source.file.read
     header = read(24)
     if len(header) < 24:
@@ -68,7 +68,7 @@ def _records(source: Source) -> Iterator[Frame]:
 
 
 def _blocks(source: Source) -> Iterator[Frame]:
-    """pcapng: blocks with their length before and after."""
+    """The frames of a pcapng file: blocks whose length stands at their beginning and their end."""
     read, at = source.file.read, 0
     order, interfaces = "<", list[tuple[int, float, int]]()
     while len(head := read(8)) == 8:
@@ -96,7 +96,7 @@ def _blocks(source: Source) -> Iterator[Frame]:
 
 
 def _interface(source: Source, order: str, at: int, body: bytes) -> tuple[int, float, int]:
-    """Link type, seconds per tick, offset in seconds."""
+    """A pcapng interface: link type, seconds per clock tick, clock offset in seconds."""
     if len(body) < 8:
         source.fail(f"byte {at}", body, "an interface of 8 bytes or more")
     link, tick, offset, i = struct.unpack(order + "H", body[:2])[0], 1e-6, 0, 8

@@ -1,13 +1,14 @@
-"""Follows TCP flows seen at one point of the path: data passes one way, ACKs the other.
+"""Follows TCP flows captured at one point of the path, where data and ACKs pass.
 
-- Counts are in bytes; at the end they are divided by the payload of the flow's full packets.
-- Delivered bytes are the growth of the ACK number, as far as the capture holds the data.  Where
-  no ACK passes, the data seen counts as delivered.
-- An RTT runs from a segment to the ACK that acknowledges its last byte; retransmitted segments
-  are not timed.  At a capture point away from the sender this is only the part of the RTT beyond
-  that point.  The other part, from an ACK to the data that echoes its timestamp, is then added.
-- Only the sender's host knows what was sent, what was sent again and what is in flight.
-- A SYN begins a new connection, also between ports that had one before.
+- Counts are in bytes.  At the end they are divided by the payload of the flow's full packets.
+- Delivered bytes are those by which the ACK number grows, as far as the capture contains the data.
+  If the capture has no ACKs of a flow, all captured data count as delivered.
+- An RTT is measured from a segment to the ACK of its last byte, unless the segment was
+  retransmitted.  If the capture point is not at the sender, this covers only the path from that
+  point to the receiver and back.  The path to the sender and back is measured from an ACK to the
+  data segment that echoes the ACK's timestamp, and added.
+- Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
+- A SYN begins a new connection, even between ports that had a connection before.
 """
 
 from __future__ import annotations
@@ -47,23 +48,27 @@ MINOR = 0.01  # a direction with less of the other's bytes is requests, not a fl
 
 @dataclass
 class Handshake:
-    """The two SYNs of a connection: sequence number, largest segment and time of each.
+    """The handshake of a connection.
 
-    ``far``: seconds from the first SYN to the second.  ``near``: seconds from the second SYN to its
-    ACK.
+    ``syns``: for each end, its SYN's sequence number, MSS option and time.  ``far``: seconds from
+    the first SYN to the second.  ``near``: seconds from the second SYN to its ACK.
     """
 
     number: int
     syns: dict[object, tuple[int, int, float]] = field(default_factory=dict)
-    steps: int = 0  # of the clock before its first SYN
-    repeated: bool = False  # a SYN came again: its times tell no RTT
+    steps: int = 0  # how often the clock had stepped back before the first SYN
+    repeated: bool = False  # a SYN was sent again, so the times give no RTT
     over: bool = False  # the ACK of the second SYN has passed
     far: float = math.inf
     near: float = math.inf
 
 
 class Connections:
-    """All flows of a capture.  ``syn``, ``data`` and ``ack`` take packets in the file's order."""
+    """All flows of a capture.
+
+    The caller passes the file's packets in order: ``clock`` sets the time of a packet, and then
+    ``syn``, ``data``, ``ack`` or ``fin`` takes its content.
+    """
 
     def __init__(self, source: Source, *, steady: bool = False) -> None:
         self.source, self.bins, self.steady = source, Bins(), steady
@@ -76,9 +81,9 @@ class Connections:
         self.pending = self.recents = self.steps = 0
 
     def clock(self, time: float, place: str) -> None:
-        """Seconds since the first packet.
+        """Set the time of the next packet, in seconds since the first packet.
 
-        If the clock steps back, time goes on from the latest time seen.
+        If the capture's clock steps back, time continues from the latest time seen.
         """
         if self.origin is None:
             self.origin = time
@@ -98,9 +103,9 @@ class Connections:
         self.bin = self.bins.index(self.now)
 
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
-        """A SYN (``second``: it carries an ACK).
+        """Take a SYN.
 
-        The value of its MSS option is ``mss``, 0 without one.
+        ``second``: the SYN carries an ACK.  ``mss``: the value of its MSS option, 0 if absent.
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)
@@ -113,7 +118,7 @@ class Connections:
         known.syns[mine] = (seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
-        """Begin a new connection; the flows of the one before it on these ports end."""
+        """Begin a new connection, and end the flows of an earlier one on the same ports."""
         for each in (key, reverse(key)):
             flow = self.flows.pop(each, None)
             if flow is not None:
@@ -138,9 +143,10 @@ class Connections:
         stamp: int = -1,
         ident: int = -1,
     ) -> Flow | None:
-        """A segment of ``size > 0`` bytes.
+        """Take a segment with ``size > 0`` bytes of data.
 
-        Its timestamp, echo and identifier are -1 if it has none.
+        ``stamp`` and ``echo`` are its TCP timestamp and echo, ``ident`` its IPv4 identifier; -1 if
+        absent.  Returns the flow, or ``None`` if the segment is not data of the flow (``strange``).
         """
         time, flow = self.time, self.flows.get(key)
         if flow is None:
@@ -183,9 +189,9 @@ class Connections:
         return flow
 
     def _before(self, flow: Flow, start: int) -> None:
-        """A segment below the first byte seen so far.
+        """Take a segment that begins below the flow's first byte seen so far.
 
-        The flow began with it, unless an ACK beyond it was seen.
+        The flow then begins with this segment, unless an ACK has already passed.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -194,7 +200,10 @@ class Connections:
             flow.begin = flow.acked = start
 
     def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
-        """Whether data below the highest byte seen was sent again; None: a copied frame."""
+        """Count a segment that begins below the highest byte seen; return whether it was resent.
+
+        ``None``: the capture contains this frame twice.
+        """
         table, i, k = self.bins.flow, flow.index, self.bin
         below = min(end, flow.high)
         filled = flow.fill(start, below)
@@ -217,7 +226,7 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Forget the oldest of the recent segments if there are too many."""
+        """Make room for one more recent segment: forget the oldest if there are too many."""
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
             del recent[next(iter(recent))]
@@ -225,7 +234,7 @@ class Connections:
             self.recents += 1
 
     def _echo(self, flow: Flow, echo: int) -> None:
-        """Time on the sender's side, from an ACK to the data that echoes its timestamp."""
+        """Measure the path to the sender and back, from an ACK to the data that echoes its time."""
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
             stamp, passed = stamps.popleft()
@@ -237,13 +246,16 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """The FIN of a flow: its sequence number does not count as data."""
+        """Take a FIN of a flow; the sequence number that a FIN uses up does not count as data."""
         flow = self.flows.get(key)
         if flow is not None:
             flow.fin = flow.high + _signed(seq - flow.high)
 
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
-        """An ACK for the flow ``key``, with its timestamp and identifier, or -1."""
+        """Take an ACK for the flow ``key``.
+
+        ``stamp`` and ``ident`` are its TCP timestamp and IPv4 identifier; -1 if absent.
+        """
         if self.handshakes:
             self._third(key)
         flow = self.flows.get(key)
@@ -286,7 +298,7 @@ class Connections:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:
-        """The ACK that completes a handshake; it tells how far away both ends are."""
+        """Take an ACK that may complete a handshake; if so, note the delays to both ends."""
         shake = self.handshakes.get(frozenset(key))
         if shake is None or shake.over or len(shake.syns) < 2:
             return
@@ -309,9 +321,9 @@ class Connections:
             table[RTT_MIN, flow.index, k] = rtt
 
     def _point(self, flow: Flow) -> None:
-        """Decide whether segment to ACK is the whole RTT.
+        """Decide whether the time from a segment to its ACK is the whole RTT.
 
-        If that changes, the RTTs so far are discarded.
+        If the decision changes, the RTTs measured so far are discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:
@@ -320,7 +332,7 @@ class Connections:
             self.bins.flow[RTT_MIN, flow.index, :] = math.inf
 
     def lost(self, key: Key, size: int) -> None:
-        """A segment of a known flow was dropped."""
+        """Count a dropped segment of ``size`` bytes, if its flow is known."""
         flow = self.flows.get(key)
         if flow is not None:
             self.bins.flow[LOST, flow.index, self.bin] += size
@@ -365,7 +377,10 @@ class Connections:
         links: list[str] | None = None,
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of all flows; of a two-way connection only the direction with more data."""
+        """The trace of all flows.
+
+        If one direction of a connection has much less data than the other, it is left out.
+        """
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
         flows = [
             flow
@@ -423,7 +438,7 @@ class Connections:
                 table[ACKS, flow.index] = math.nan
 
     def _doubts(self, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
-        """For each flow, what its figures assume and the capture does not show."""
+        """Each assumption that the capture does not confirm, with the flows concerned and why."""
 
         def of(test: Callable[[Flow], bool]) -> str:
             found = [names[flow.index] for flow in flows if test(flow)]
@@ -463,7 +478,7 @@ class Connections:
 
 
 def reverse(key: Key) -> Key:
-    """The other direction."""
+    """The key of the connection's other direction."""
     return key[::-1]
 
 

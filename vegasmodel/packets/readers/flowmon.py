@@ -1,8 +1,9 @@
-"""Reads ns-3's FlowMonitor XML: sums per flow over its whole life, hence one interval of time.
+"""Reads ns-3's FlowMonitor XML, which has sums over each flow's whole life.
 
-A flow's packets are those received, repeats included, since FlowMonitor does not tell them apart.
-If the reverse flow carries larger packets, this flow is its ACKs.  The mean delays of both
-directions add up to the RTT.  Entities and document types are refused.
+The trace therefore has a single interval.  A flow's throughput counts all packets received, because
+FlowMonitor does not tell retransmissions apart.  If the flow in the reverse direction has larger
+packets, this flow consists of its ACKs and is left out.  The RTT is the sum of the mean delays of
+both directions.  XML entities and document types are refused.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Address = tuple[str, str, str, str, str]
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file begins as FlowMonitor's XML."""
+    """Whether the file begins like FlowMonitor's XML."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"<FlowMonitor" in head
 
 
@@ -86,7 +87,7 @@ def read(source: Source) -> Trace:
 
 
 class _Document:
-    """Collects ``flows`` and ``addresses`` while the XML parser expat reads."""
+    """Collects ``flows`` and ``addresses`` while the XML parser expat reads the file."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -181,7 +182,7 @@ class _Document:
 
 
 def _size(stats: Stats) -> float:
-    """The mean size of a packet in bytes, IP header included."""
+    """The mean size of a flow's packets in bytes, IP header included."""
     return stats["txBytes"] / stats["txPackets"] if stats["txPackets"] else math.nan
 
 

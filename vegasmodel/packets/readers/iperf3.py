@@ -1,8 +1,8 @@
 """Reads ``iperf3 --json``: bytes, retransmissions, window and RTT of each stream per interval.
 
 If the file was written at the sender (``sender`` is true), an interval's bytes are those that the
-kernel took from iperf3, not those that arrived.  The trace says so, and by how much their totals
-differ.  Intervals that ``--omit`` leaves out are left out here too.
+kernel took from iperf3, not those that arrived.  The trace's ``doubts`` say so and give both
+totals.  Intervals that iperf3's option ``--omit`` excludes are excluded here too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Table = Mapping[str, Any]
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file begins as iperf3's JSON."""
+    """Whether the file begins like iperf3's JSON."""
     start = head.lstrip()
     return start.startswith(b"{") and b'"start"' in start[:60] and b'"intervals"' in head + b"\0"
 
@@ -91,7 +91,7 @@ def read(source: Source) -> Trace:
 
 
 class _Document:
-    """The parsed JSON, every value checked where it is taken."""
+    """The parsed JSON document; each method checks the values that it returns."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -110,7 +110,7 @@ class _Document:
         self.source.fail("", word, "finite numbers")
 
     def table(self, key: str, *, needed: bool = True) -> Table:
-        """An object of the document; empty where it may be absent."""
+        """The JSON object under ``key``; empty if it is absent and not ``needed``."""
         found = self.root.get(key)
         if isinstance(found, dict):
             return found
@@ -119,7 +119,7 @@ class _Document:
         return {}
 
     def number(self, where: str, table: Table, key: str, default: float | None = None) -> float:
-        """A number from 0 to ``MAX_COUNT``."""
+        """The number ``table[key]``, which must lie in 0 .. ``MAX_COUNT``."""
         value = table.get(key, default)
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not good or not 0 <= value <= MAX_COUNT:
@@ -127,13 +127,13 @@ class _Document:
         return float(value)
 
     def tables(self, where: str, value: object) -> list[Table]:
-        """A list of objects."""
+        """The value, which must be a list of JSON objects."""
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             self.source.fail(where, type(value).__name__, "a list of objects")
         return value
 
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
-        """Names of the streams, the sender first, by socket and whether it sends."""
+        """Names of the streams, sender first, by socket and whether this host is the sender."""
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
             ends = []
@@ -149,14 +149,14 @@ class _Document:
         return found
 
     def segment_size(self, start: Table) -> float:
-        """Bytes of data in a full packet; 0 if the file does not say."""
+        """Bytes of data in a full packet; 0 if the file does not have this."""
         for key in ("tcp_mss", "tcp_mss_default"):
             if start.get(key):
                 return self.number("start", start, key)
         return 0.0
 
     def intervals(self) -> tuple[Floats, list[dict[int, dict[str, float]]]]:
-        """The edges of the intervals that are not omitted, and their figures by socket."""
+        """The edges of the intervals that are not omitted, and each interval's values by socket."""
         edges, rows = list[float](), list[dict[int, dict[str, float]]]()
         for i, entry in enumerate(self.tables("intervals", self.root.get("intervals", []))):
             where = f"intervals[{i}].streams"
@@ -188,7 +188,10 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """For a file of the sender: what was sent and, as far as iperf3 knew, what arrived."""
+        """For a file of the sender: a note that its bytes are not those that arrived.
+
+        If the file has the receiver's count, the note gives both totals.
+        """
         if not any(sending.values()):
             return {}
         wrote = arrived = 0.0

@@ -1,8 +1,8 @@
-"""Reads a CSV table of a sampled Linux kernel: a row per flow and sample.
+"""Reads a CSV table of samples from a Linux kernel, with one row per flow and sample.
 
-Counters are cumulative.  It needs the columns time (s), flow, cwnd (packets), bytes_acked and
-snd_mss.  It also reads these where present: cc (congestion control), rtt_us (the kernel's smoothed
-RTT), vegas_baseRTT_us or else minrtt_us, and total_retrans.
+Counters are cumulative.  The columns time (s), flow, cwnd (packets), bytes_acked and snd_mss are
+required.  Optional columns are cc (congestion control), rtt_us (the kernel's smoothed RTT),
+vegas_baseRTT_us or else minrtt_us, and total_retrans.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_CONTROL = 16  # the kernel's own limit
 
 
 def matches(head: bytes) -> bool:
-    """Whether the first line names the needed columns."""
+    """Whether the first line names the required columns."""
     first = head.split(b"\n", 1)[0].decode("ascii", "replace").strip().split(",")
     return all(name in first for name in NEEDED)
 

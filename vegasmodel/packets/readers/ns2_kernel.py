@@ -1,8 +1,8 @@
-"""The inner loop over an ns-2 trace, compiled by Numba: it takes bytes and adds to sums.
+"""The inner loop over an ns-2 trace, compiled by Numba: it reads bytes and adds counts to sums.
 
-``scan`` works through whole lines.  It stops before a line if time has passed the last bin, if a
-table is full or if the line is wrong.  The caller then adds bins or room in the table and calls
-``scan`` again, or it reports the wrong line.
+``scan`` works through complete lines.  It stops before a line if the line's time is beyond the last
+bin, if a table is full or if the line is wrong.  In the first two cases the caller widens the bins
+or enlarges the table and calls ``scan`` again.  In the third it reports the wrong line.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -73,7 +73,8 @@ MAX_TIME = 1e10
 class Tables(NamedTuple):
     """The state of the scan.
 
-    Its ``slots`` are hash tables of indices into ``flow`` and ``link``; -1 is an empty slot.
+    ``flow_slots`` and ``link_slots`` are hash tables of row numbers of ``flow`` and ``link``; -1 is
+    an empty slot.
     """
 
     counts: NDArray[np.int64]
@@ -94,7 +95,10 @@ class Tables(NamedTuple):
 
 @jit
 def _slot(slots, table, columns, a, b, c, d):
-    """The place in ``slots`` of the row whose ``columns`` are a, b, c, d, or the gap for it."""
+    """Look up the row of ``table`` whose values from column ``columns`` on are a, b, c, d.
+
+    Returns the place in ``slots`` that holds its number, or the empty place where it belongs.
+    """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
     h += np.uint64(c) * np.uint64(0x165667B19E3779F9) + np.uint64(d) * np.uint64(0x27D4EB2F165667C5)
@@ -128,7 +132,7 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 
 @jit
 def _first_time(s, f, seq):
-    """Whether packet ``seq`` is received for the first time."""
+    """Whether packet ``seq`` of flow f is received for the first time; note that it is received."""
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
     if seq > high:
@@ -144,7 +148,10 @@ def _first_time(s, f, seq):
 
 @jit
 def _remember(s, f, seq, t):
-    """Note when packet ``seq`` was sent (NaN if sent twice); a later packet may take its place."""
+    """Note that packet ``seq`` of flow f was sent at t (NaN: sent twice), in a small hash table.
+
+    A later packet may overwrite the entry.
+    """
     place = (f * 7919 + seq) & (s.sent_time.size - 1)
     s.sent_key[place, 0], s.sent_key[place, 1], s.sent_time[place] = f, seq, t
 
@@ -166,7 +173,7 @@ def _add_rtt(flow, f, k, rtt):
 
 @jit
 def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
-    """Count a data packet of flow f: ``+`` at its source, ``r`` at its sink, ``d`` anywhere."""
+    """Count a data packet of flow f: ``+`` at its source, ``r`` at its sink, ``d`` at any node."""
     s.flow[f, EVENTS] = 1
     if size > s.flow[f, SIZE]:  # what was timed so far was smaller, as a SYN is, and faster
         s.flow[f, SIZE] = size
@@ -188,8 +195,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # The flow's receiver is the node of its destination address.  If the trace has no events of
-        # that node, we take the last node that received the flow's first packet.
+        # The flow's sink is the node of its destination address.  If the trace has no events of
+        # that node, the sink is the last node that received the flow's first packet.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
@@ -222,10 +229,10 @@ def _ack(s, flow, f, k, t, seq):
 
 @jit
 def _queue(s, link, begin, width, e, kind, t, uid):
-    """Count an event at the queue of link e: ``+`` joins the queue, ``-`` leaves it for the wire.
+    """Count an event at the queue of link e: ``+`` a packet joins, ``-`` a packet leaves.
 
-    A packet that is dropped on arrival shows as ``+`` and ``d``.  A packet that an error model
-    drops before the queue shows as ``d`` alone.
+    A packet that the full queue drops appears as ``+`` and ``d``.  A packet that an error model
+    drops before the queue appears as ``d`` alone.
     """
     last, waiting = s.link_times[e], s.link[e, WAITING]
     count = link.shape[2]
@@ -250,15 +257,15 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 
 @jit
 def _home(s, f, node):
-    """Whether ``node`` is the flow's source, not just the first node that the trace shows."""
+    """Whether ``node`` is really the flow's source, not only the first node in the trace."""
     return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
 
 
 @jit
 def _time(s, bins_end, t):
-    """A line's time, and a status.
+    """A line's time, and a status: ``DONE``, or why the line cannot be counted now.
 
-    A time that rounding puts just before the last one counts as equal.
+    A time that is less than the last line's only by rounding counts as equal to it.
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
@@ -271,7 +278,7 @@ def _time(s, bins_end, t):
 
 @jit
 def _event(s, flow, link, begin, width, e, time):
-    """Count ``kind time from to type size flags fid source destination sequence uid``."""
+    """Count an event: ``kind time from to type size flags fid source destination sequence uid``."""
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
@@ -313,7 +320,7 @@ def _event(s, flow, link, begin, width, e, time):
 
 @jit
 def _variable(s, flow, begin, width, buf, w):
-    """``time node port node port name value`` of an agent's traced variable."""
+    """Count a traced variable of an agent: ``time node port node port name value``."""
     time, good = decimal(buf, w[0], w[1])
     src, good1 = integer(buf, w[2], w[3])
     sport, good2 = integer(buf, w[4], w[5])
@@ -361,7 +368,7 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Count any line: an event, a variable, a blank line or one to skip.  Returns a status."""
+    """Count any line: an event, a traced variable, or a line to skip.  Returns a status."""
     w = s.words
     words = split(buf, i, end, w)
     if words == 0:
@@ -373,17 +380,17 @@ def _line(s, flow, link, begin, width, buf, i, end):
         return BAD_LINE
     if 48 <= first <= 57:
         return _variable(s, flow, begin, width, buf, w) if words == 7 else BAD_LINE
-    # h, v, n, l, E: hops, marks, nodes, links, TCP events; and comments
+    # lines to skip: h hops, v marks, n nodes, l links, E TCP events, and comments
     passed = first == 35 or (single and first in (104, 118, 110, 108, 69))
     return DONE if passed else BAD_LINE
 
 
 @jit
 def scan(buf, start, stop, final, s, flow, link, begin, width):
-    """Work through the lines of ``buf[start:stop]``; return where it stopped.
+    """Work through the lines of ``buf[start:stop]``; return the place where the scan stopped.
 
-    ``s.counts[STATUS]`` says why, ``s.counts[LINES]`` counts the lines that are done.  ``final``:
-    the last line may lack its end.
+    ``s.counts[STATUS]`` says why it stopped, and ``s.counts[LINES]`` counts the finished lines.
+    ``final``: the file ends here, so the last line may lack a line break.
     """
     s.counts[STATUS] = DONE
     i = start

@@ -1,13 +1,13 @@
 """Reads ns-2 traces: events (``+ - r d``, written by ``trace-all``) and traced variables of agents.
 
-One file may hold both kinds of line.  Events give first deliveries at the destination,
-transmissions and retransmissions at the source, drops anywhere, packets in flight, and the queue of
-every link.  They also give the RTT, from a packet's transmission to its ACK, if it was sent once.
-Variables are ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and ``ndatapack_``.  Only packets of
-the flow's full size are timed, since a SYN is smaller and faster.
+One file may hold both kinds of lines.  Events give first deliveries at the destination,
+transmissions and retransmissions at the source, drops at any node, packets in flight, and the queue
+of every link.  They also give RTTs, from a packet's transmission to its ACK.  An RTT is measured
+only for a packet that was sent once and has the flow's full size (a SYN is smaller and faster).
+The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
 
-A trace of the bottleneck alone does not show sources and destinations.  Packets are then counted at
-the last node that received the flow's first packet, and there is no RTT.
+A trace of the bottleneck alone does not show sources and destinations.  Deliveries are then counted
+at the last node that received the flow's first packet, and RTTs are unknown.
 """
 
 from __future__ import annotations
@@ -89,7 +89,11 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Do what ``scan`` asked for (wider bins, a larger table), or refuse the line."""
+    """React to the status with which ``scan`` stopped.
+
+    Widen the bins or enlarge a table, and return the tables; or raise ``TraceError`` for a wrong
+    line.
+    """
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]
     if status == kernel.BEYOND:
@@ -152,7 +156,11 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
 
 
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
-    """Flow ids if they differ, in their order; else addresses, in order of appearance."""
+    """The flows' names, and the rows of the table in the order of these names.
+
+    The names are the flow ids, sorted, if all flows have different ids.  Otherwise they are
+    addresses, in order of appearance.
+    """
     ids = rows[:, kernel.FID].tolist()
     if len(set(ids)) == len(ids) and min(ids) >= 0:
         order = sorted(range(len(ids)), key=ids.__getitem__)
@@ -165,7 +173,7 @@ def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
 
 
 def _node(packed: int) -> str:
-    """A node's address; the kernel packs hierarchical ones into negative numbers."""
+    """A node's address as text; a negative number holds a packed hierarchical address."""
     if packed >= 0:
         return str(packed)
     code = -2 - int(packed)

@@ -1,6 +1,7 @@
-"""Splits an ns-2 trace into words and turns them into numbers; compiled by Numba.
+"""Splits the lines of an ns-2 trace into words and converts words to numbers; compiled by Numba.
 
-Integers of more than 18 digits are refused.  A time is exact, or off by its last bit.
+``buf`` is the bytes of the trace.  Integers of more than 18 digits are refused.  A converted time
+is the nearest float, or differs from it in the last bit.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -26,7 +27,7 @@ jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="n
 
 @jit
 def _token(buf, i, end):
-    """Next run of non-blanks in ``[i, end)``."""
+    """The start and end of the next word in ``buf[i:end]``."""
     while i < end and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
         i += 1
     a = i
@@ -37,7 +38,7 @@ def _token(buf, i, end):
 
 @jit
 def integer(buf, a, b):
-    """The value, and whether the bytes are an integer."""
+    """The integer in ``buf[a:b]``, and whether the bytes are an integer."""
     negative = a < b and buf[a] == 45
     if negative:
         a += 1
@@ -54,7 +55,7 @@ def integer(buf, a, b):
 
 @jit
 def decimal(buf, a, b):
-    """The value, and whether the bytes are a finite decimal number."""
+    """The number in ``buf[a:b]``, and whether the bytes are a finite decimal number."""
     negative = a < b and buf[a] == 45
     if negative:
         a += 1
@@ -87,7 +88,7 @@ def decimal(buf, a, b):
 
 @jit
 def _exponent(buf, a, b):
-    """The exponent behind a number: ``e``, a sign or none, digits."""
+    """The exponent in ``buf[a:b]`` (``e``, an optional sign, digits), and whether it is valid."""
     if buf[a] != 101 and buf[a] != 69:
         return 0, False
     a += 1
@@ -99,9 +100,10 @@ def _exponent(buf, a, b):
 
 @jit
 def _address(buf, a, b):
-    """Node, port and whether the address is valid.
+    """The node and the port of the address in ``buf[a:b]``, and whether the address is valid.
 
-    ``3.0`` is node 3; ``0.1.2.0`` is packed into a negative number.
+    ``3.0`` is port 0 of node 3.  In ``0.1.2.0`` the node is the hierarchical ``0.1.2``, which is
+    packed into a negative number.
     """
     dot = b - 1
     while dot >= a and buf[dot] != 46:
@@ -139,7 +141,10 @@ def equal(buf, a, b, text):
 
 @jit
 def split(buf, i, end, spans):
-    """Starts and ends of the first 12 words of a line."""
+    """Write starts and ends of the first 12 words of ``buf[i:end]`` to ``spans``.
+
+    Returns the number of words.
+    """
     n = 0
     while n < 12:
         a, i = _token(buf, i, end)
@@ -152,7 +157,10 @@ def split(buf, i, end, spans):
 
 @jit
 def _number(buf, i, after):
-    """The value of the digits from i on, and the place behind ``after``; -1 if they differ."""
+    """The integer that begins at i and must be followed by the byte ``after``.
+
+    Returns its value and the place behind ``after``, or -1 as the place if it is not there.
+    """
     first, value = i, 0
     while 48 <= buf[i] <= 57:
         value = value * 10 + np.int64(buf[i]) - 48
@@ -163,7 +171,10 @@ def _number(buf, i, after):
 
 @jit
 def _seconds(buf, i, clock):
-    """A time and a blank: the place behind them, or -1 if there is no time."""
+    """Read a time and the blank behind it into ``clock``.
+
+    Returns the place behind the blank, or -1 if there is no such time.
+    """
     whole, first = _number(buf, i, 46)
     value, after = _number(buf, first, 32) if first > 0 else (0, -1)
     if after < 0 or after - i > 17:
@@ -175,10 +186,10 @@ def _seconds(buf, i, clock):
 
 @jit
 def usual(buf, i, e, clock):
-    """Parse an event with single blanks, flat addresses and type tcp or ack; -1 for any other line.
+    """Parse a line of the usual form: an event with single blanks, flat addresses, type tcp or ack.
 
-    At least ``MAX_LINE`` bytes must follow i.  Fills ``e`` and ``clock``; returns the next line's
-    place.
+    Fills ``e`` and ``clock`` and returns the place of the next line, or -1 for any other line.  At
+    least ``MAX_LINE`` bytes must follow i.
     """
     kind = buf[i]
     if not (kind == 43 or kind == 45 or kind == 114 or kind == 100) or buf[i + 1] != 32:

@@ -1,8 +1,8 @@
-"""Reads ns-3 ascii traces: ``+ - d r`` (and ``t``) events of devices, with TCP over IPv4 inside.
+"""Reads ns-3 ascii traces: events ``+ - d r`` (and ``t``) of network devices, with TCP over IPv4.
 
-A flow is watched at the device that first shows one of its segments: segments sent there, ACKs
-received there, as in a capture at the sender.  Drops count wherever they happen.  The transmit
-queue of every device is a link, named ``node/device``.
+A flow is observed at the device that first shows one of its segments, where segments are sent and
+ACKs are received, as in a capture at the sender.  Drops count at every device.  The transmit queue
+of each device becomes a link of the trace, named ``node/device``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")
 
 
 def matches(head: bytes) -> bool:
-    """Whether one of the first lines is an event of a node."""
+    """Whether one of the first lines is an event of an ns-3 device."""
     return any(_HEAD.match(line) for line in head.split(b"\n", 50)[:50])
 
 
@@ -97,7 +97,7 @@ def read(source: Source) -> Trace:
 
 
 class _Queues:
-    """Waiting packets per device: ``+`` joins, ``-`` leaves."""
+    """Counts the waiting packets of each device: ``+`` a packet joins, ``-`` a packet leaves."""
 
     def __init__(self, source: Source, bins: Bins) -> None:
         self.source, self.bins = source, bins

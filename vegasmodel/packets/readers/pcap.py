@@ -1,7 +1,7 @@
 """Reads tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
 
 Times count from the first packet.  Fragments and packets that are not TCP are skipped.  A capture
-at the sender is best; ``connections`` says what is known from one elsewhere.
+at the sender is best; ``connections.py`` describes what captures at other places show.
 """
 
 from __future__ import annotations
@@ -80,9 +80,11 @@ def _loopback(addresses: tuple[bytes, bytes]) -> bool:
 def _tcp(
     source: Source, link: int, frame: bytes, orig_len: int
 ) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
-    """Addresses, the places where TCP's header, the packet's end and IP begin, and the identifier.
+    """Find the TCP packet in a frame; ``None`` if there is none.
 
-    ``orig_len``: the frame's bytes before the capture cut it.  The identifier is -1 in IPv6.
+    Returns the addresses, the offsets in the frame of the TCP header, of the packet's end and of
+    the IP header, and the IPv4 identifier (-1 in IPv6).  ``orig_len``: the frame's length on the
+    wire, before the capture cut it.
     """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]
@@ -121,7 +123,10 @@ def _tcp(
 
 
 def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
-    """Where the value of this option of a TCP header begins; 0 if the option is absent."""
+    """The offset of a TCP option's value in the frame; 0 if the option is absent.
+
+    The option has the given ``kind`` and length ``size``.
+    """
     i, end = at + 20, min(at + header, len(frame))
     while i + 1 < end and frame[i]:
         if frame[i] == 1:
@@ -134,7 +139,7 @@ def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
 
 
 def _stamps(frame: bytes, at: int, header: int) -> tuple[int, int]:
-    """Timestamp and echo; -1 where there are none."""
+    """The TCP timestamp and echo of a segment; -1 if it has none."""
     if header == 20:
         return -1, -1
     usual = frame[at + 20 : at + 24] == _STAMPED and len(frame) >= at + 32

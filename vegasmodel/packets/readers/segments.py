@@ -1,9 +1,10 @@
-"""One direction of a TCP connection: which of its bytes were seen, sent again, or copied.
+"""One direction of a TCP connection: which of its bytes were seen, retransmitted or copied.
 
-A segment is a copy if the capture shows one frame twice; it is a retransmission if the sender sent
-the bytes twice.  To tell them apart, we look first at the order of TCP timestamps and IPv4
-identifiers, then for an identifier seen before.  Last, a sender does not send again within half an
-RTT.  If none of these decides, the flow's count of retransmissions is marked unsure.
+If bytes are seen a second time, the segment is a retransmission (the sender sent the bytes twice)
+or a copy (the capture contains one frame twice).  We compare first the order of TCP timestamps and
+IPv4 identifiers, and then look for an identifier that was seen before.  Finally, a segment that is
+repeated within half an RTT is a copy, because no sender retransmits so early.  If none of these
+decides, the flow's count of retransmissions is marked as unsure.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ COPY, AGAIN, UNSURE = range(3)
 
 
 class Flow:
-    """The state of one direction that carries data.  Sequence numbers do not wrap here."""
+    """The state of one direction of a connection.  Sequence numbers are unwrapped (no modulo)."""
 
     __slots__ = (
         "acked",
@@ -93,7 +94,7 @@ class Flow:
 
     @property
     def limit(self) -> int:
-        """Bytes of data that a packet can hold, by the SYNs' MSS options; 0 if no SYN was seen."""
+        """Bytes of data that a packet can hold by the MSS options; 0 if no SYN was seen."""
         return max(self.mss - self.options, 1) if self.mss else 0
 
     @property
@@ -109,22 +110,19 @@ class Flow:
 
     @property
     def assumed(self) -> bool:
-        """Whether the payload is a guess: segments exceed a packet, and no SYN was seen."""
+        """Whether ``payload`` is a guess: a segment exceeds a packet, and no SYN pair was seen."""
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
         return self.largest + self.headers > ETHERNET
 
     def strange(self, start: int, end: int) -> bool:
-        """Whether a segment is none of the flow's data.
-
-        It is a keep-alive, or it belongs to another connection.
-        """
+        """Whether a segment is not data of this flow: a keep-alive, or of another connection."""
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         alive = end == start + 1 == self.high and start < self.acked
         return beyond or alive or (self.opened and start < self.begin)
 
     def later(self, ident: int, stamp: int) -> bool | None:
-        """Whether the segment was sent after all those seen before; None if that cannot be told."""
+        """Whether the segment was sent after all segments seen before; ``None`` if unknown."""
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
             return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
         if ident > 0 and self.last_id > 0 and self.counted_ids and ident != self.last_id:
@@ -146,7 +144,7 @@ class Flow:
         return COPY if time - then < EARLY * self.least_down < np.inf else UNSURE
 
     def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
-        """Keep the figures with which later segments are compared."""
+        """Note a segment that was sent, for the comparison with later segments."""
         if ident > 0:
             if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:
                 self.counted_ids = False
@@ -159,7 +157,7 @@ class Flow:
         self.recent[start] = (end, ident, stamp, time)
 
     def fill(self, start: int, end: int) -> int:
-        """The bytes of ``[start, end)`` that were missing so far; they are marked as seen."""
+        """Mark the bytes ``[start, end)`` as seen; return how many of them were missing before."""
         holes, filled = self.holes, 0
         if not holes or start >= holes[-1][1] or end <= holes[0][0]:
             return 0
@@ -177,14 +175,17 @@ class Flow:
         return filled
 
     def hole(self, low: int, high: int) -> None:
-        """Mark the bytes from ``low`` to ``high``, above all bytes seen, as missing."""
+        """Mark the bytes ``[low, high)`` as missing; they lie above all bytes seen before."""
         if len(self.holes) == MAX_HOLES:
             self.holes.pop(0)
             self.unsure += 1
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """Bytes below ``acked`` were sent: a hole among them is a frame that the capture lacks."""
+        """Count missing bytes below ``acked`` as bytes that the capture lacks.
+
+        They were acknowledged, so they were sent.
+        """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]
             self.missed += min(high, acked) - low

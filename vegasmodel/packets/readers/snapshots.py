@@ -1,8 +1,8 @@
-"""Samples of the state of every flow at points of time; some are dropped if there are too many.
+"""Samples of every flow's state at many times; if there are too many, some samples are dropped.
 
-Counters are cumulative: if every other sample is dropped, resolution is lost but no packet.  If a
-counter falls, a new connection has the same ports; it becomes a flow of its own.  Bytes become
-packets by the largest segment size that the flow had.
+Counters are cumulative, so dropping every other sample loses resolution but no packets.  If a
+counter decreases, a new connection uses the same ports; it becomes a flow of its own.  Bytes are
+divided by the flow's largest segment size to give packets.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ Sample = dict[str, float]
 
 
 class Snapshots:
-    """Collects samples by time and flow; ``trace`` puts them on one grid of times.
+    """Collects samples by time and flow; ``trace`` puts them on a common grid of times.
 
-    With up to ``MAX_CELLS`` samples every time has its own row.  With more, time is cut into cells
-    of ``width`` seconds, doubled as often as needed, and the last sample of a cell stands for it.
-    Time 0 has its own cell, so the counters' growth after the first sample is never lost.
+    With up to ``MAX_CELLS`` samples, every time has its own row.  With more samples, time is
+    divided into cells of ``width`` seconds, and only a flow's last sample in a cell is kept.
+    ``width`` doubles as often as necessary.  Time 0 has its own cell, so the growth of counters
+    after the first sample is never lost.
     """
 
     def __init__(self, source: Source) -> None:
@@ -45,13 +46,13 @@ class Snapshots:
         self.from_zero = False  # counters began with the file: the first row's are growth too
 
     def begin(self) -> None:
-        """Note a snapshot at time 0, even if it holds no flow."""
+        """Add a snapshot at time 0, even if it contains no flow."""
         self.rows[0.0] = (0.0, {})
 
     def add(
         self, line: int, time: float, flow: str, sample: Sample, mss: float, control: str = ""
     ) -> None:
-        """One flow's state at ``time``; the times of a flow must not decrease.
+        """Add one flow's state at ``time``; the times of a flow must not decrease.
 
         ``mss``: bytes of data in a full packet.  ``control``: its congestion control, if known.
         """
@@ -76,7 +77,7 @@ class Snapshots:
     def _connection(self, flow: str, sample: Sample) -> str:
         """The flow's name, with a number if an earlier connection had the same name.
 
-        A counter that falls shows that.
+        A new connection is recognised by a counter that has decreased.
         """
         number = self.connections.get(flow, 1)
         name = f"{flow} #{number}" if number > 1 else flow
@@ -102,9 +103,9 @@ class Snapshots:
             self._put(time, samples)
 
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
-        """The rows in order.
+        """The rows in order of time: (time, samples by flow).
 
-        Flows sampled one after the other at nearly the same time share a row.
+        Rows of different flows that were sampled at nearly the same time are joined.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}
@@ -122,7 +123,7 @@ class Snapshots:
         return joined
 
     def keep(self, flows: set[str]) -> None:
-        """Drop all flows but these."""
+        """Drop all flows except ``flows``."""
         self.latest = {name: time for name, time in self.latest.items() if name in flows}
         for cell, (time, row) in self.rows.items():
             self.rows[cell] = time, {name: s for name, s in row.items() if name in flows}
@@ -130,7 +131,7 @@ class Snapshots:
     def trace(
         self, engine: str, provenance: Mapping[str, str], doubts: Mapping[str, str] | None = None
     ) -> Trace:
-        """The trace at the times of the snapshots; counters become differences and rates."""
+        """The trace, with intervals that end at the snapshots; counters become differences."""
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
             self.source.fail("", len(rows), "samples at two times or more")
@@ -204,7 +205,7 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """Fill counters between samples: 0 before the first sample, the last value after it."""
+    """Fill in a counter where a flow has no sample: its last value, or 0 before the first one."""
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
     held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)

@@ -1,4 +1,4 @@
-"""Opens a trace file for the readers: lines of bounded size, errors that name the place."""
+"""Opens a trace file for the readers; limits the length of lines and reports errors by place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of our
 
 
 class Source:
-    """An open file with its name: ``head`` is its beginning, ``lines`` and ``file`` its content."""
+    """An open trace file.
+
+    ``head``: the first bytes.  ``file``: the binary stream.  ``lines``: the content as text lines.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -51,7 +54,10 @@ class Source:
         raise TraceError(self.path, place, value, expected)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Numbered lines (from 1) as text, without their ends; none is longer than MAX_LINE."""
+        """The lines as text without line breaks, each with its number from 1.
+
+        Raises ``TraceError`` for a line of more than ``MAX_LINE`` bytes.
+        """
         self.file.seek(0)
         number = 0
         while raw := self.file.readline(MAX_LINE + 1):
@@ -61,7 +67,10 @@ class Source:
             yield number, raw.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
 
     def number(self, text: str, line: int, what: str, low: float, high: float) -> float:
-        """A finite number in ``[low, high]``."""
+        """The number in ``text``; raises ``TraceError`` unless it lies in ``[low, high]``.
+
+        ``what`` names the number in the error.
+        """
         try:
             value = float(text)
         except ValueError:

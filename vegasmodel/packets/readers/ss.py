@@ -1,12 +1,13 @@
-"""``ss -tin`` over time: a log of snapshots, each after a line with its time.
+"""Reads a log of repeated outputs of ``ss -tin``, each after a line with its time.
 
-Each snapshot begins with a line that holds only the time, as ``date +%s.%N`` (seconds) or ``date
--Ins`` (ISO 8601) prints it. The output of ``ss`` follows, with a flow's details on a second line
-or, with ``-O``, on the same line::
+The time is alone on its line, as ``date +%s.%N`` (seconds) or ``date -Ins`` (ISO 8601) prints it.
+The output of ``ss`` follows, with a flow's details on a second line or, with ``-O``, on the same
+line::
 
     while sleep 0.1; do date +%s.%N; ss -tin dst 10.0.0.2; done > log
 
-Times count from the first snapshot.  Throughput is the growth of ``bytes_acked`` over ``mss``.
+Times count from the first snapshot.  The packets delivered in an interval are the growth of
+``bytes_acked``, divided by ``mss``.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _time(text: str) -> float | None:
 
 
 def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
-    """The state of one socket; None if it has not sent anything yet."""
+    """The state of one socket; ``None`` if the socket has sent nothing yet."""
 
     def number(name: str) -> float:
         return source.number(fields[name], line, name, 0.0, 1e18)

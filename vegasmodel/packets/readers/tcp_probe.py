@@ -1,9 +1,9 @@
-"""Reads the kernel's tracepoint ``tcp:tcp_probe`` as text (trace-cmd, ftrace, ``perf script``).
+"""Reads the text output of the Linux tracepoint ``tcp:tcp_probe``.
 
-The kernel writes an event for every packet that a socket receives, before it handles the packet.
-Delivered bytes are the growth of ``snd_una``.  A socket whose ``snd_una`` does not change sends
-nothing and is left out.  The event does not tell the packet size; we infer it from the bytes that
-ACKs acknowledge.
+It may come from trace-cmd, ftrace or ``perf script``.  The kernel writes an event for every packet
+that a socket receives, before it handles the packet.  Delivered bytes are the growth of
+``snd_una``.  A socket whose ``snd_una`` does not change sends nothing and is left out.  The event
+does not contain the packet size; we infer it from the numbers of bytes that ACKs acknowledge.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")
 
 
 class _Socket:
-    """A flow's connection name, the ACKs so far, and their common divisor."""
+    """A connection's identity, the bytes acknowledged so far, and the ACKs' common divisor."""
 
     __slots__ = ("bytes", "cookie", "divisor", "high", "number", "una")
 
@@ -36,7 +36,7 @@ class _Socket:
 
 
 def matches(head: bytes) -> bool:
-    """Whether an event of ``tcp_probe`` is among the first lines."""
+    """Whether the beginning of the file contains an event of ``tcp_probe``."""
     return b"tcp_probe: " in head and b"snd_una=" in head
 
 
@@ -91,16 +91,17 @@ def read(source: Source) -> Trace:
 
 
 def _sequence(source: Source, line: int, text: str) -> int:
-    """A sequence number, as the kernel prints it: 0x and hexadecimal digits, or 0."""
+    """A sequence number as the kernel prints it: hexadecimal digits after 0x, or 0."""
     if not re.fullmatch(r"(0x)?[0-9a-f]{1,8}", text):
         source.fail(f"line {line}", text[:60], "a sequence number such as 0x1a2b")
     return int(text, 16)
 
 
 def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high: int) -> _Socket:
-    """The socket of an event.
+    """The socket of an event, updated with the event's ACK.
 
-    A changed cookie, or an ACK of data that was not sent, begins a new connection.
+    If the socket's cookie has changed, or if the ACK is for data that were not sent, the event
+    belongs to a new connection.
     """
     known = sockets.get(name)
     if known is not None:
@@ -118,7 +119,10 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
 
 
 def _payload(divisor: int) -> float:
-    """The largest possible payload of a packet that divides every amount acknowledged by an ACK."""
+    """The packet payload in bytes: the largest possible divisor of all amounts acknowledged.
+
+    ``divisor`` is the greatest common divisor of these amounts.
+    """
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:
             return float(divisor // parts)
