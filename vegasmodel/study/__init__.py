@@ -1,10 +1,10 @@
-"""Many questions about one scenario: maps (``sweep``), targets (``design``), outcomes (``basins``).
+"""Studies of one scenario that need many answers of a model.
 
-``sweep`` computes a model over a grid of the scenario's fields.  ``design`` finds the value of a
-field that meets a target (``targets``).  ``basins`` starts one scenario in many ways (``starts``)
-and counts the outcomes, ``cycles`` the steady states; ``agreement`` compares two models or
-simulators on outcomes.  All of them use ``fields``, which finds a field by its name and sets it,
-and ``points``, which asks a model at many points.
+``sweep`` evaluates a model over a grid of the scenario's fields.  ``design`` finds the value of a
+field that meets a target (``targets``).  ``basins`` starts the scenario in many ways (``starts``)
+and counts the different outcomes; ``cycles`` counts the different steady states.  ``agreement``
+tests whether two models or simulators have the same outcomes.  All use ``fields``, which finds a
+field by its name and sets it, and ``points``, which evaluates a model at many points.
 """
 
 __all__: list[str] = []

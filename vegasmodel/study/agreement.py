@@ -1,6 +1,6 @@
-"""Compares the outcomes of one scenario by two models or simulators, from many starts each.
+"""Tests whether two models or simulators have the same outcomes of one scenario.
 
-The question is whether their shares of starts per outcome differ by more than chance.
+Each is run from many starts.  The test compares the shares of starts that lead to each outcome.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ EXPECTED = 5.0  # starts in a cell of a chi-squared test, at least
 
 @dataclass(frozen=True)
 class Agreement:
-    """The number of starts that lead to each outcome, by the first and by the second model."""
+    """The number of starts that lead to each outcome in two models, and a test for a difference."""
 
     counts: NDArray[np.intp]  # [2, outcome]
     ends: Floats  # [outcome, flow, 2] least and greatest throughput, pkt/s
     statistic: float  # chi-squared; 0 where all starts lead to one outcome
     freedom: int
     p: float
-    alike: float  # share of the starts in common that both lead to one outcome; NaN: none
+    alike: float  # share of the common starts with the same outcome in both; NaN: none in common
 
     def to_json(self) -> dict[str, Any]:
-        """The result as it stands in the JSON document of the command ``basins``."""
+        """The result as an entry of the JSON document of the command ``basins``."""
         return {
             "counts": self.counts.tolist(),
             "throughput_range_pps": self.ends.tolist(),
@@ -47,12 +47,14 @@ class Agreement:
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
     """Test whether the shares of starts per outcome differ by more than chance.
 
-    ``one`` and ``other`` are two models or simulators ("sources").  Their outcomes are grouped
-    together.  A group that is a range wider than twice the tolerance is cut into four parts of
-    equal weight, by the flow that varies most.  Outcomes with fewer than five expected starts are
-    merged, and the result is cut likewise.  Neither step looks at which source a start belongs to.
-    The test is Pearson's chi-squared for two samples.  It assumes independent starts; if both
-    sources have the same starts, it rejects less often than its level says.
+    ``one`` and ``other`` come from two models or simulators ("sources").  The throughputs of both
+    are grouped into outcomes together.  An outcome whose range of throughputs is wider than twice
+    the tolerance is divided into four parts with equal numbers of starts, by the throughput of the
+    flow that varies most.  Outcomes with fewer than five expected starts are merged, and the merged
+    outcome is divided in the same way.  Neither step depends on the source of a start.
+
+    The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
+    both sources have the same starts, it rejects less often than its significance level says.
     """
     from scipy.stats import chi2_contingency
 
@@ -78,7 +80,7 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Labels of the starts, after wide ranges were cut so that no label covers one."""
+    """The starts' labels after each label with a wide range of ``rates`` was divided into parts."""
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
     for i in range(n):
@@ -95,11 +97,11 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 
 
 def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
-    """Labels with the rare ones merged, until each has enough starts of the smaller source.
+    """The starts' labels after rare labels were merged.
 
-    ``least``: the smaller source's number of starts as a fraction of all starts.  Enough is an
-    expected number of ``EXPECTED``.  If the merged label has many starts, it is cut into parts
-    again.
+    A label is rare if the smaller source has fewer than ``EXPECTED`` expected starts in it.
+    ``least``: the smaller source's number of starts, as a fraction of all starts.  If the merged
+    label has many starts, it is divided into parts again.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

@@ -1,8 +1,8 @@
-"""The outcomes of one scenario, and the share of starts that lead to each.
+"""The different outcomes of one scenario, and the share of starts that lead to each.
 
-Some scenarios have several steady states, or a range of them.  A start is drawn (``starts``) and
-the model runs from it.  Outcomes that differ by no more than the tolerance count as one.  So a
-range without gaps is one outcome, with two ends.
+Some scenarios have several steady states, or a continuous range of them.  So the model is run from
+many random starts (``starts``).  Outcomes that differ by no more than the tolerance count as one.
+A range without gaps is therefore a single outcome, described by its two ends.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SURE = 4.0  # standard errors by which means of like outcomes do not differ
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One outcome, with the share of starts that lead to it.  Rates in pkt/s, [flow]."""
+    """One outcome, with the share of starts that lead to it.  Rates are in pkt/s, [flow]."""
 
     throughput: Floats  # mean over its starts
     low: Floats
@@ -51,7 +51,7 @@ class Outcome:
     example: int  # the start that comes nearest to the mean
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as it stands in the JSON document of the command ``basins``."""
+        """The outcome as an entry of the JSON document of the command ``basins``."""
         return {
             "throughput_pps": self.throughput.tolist(),
             "throughput_range_pps": np.stack([self.low, self.high], axis=-1).tolist(),
@@ -82,7 +82,7 @@ class Basins:
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
-        """One line: how many outcomes, and their shares of the starts."""
+        """One line: the number of outcomes, and their shares of the starts."""
         shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
         return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
 
@@ -126,21 +126,21 @@ def basins(
 ) -> Basins:
     """The outcomes of ``scenario`` by ``model``, and the share of starts that lead to each.
 
-    ``model`` is one of ``predict``'s, or ``ns2``.  ``starts`` starts are drawn from ``seed``, the
-    same for every model.  A start differs from the scenario as follows.
+    ``model`` is a model of ``predict``, or ``ns2``.  The number ``starts`` of starts is drawn with
+    ``seed``; they are the same for every model.  A start differs from the scenario as follows.
 
     - Each flow starts later, by a uniform draw up to ``phase`` seconds (default: the longest RTT).
     - First windows are whole numbers, uniform between the two ends of ``windows`` (default: from 1
       to the flow's part of the smallest bandwidth-delay product; ``(0, 0)``: the scenario's own).
-    - With ``order`` the flows exchange their start times.
-    - Each start has its own seed.
+    - With ``order``, the flows exchange their start times at random.
+    - The simulator's seed is different.
 
     The shares hold for starts drawn in this way, and for no others.
 
-    Outcomes are the throughputs over ``warmup .. duration``.  Two count as one outcome if no flow's
-    throughput differs by more than ``tolerance`` of the mean throughput of all flows and starts, or
-    if a chain of outcomes that near to one another links them.  Raises ``FieldError`` for bad
-    input, ``ExtraMissing``, ``EngineMissing``.
+    An outcome is the flows' throughputs over ``warmup .. duration``.  Two starts have close
+    outcomes if no flow's throughput differs by more than ``tolerance`` times the mean throughput of
+    all flows and starts.  Starts whose outcomes are close, directly or through a chain of others,
+    count as one outcome.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
     """
     points.ready(model)
     check_tolerance(tolerance)
@@ -161,7 +161,7 @@ _from = starts  # the name is an argument of ``basins``
 
 
 def check_tolerance(tolerance: float) -> None:
-    """Raise ``FieldError`` unless outcomes can be told apart by this part of a throughput."""
+    """Raise ``FieldError`` unless the tolerance, a part of the mean throughput, is in (0, 1)."""
     if not 0 < tolerance < 1:
         raise FieldError("--tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
 
@@ -174,9 +174,10 @@ def _begun(start: Start, scenario: Scenario) -> Scenario | str:
 
 
 def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
-    """The outcome to which each row of ``rates`` [start, flow] belongs; 0 is the commonest.
+    """The index [start] of the outcome to which each row of ``rates`` [start, flow] belongs.
 
-    Two rows are linked if no flow's rates differ by more than ``tolerance`` of the mean rate.
+    Outcome 0 has the most starts.  Two rows are linked if no flow's rates differ by more than
+    ``tolerance`` times the mean rate; linked rows belong to one outcome.
     """
     good = rates[np.isfinite(rates).all(axis=1)]
     scale = float(good.mean()) if good.size else 1.0
@@ -184,11 +185,12 @@ def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
 
 
 def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> NDArray[np.intp]:
-    """The outcome to which each row of ``features`` [start, feature] belongs; 0 is the commonest.
+    """The index [start] of the outcome to which each row of ``features`` [start, feature] belongs.
 
-    Single linkage: two rows are linked if they differ by at most ``tolerance`` in every feature.
-    ``errors``: standard errors of the features; then ``SURE`` standard errors of a difference are
-    added to the tolerance.  A row that holds NaN gets -1.
+    Outcome 0 has the most starts; a row that contains NaN gets -1.  The clustering is single
+    linkage: two rows are linked if they differ by at most ``tolerance`` in every feature.
+    ``errors``: standard errors of the features.  The tolerance for a difference then grows by
+    ``SURE`` times the standard error of that difference.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -216,9 +218,9 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
 
 
 def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
-    """Each outcome: the mean and the ends of its ``rates`` [start, flow], its share of the starts.
+    """Each outcome: mean and range of its ``rates`` [start, flow], and its share of the starts.
 
-    ``outcome`` [start] is what ``linked`` gives.
+    ``outcome`` [start] is the result of ``linked``.
     """
     return tuple(_outcome(rates, outcome, i) for i in range(outcome.max(initial=-1) + 1))
 
@@ -238,6 +240,6 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """The closed forms whose answer is a range of rates, and that range [flow, 2], pkt/s."""
+    """The closed forms whose answer is a set of rates: prediction, and range [flow, 2], pkt/s."""
     answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
     return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

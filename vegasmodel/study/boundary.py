@@ -1,4 +1,4 @@
-"""The boundary between stable and unstable equilibria of a scenario, in two of its fields."""
+"""The boundary between stable and unstable equilibria, in the plane of two fields of a scenario."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SAME = 1e-3  # of ln x: a crossing on a curve that was traced
 
 @dataclass(frozen=True, eq=False)
 class StabilityBoundary:
-    """Curves in two fields on which a pair of characteristic roots lies on the imaginary axis.
+    """Curves in the plane of two fields, where two characteristic roots are purely imaginary.
 
-    Values are in the package's units (``units``).  ``jumps``: places where a scan saw the verdict
-    change without such a pair; no curve starts there.
+    Values are in the package's units (``units``).  ``jumps``: places where a scan saw the stability
+    change without such roots; no curve is traced from there.
     """
 
     scenario: Scenario
@@ -41,7 +41,7 @@ class StabilityBoundary:
     jumps: tuple[hopf.Jump, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The boundary as it stands in the JSON document of the command ``stability``."""
+        """The boundary as an entry of the JSON document of the command ``stability``."""
         return {
             "fields": [
                 {"name": name, "unit": unit or None}
@@ -68,9 +68,10 @@ def stability_boundary(
 ) -> StabilityBoundary:
     """The Hopf boundary in two fields, ``{name: (low, high)}``, traced by ``vm.equilibrium.hopf``.
 
-    The first field is scanned at three values of the second.  Each change of stability found there
-    starts a curve of at most ``most`` points in each direction.  A boundary that none of the scans
-    meets is not found.  Raises ``FieldError`` unless the fields have ranges of positive numbers.
+    The first field is scanned at three values of the second.  From each change of stability found
+    there, a curve of at most ``most`` points is traced in both directions.  A boundary that none of
+    the three scans crosses is not found.  Raises ``FieldError`` unless the fields have ranges of
+    positive numbers.
     """
     if len(over) != 2:
         raise FieldError("over", ", ".join(over), "two fields, each with LOW:HIGH")
@@ -110,7 +111,7 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
-    """Whether the curve passes through the point; it is interpolated at the point's y."""
+    """Whether the curve passes through the point ``at``, by interpolation at the point's y."""
     x, y = math.log(at.x), math.log(at.y)
     points = np.log([(each.x, each.y) for each in curve])
     for one, two in itertools.pairwise(points):

@@ -1,8 +1,8 @@
-"""The steady states of one scenario as a set, and the share of starts that lead to each.
+"""The different steady states of one scenario, and the share of starts that lead to each.
 
-``basins`` compares what runs of a given length deliver.  Here each start is followed to its steady
-state, so what is compared has no transient and no end: rests, cycles with their period, or averages
-of motions that do not repeat.
+``basins`` compares averages over runs of a given length.  This module follows each start to its
+steady state, and compares the steady states.  A steady state is a fixed point, a cycle with its
+period, or the average of a motion that does not repeat.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS = ("fixed point", "periodic", "neither found")
 
 @dataclass(frozen=True, eq=False)
 class LimitCycles:
-    """The steady states of a scenario; which one a start leads to, and how many starts each has."""
+    """The steady states of a scenario, and the starts that lead to each of them."""
 
     scenario: Scenario
     model: str
@@ -76,18 +76,19 @@ def limit_cycles(
     longest: float | None = None,
     threads: int | None = None,
 ) -> LimitCycles:
-    """The steady states that the starts of ``scenario`` lead to, and the share of starts of each.
+    """The steady states of ``scenario``, and the share of starts that lead to each.
 
-    ``model``, ``losers``, ``packets`` and ``longest`` are those of ``limit_cycle``.  ``starts``
-    starts are drawn as by ``basins``, whose arguments are ``seed``, ``phase`` (s), ``windows``
-    (packets) and ``order``.  The shares hold for starts drawn in this way, and for no others.  A
-    steady state that no start leads to is not found, and an unstable one never is.
+    ``model``, ``losers``, ``packets`` and ``longest`` are those of ``limit_cycle``.  The number
+    ``starts`` of starts is drawn as in ``basins``, which explains ``seed``, ``phase`` (s),
+    ``windows`` (packets) and ``order``.  The shares hold for starts drawn in this way, and for no
+    others.  A steady state is found only if some start leads to it, so an unstable one never is.
 
-    Two steady states count as one if they are of one kind, neither the period nor any flow's
-    throughput differs by more than ``tolerance`` (a part of the period, and of the mean throughput
-    of all flows and starts), or if a chain of steady states that near to one another links them.
-    So a range of rests without gaps is one outcome, with two ends.  To averages of motions that do
-    not repeat, the standard errors that each has are added.  ``threads``: default one a core.
+    Two steady states are close if they are of the same kind and differ by at most ``tolerance``:
+    relative to the period in the period, and relative to the mean throughput of all flows and
+    starts in each flow's throughput.  For averages of motions that do not repeat, the tolerance
+    grows by their standard errors.  Steady states that are close, directly or through a chain of
+    others, count as one outcome.  So a range of fixed points without gaps is one outcome, with two
+    ends.  ``threads``: by default one per core.
 
     Raises ``FieldError`` for bad input, and ``ValueError`` if the model has no equation for the
     scenario.
@@ -116,10 +117,10 @@ def limit_cycles(
 
 
 def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Floats, Floats]:
-    """Rates [start, flow], and features with standard errors [start, feature].
+    """The rates [start, flow], and the features to compare with their standard errors.
 
-    The features of two steady states are as far apart as they differ: rates over their mean, the
-    logarithm of the period, and the kind, which differs by 1.
+    The features [start, feature] of a steady state are its rates divided by the mean rate, the
+    logarithm of its period (0 if it has none), and the number of its kind.
     """
     rates, spread = np.full((2, len(cycles), n), np.nan)
     more = np.full((len(cycles), 2), np.nan)

@@ -1,9 +1,9 @@
-"""Inverse problems: the value of a field with which a model meets a target.
+"""Inverse problems: finds the value of a field with which a model meets a target.
 
-The model is evaluated over a range of the field.  Where ``achieved - wanted`` changes sign, the
-root is searched.  Where this difference comes near zero and turns away again, it may touch zero or
-cross it twice, so more values are tried there.  Two roots between neighbouring values of the scan
-are missed if the values show no such turn.
+The model is evaluated at many values of the field.  Between two values where ``achieved - wanted``
+changes sign, a root is searched.  If this difference comes near zero and turns away again, it may
+touch zero or cross it twice, so more values are tried there.  Two roots between neighbouring values
+are missed if the differences show no such turn.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Solution:
     interval: tuple[float, float] | None = None  # every value scanned in it meets the target
 
     def to_json(self) -> dict[str, Any]:
-        """The solution as it stands in the JSON document of the command ``design``."""
+        """The solution as an entry of the JSON document of the command ``design``."""
         return {
             "value": self.value,
             "unit": self.unit,
@@ -155,7 +155,7 @@ def design(
 
 
 class _Search:
-    """What the search knows so far of the model's answers over the range."""
+    """The state of a search: the model's answers so far over the range of the field."""
 
     def __init__(
         self, scenario: Scenario, where: Field, aim: Target, model: str, span: Range, within: float
@@ -170,7 +170,7 @@ class _Search:
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
-        """Achieved minus wanted at these values of the field; all results are kept.
+        """Achieved minus wanted at the values ``x`` of the field; the results are remembered.
 
         ``whole``: as in ``_ask``.
         """
@@ -189,9 +189,9 @@ class _Search:
         return y.reshape(np.shape(x))
 
     def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
-        """Ask the model at these values of the field.
+        """Evaluate the model at the values ``x`` of the field; return achieved minus wanted.
 
-        ``whole``: make all runs, even where a few show on which side of the target the answer is.
+        ``whole``: make all runs, even if a few runs show on which side of the target the answer is.
         """
         found, made = answered(self._points(x), self.model, None if whole else self._sided)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
@@ -206,7 +206,7 @@ class _Search:
         return points.Points(self.scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
-        """Whether these runs tell, by Student's t, on which side of the target the mean lies."""
+        """Whether these runs show, by Student's t, on which side of the target the mean lies."""
         from scipy.special import stdtrit
 
         made, n = runs[0].scenario, len(runs)
@@ -220,7 +220,7 @@ class _Search:
         return sure
 
     def _settle(self) -> bool:
-        """Make all runs where a solution may be; False if all were made already."""
+        """Make all runs at the values that may be solutions; return whether any was missing."""
         ends = [i for pair in self._met() for i in pair]
         ends += [self._nearer(*pair) for pair in self._crossings()]
         few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
@@ -230,7 +230,7 @@ class _Search:
         return bool(few.size)
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
-        """All solutions in the range, and the places where the answer jumps past the target."""
+        """All solutions in the range, and notes on jumps of the answer past the target."""
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in comparison.ENGINES:
             for _ in range(TURNS if self.model != "rounds" else 1):
@@ -255,13 +255,16 @@ class _Search:
         return np.abs(self.y) <= EXACT * self.aim.value
 
     def _met(self) -> list[tuple[int, int]]:
-        """The first and last value of each stretch in which all values meet the target."""
+        """Stretches of values that all meet the target: the indices of first and last value."""
         inside = np.concatenate([[False], self._close(), [False]])
         edges = np.flatnonzero(inside[1:] != inside[:-1])
         return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
     def _crossings(self) -> list[tuple[int, int]]:
-        """Neighbouring values on opposite sides of the target, neither of which meets it."""
+        """Pairs of neighbouring values on opposite sides of the target, neither of which meets it.
+
+        A pair is two indices.
+        """
         y, close = self.y, self._close()
         with np.errstate(invalid="ignore"):
             across = (y[:-1] * y[1:] < 0) & ~close[:-1] & ~close[1:]
@@ -271,7 +274,7 @@ class _Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """New values to try, around each place where the answer nears the target and turns away."""
+        """New values to try around each place where the answer nears the target and turns away."""
         x, y = self.x, self.y
         new: list[float] = []
         for i in range(1, x.size - 1):
@@ -282,11 +285,12 @@ class _Search:
         return self.range.rounded(np.array(new), self.whole)
 
     def _follow_integers(self) -> None:
-        """Find the two neighbouring whole numbers between which each change of sign lies.
+        """For each change of sign, find the two neighbouring whole numbers between which it lies.
 
-        Two values of a gap are asked at a time, so that two cores answer them together.  The first
-        two lie on either side of the root of a power law through the ends (of a line, if the range
-        is not a factor).  The next ones cut the gap into thirds.
+        In each step the model is evaluated at two values inside the gap, in parallel on two cores.
+        The first two are the neighbours of an estimated root.  The estimate is the root of a power
+        law through the ends of the gap, or of a straight line if the range is not logarithmic.  The
+        later ones divide the gap into thirds.
         """
         guessed = False
         while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
@@ -303,7 +307,7 @@ class _Search:
             self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
 
     def _follow(self) -> None:
-        """Find the place of each change of sign."""
+        """Find the value of the field at each change of sign."""
         pairs = self._crossings()
         if not pairs:
             return
@@ -326,9 +330,9 @@ class _Search:
         self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
 
     def _solution(self, low: int, high: int) -> Solution:
-        """The solution in a stretch that meets the target.
+        """The solution in a stretch of values that all meet the target (indices ``low .. high``).
 
-        It is the scenario's own value, if that is in the stretch, or else the best.
+        It is the scenario's own value if the stretch contains that, and else the best value.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
@@ -402,10 +406,10 @@ class _Search:
 
 
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
-    """Whether the model knows only whole values of the field.
+    """Whether only whole numbers make sense for the field in this model.
 
-    Numbers of flows are whole.  So are packets where they are simulated one by one, and the
-    thresholds of an implementation that rounds what it compares with them.
+    Numbers of flows are whole.  So are packets if the model simulates them one by one.  So are
+    thresholds if an implementation rounds the backlog before it compares the two.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True

@@ -1,10 +1,12 @@
 """Finds a field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ...
 
-``link.KEY`` and ``flow.KEY`` mean every link and every group; of ``flow.alpha``, ``beta`` and
-``gamma``, every group whose law has such thresholds.  ``link.NAME.KEY`` and ``flow.NAME.KEY`` mean
-one of them, ``link.queue.k`` a key of the queue.  ``run.KEY`` is a field of the run;
-``packet_size`` and ``ack_size`` are the scenario's.  If alpha = beta in the scenario, a change of
-``alpha`` changes ``beta`` too.
+- ``link.KEY`` and ``flow.KEY`` mean that key of every link and every group.  ``flow.alpha``,
+  ``flow.beta`` and ``flow.gamma`` mean only the groups whose law has such thresholds.
+- ``link.NAME.KEY`` and ``flow.NAME.KEY`` mean one link or one group.
+- ``link.queue.KEY`` is a key of the queue, and ``run.KEY`` a key of the run.
+- ``packet_size`` and ``ack_size`` are keys of the scenario itself.
+
+If alpha = beta in the scenario, a change of ``alpha`` changes ``beta`` too.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Field:
 
     @property
     def plain(self) -> Any:
-        """The rule for a value without a form of its own."""
+        """The rule for a plain value: a number or a word, not a table."""
         return self.rule.plain if isinstance(self.rule, OneOf) else self.rule
 
     @property
@@ -58,7 +60,7 @@ class Field:
         return KINDS[self.plain.kind].unit if isinstance(self.plain, Quantity) else ""
 
     def read(self, text: str, scenario: Scenario) -> Any:
-        """A value from text with a unit.  Raises ``FieldError`` for a value that is not allowed."""
+        """Read a value from text with a unit.  Raises ``FieldError`` if it is not allowed."""
         if isinstance(self.plain, Integer):
             try:
                 value: Any = int(text)
@@ -72,20 +74,17 @@ class Field:
         return value
 
     def size(self, scenario: Scenario) -> float:
-        """Bytes of the packets that the field counts: the flow's own, else the scenario's."""
+        """Bytes of the packets that the field counts: the flow's own size, else the scenario's."""
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
         return scenario.packet_size
 
     def of(self, scenario: Scenario) -> Any:
-        """The field's value in the scenario.
-
-        If several links or groups have it, that of the first.
-        """
+        """The field's value in the scenario; of several links or groups, the first one's."""
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:
-        """The value as a Python number, if the field may hold it."""
+        """The value as a Python number.  Raises ``FieldError`` if the field may not hold it."""
         if self.number and not isinstance(value, bool) and hasattr(value, "__float__"):
             whole = isinstance(self.plain, Integer)
             value = int(value) if whole and float(value).is_integer() else float(value)
@@ -103,9 +102,9 @@ class Field:
 
 
 def find(scenario: Scenario, name: str) -> Field:
-    """The field of that name.
+    """The field called ``name``.
 
-    Raises ``FieldError`` for an unknown name, with the nearest known one.
+    For an unknown name, raises ``FieldError``, which names the most similar known one.
     """
     for field in _all(scenario):
         if field.name == name:
@@ -121,7 +120,7 @@ def known(scenario: Scenario) -> list[str]:
 
 
 def _brief(names: list[str], most: int = 6) -> list[str]:
-    """A few common names, then how many more there are."""
+    """A few common names, then the number of all names."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
@@ -150,7 +149,7 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 
 
 def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The groups whose law has thresholds of delay; all groups if no law has."""
+    """The indices of the groups whose law has delay thresholds; of all groups if none has."""
     groups = enumerate(scenario.flows)
     found = tuple(i for i, group in groups if laws.find(group.law).delay_based)
     return found or tuple(range(len(scenario.flows)))
@@ -167,9 +166,9 @@ def _fields(
 
 
 def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
-    """The scenario with these values, checked as a whole (``Scenario.replace``).
+    """A copy of the scenario with these values (``Scenario.replace``).
 
-    Raises ``FieldError`` for values that contradict one another, such as alpha above beta.
+    Raises ``FieldError`` if values contradict one another, such as alpha above beta.
     """
     changes: dict[str, Any] = {}
     for field, value in values.items():

@@ -1,7 +1,7 @@
 """The points of a sweep: all combinations of lists of values, or random points within ranges.
 
-A grid is cut into blocks of limited size; in each block every axis covers one interval.  A block is
-computed and written at once.
+A grid is divided into rectangular blocks of limited size.  A sweep computes and writes a block as a
+whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Block = tuple[slice, ...]  # of each dimension
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A field with its values, or with the ends of the range from which they are drawn."""
+    """A field and its values; if ``drawn``, the two ends of a range for random values."""
 
     field: Field
     values: NDArray[Any]
@@ -46,7 +46,7 @@ class Axis:
 class Grid:
     """A scenario and the axes along which its fields vary.
 
-    ``draw``: if given, so many points drawn at random instead of all combinations.
+    ``draw``: if given, this number of random points replaces the combinations of all values.
     """
 
     scenario: Scenario
@@ -56,7 +56,7 @@ class Grid:
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The names of the dimensions."""
+        """The names of the dimensions: the fields, or ``point`` for random points."""
         return ("point",) if self.draw else tuple(axis.field.name for axis in self.axes)
 
     @property
@@ -66,12 +66,12 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """The number of all points."""
+        """The total number of points."""
         return math.prod(self.shape)
 
     @functools.cached_property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any]]]:
-        """For each field: the dimension along which it varies, and its values."""
+        """For each field, by name: the dimension along which it varies, and its values."""
         if not self.draw:
             return {axis.field.name: (axis.field.name, axis.values) for axis in self.axes}
         return {
@@ -86,7 +86,7 @@ class Grid:
         return rng.uniform(low, high, self.draw)
 
     def chunks(self, most: int) -> tuple[int, ...]:
-        """The shape of a block of at most ``most`` points; it covers the last dimensions whole."""
+        """The shape of a block of at most ``most`` points; the last dimensions are filled first."""
         shape, room = list(self.shape), most
         for i in reversed(range(len(shape))):
             shape[i] = min(shape[i], max(room, 1))
@@ -120,9 +120,10 @@ def make(
     draw: int | None = None,
     seed: int = 1,
 ) -> Grid:
-    """The grid for ``over``: texts ``FIELD=VALUES``, or values by the field's name.
+    """The grid for ``over``: a list of texts ``FIELD=VALUES``, or a mapping from field to values.
 
-    Raises ``FieldError`` for an unknown field, bad values, or more points than ``MAX_POINTS``.
+    ``draw`` and ``seed`` are for random points (``Grid``).  Raises ``FieldError`` for an unknown
+    field, bad values, or more points than ``MAX_POINTS``.
     """
     pairs = list(over.items()) if isinstance(over, Mapping) else [_split(text) for text in over]
     if not pairs:
@@ -191,10 +192,7 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 
 
 def _step(scenario: Scenario, field: Field, text: str) -> float:
-    """The step of a range of values.
-
-    It may be smaller than the least value that the field may hold.
-    """
+    """The step of a range ``START:STOP:STEP``; it may be less than the field's own lower limit."""
     from vegasmodel.fields.units import parse
 
     if isinstance(field.plain, Integer):

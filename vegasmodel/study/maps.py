@@ -1,7 +1,6 @@
-"""Ready-made maps.
+"""Ready-made maps, which answer common questions with a picture of two panels.
 
-Each map answers one question with two panels and says how to read them. The axes of a panel are two
-fields of a scenario.
+The axes of a panel are two fields of a scenario.  A text says how to read the panels.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ class Panel:
     """A grid of two fields: the first along x, the second along y."""
 
     title: str
-    across: str  # what stands under it
+    across: str  # the label of the x axis
     scenario: str  # the file's text
     over: tuple[str, str]  # as ``sweep`` takes them
     model: str
     figure: tuple[str, str]  # "share" of a flow, or "ratio" of a pair of groups
 
     def values(self, progress: Callable[[int, int], None] | None = None) -> xarray.DataArray:
-        """The figure at each point [y, x]; NaN where there is none."""
+        """The share or ratio at each point [y, x]; NaN where the model has no answer."""
         scenario = Scenario.from_toml(self.scenario)
         data = sweep(scenario, list(self.over), self.model, progress=progress)
         name, of = self.figure
@@ -48,8 +47,8 @@ class Map:
 
     name: str
     title: str
-    shown: str  # what the colour is
-    up: str  # what stands beside the panels
+    shown: str  # the meaning of the colours
+    up: str  # the label of the y axes
     panels: tuple[Panel, Panel]
     reading: str
 
@@ -217,6 +216,6 @@ MAPS = {each.name: each for each in (_starvation(), _buffer_alpha(), _rtt_bias()
 
 
 def find(name: str) -> Map:
-    """The map of that name.  Raises ``FieldError`` for an unknown name."""
+    """The map called ``name``.  Raises ``FieldError`` for an unknown name."""
     Choice(tuple(MAPS)).check(name, "map")
     return MAPS[name]

@@ -16,7 +16,10 @@ PACE = 30.0  # s between lines where there is no terminal
 
 @contextmanager
 def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with the number of points done and the number of all points."""
+    """Yield a function that reports progress on ``file`` (default: standard error).
+
+    The caller passes it the number of points done and the number of all points.
+    """
     out = file or sys.stderr
     if not out.isatty():
         yield _Lines(out)
@@ -38,7 +41,7 @@ def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines:
-    """Counts points and prints lines of progress, if there is a stream for them."""
+    """Counts finished points; writes lines of progress to ``out`` unless that is ``None``."""
 
     def __init__(self, out: IO[str] | None) -> None:
         self.out = out
@@ -47,7 +50,7 @@ class _Lines:
         self.done = self.total = 0
 
     def __call__(self, done: int, total: int) -> None:
-        """Note that ``done`` points of ``total`` are done."""
+        """Note that ``done`` points of ``total`` are finished; write a line if it is time."""
         now = time.monotonic()
         if self.before is None:
             self.before, self.began = done, now
@@ -60,7 +63,7 @@ class _Lines:
             self.out.flush()
 
     def line(self) -> str:
-        """Points done, their rate and the time left; empty while there is nothing to report."""
+        """The text: points done, points per second, time left; empty if nothing is known yet."""
         seconds = time.monotonic() - self.began
         if self.before is None or seconds < PATIENCE or self.done == self.before:
             return ""

@@ -1,7 +1,7 @@
-"""A model's answers at many points, where a point is a scenario with other values of some fields.
+"""A model's answers at many points; a point is the scenario with other values of some fields.
 
-If the model has a form for arrays or for many scenarios (``minicycle``, ``fluid``, ``rounds``),
-that form is used.  The figures are the same as those of ``predict`` for each point.
+If the model can evaluate many points at once (``minicycle``, ``fluid``, ``rounds``), this is used.
+The results are the same as those of ``predict`` for each point.
 """
 
 from __future__ import annotations
@@ -84,38 +84,35 @@ class Points:
 
     @property
     def by_group(self) -> bool:
-        """Whether the number of flows varies.
-
-        If so, figures are means over the flows of a group.
-        """
+        """Whether the number of flows varies; figures are then means over the flows of a group."""
         return any(field.key == "count" for field in self.fields)
 
     @property
     def flows(self) -> list[str]:
-        """The names of the flows, or of the groups, for which figures are given."""
+        """The names of the flows with figures; of the groups if ``by_group``."""
         owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
         return [owner.name for owner in owners]
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Figures at each point, NaN where there is none.  Rates in pkt/s, times in seconds."""
+    """A model's results at each point; NaN if there is none.  Rates in pkt/s, times in seconds."""
 
-    throughput: Floats  # [point, flow], as ``Points.flows`` names them
-    throughput_bps: Floats  # the same in bits a second
+    throughput: Floats  # [point, flow], flows in the order of ``Points.flows``
+    throughput_bps: Floats  # the same in bits per second
     throughput_se: Floats
-    share: Floats  # of all bytes delivered, one flow's
+    share: Floats  # one flow's share of all bytes delivered
     rtt_mean: Floats
     base_rtt: Floats
     loss_rate: Floats
-    group_mean: Floats  # [point, group] throughput of a flow
-    group_share: Floats  # [point, group] of all bytes delivered, all its flows'
+    group_mean: Floats  # [point, group] mean throughput of a flow
+    group_share: Floats  # [point, group] share of all bytes delivered by the group's flows together
     jain: Floats  # [point]
     queue_mean: Floats  # [point, link] packets
-    queueing_delay: Floats  # [point, link] s: the mean queue over the capacity
+    queueing_delay: Floats  # [point, link] s: the mean queue divided by the capacity
     utilization: Floats  # [point, link]
     status: NDArray[np.int8]  # [point] an index of STATUS
-    reasons: tuple[str, ...]  # why, where the status is not OK; else empty
+    reasons: tuple[str, ...]  # [point] why the status is not OK; else empty
 
     def take(self, index: Any) -> Figures:
         """The figures of some points."""
@@ -136,7 +133,10 @@ def check_model(model: str) -> None:
 
 
 def ready(*models: str) -> None:
-    """Before any work: all can answer here.  ``FieldError``; ``EngineMissing``: not installed."""
+    """Check, before any work, that all these models and simulators can be used.
+
+    Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if one is not installed.
+    """
     for model in models:
         check_model(model)
     for engine in set(models) & set(comparison.ENGINES):
@@ -148,10 +148,10 @@ def ready(*models: str) -> None:
 def answers(
     points: Points, model: str, threads: int | None = None, enough: Enough | None = None
 ) -> Figures:
-    """Every point's figures.  A bad point is flagged in ``status`` and does not affect the others.
+    """The results at every point.  A bad point is marked in ``status`` and affects no other point.
 
-    ``threads``: for the simulators; default one a core.  ``enough``: as in ``predictions``.  Raises
-    ``ExtraMissing`` or ``EngineMissing`` if the model needs what is not installed.
+    ``threads``: of the simulators; by default one per core.  ``enough``: as in ``predictions``.
+    Raises ``ExtraMissing`` or ``EngineMissing`` if something that the model needs is not installed.
     """
     if model == "minicycle":
         found = _by_arrays(points)
@@ -178,12 +178,11 @@ def predictions(
     brief: bool = False,
     enough: Enough | None = None,
 ) -> list[Prediction | tuple[int, str]]:
-    """Each scenario's answer, or its status and the reason why there is none.
+    """Each scenario's prediction, or a status and the reason why there is none.
 
-    An entry of ``scenarios`` may be text: then it says why there is no such scenario.  ``brief``:
-    simulators record no round-trip times, which saves half of their time.  ``enough``: for
-    ``rounds``, a test whether the runs made so far are enough, although their spread would ask for
-    more.
+    An entry of ``scenarios`` may be a text that says why this scenario does not exist.  ``brief``:
+    packet-level simulators record no round-trip times, which halves their time.  ``enough``: for
+    ``rounds``, a function of the runs made so far; if it returns True, no more runs are made.
     """
     ask: Callable[[Scenario], Prediction]
     if model in comparison.ENGINES:
@@ -225,7 +224,7 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
-    """The figures of all points, taken from their answers one by one."""
+    """The results of all points as arrays, from their single answers."""
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
         if isinstance(answer, tuple):
@@ -271,9 +270,10 @@ def _of_arrays(
     capacity: Floats,
     **known: Any,
 ) -> Figures:
-    """Figures from arrays [point, flow], for one link and a fixed number of flows.
+    """The results as ``Figures``, from arrays for one link and a fixed number of flows.
 
-    ``bits``: the size of a packet, [point or 1, flow].  ``capacity``: [point].
+    ``known``: arrays by the names of ``Figures``.  ``bits`` [point or 1, flow]: the bits of a
+    packet.  ``capacity`` [point]: pkt/s.  ``bad`` [point]: no answer, for the reason ``why``.
     """
     n = len(points)
     scenario, table = points.scenario, _blank(points, n)
@@ -296,7 +296,7 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The columns by the names that the mini-cycle model uses; None if it does not know a field."""
+    """The points' columns, by the mini-cycle model's names; ``None`` if it cannot vary a field."""
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
         groups = field.indices if field.part == "flow" else ()
@@ -315,7 +315,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 
 
 def _by_arrays(points: Points) -> Figures | None:
-    """The closed form of the mini-cycle over arrays; None if the points do not fit it."""
+    """The results of the mini-cycle model, by arrays; ``None`` if it cannot take these points."""
     scenario, values = points.scenario, columns(points)
     if values is None:
         return None
@@ -364,7 +364,7 @@ def _by_arrays(points: Points) -> Figures | None:
 
 
 def _closed(scenarios: Sequence[Scenario | str]) -> bool:
-    """Whether all follow the papers' law and nothing else; then thousands fit into one batch."""
+    """Whether ``fluid`` can compute all scenarios in one batch: only flows of the papers' law."""
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(
         fluid_run.all_continuous(each) and fluid_run.unsupported(each) is None for each in known
@@ -408,10 +408,9 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether a point differs from the others only in the values of the columns.
+    """Whether point i differs from the scenario only in the values of the columns.
 
-    It also differs elsewhere if one value follows another, as a buffer of ``"1 BDP"`` follows the
-    RTT.
+    A value outside the columns may also change, as a buffer of ``"1 BDP"`` changes with the RTT.
     """
     try:
         made, base = points.at(i), points.scenario
@@ -431,7 +430,7 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points are valid: alpha is at most beta, and the RTT has room for its parts."""
+    """Which points are valid: alpha <= beta, and the RTT is at least the sum of its fixed parts."""
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)
     for group in scenario.flows:

@@ -1,4 +1,4 @@
-"""The range in which ``design`` searches the value of a field, if the user gives none."""
+"""The range in which ``design`` searches the value of a field: the user's, or a default."""
 
 from __future__ import annotations
 
@@ -30,28 +30,29 @@ FRACTIONS = {  # ends, and whether small ones matter as much as large ones
 
 @dataclass(frozen=True)
 class Range:
-    """Both ends, and whether values are spaced by their logarithms."""
+    """The ends of a range, and whether values in it are spaced logarithmically."""
 
     low: float
     high: float
     log: bool
 
     def values(self, n: int, whole: bool) -> Floats:
-        """``n`` values from end to end, or fewer if they have to be whole."""
+        """``n`` values from end to end; fewer if ``whole``, because rounding may make some equal."""
         spread = np.geomspace if self.log else np.linspace
         values = spread(self.low, self.high, n)
         values[0], values[-1] = self.low, self.high
         return self.rounded(values, whole)
 
     def rounded(self, values: Floats, whole: bool) -> Floats:
-        """The values within the range without repeats; rounded to whole ones if asked."""
+        """The values, sorted, clipped to the range and without repeats; if ``whole``, rounded."""
         return np.unique(np.clip(np.rint(values) if whole else values, self.low, self.high))
 
 
 def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | None = None) -> Range:
-    """The range of a field.
+    """The range ``between``, or the field's default range.
 
-    Raises ``FieldError`` if ``between`` is no range or is missing and needed.
+    Raises ``FieldError`` if ``between`` is not a valid range, or if it is missing and the field has
+    no default.
     """
     if between is not None:
         for end in between:

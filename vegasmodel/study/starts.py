@@ -1,4 +1,4 @@
-"""Ways in which a scenario may begin: the time at which each flow starts, and its first window."""
+"""Random starts of a scenario: the time at which each flow starts, and its first window."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MAX_STARTS = 5_000  # starts of one question: their distances are compared pair 
 
 @dataclass(frozen=True)
 class Start:
-    """One beginning: a start time and a first window for each flow, and a seed."""
+    """One start of a scenario: each flow's start time and first window, and a seed."""
 
     times: tuple[float, ...]  # s
     windows: tuple[int | None, ...]  # packets; None: the model's own
     seed: int
 
     def of(self, scenario: Scenario) -> Scenario:
-        """The scenario with this beginning: one run, and each flow in its own group.
+        """The scenario with this start.  It has one run, and each flow is a group of its own.
 
         Raises ``FieldError`` if a flow would start after it stops.
         """
@@ -49,23 +49,23 @@ class Start:
 
 @dataclass(frozen=True)
 class Starts:
-    """The distribution from which starts are drawn, independently of one another."""
+    """The distribution from which starts are drawn independently."""
 
-    phase: float  # s; every flow starts later than the scenario says, uniform up to this
-    windows: tuple[int, int] | None  # first windows, whole and uniform; None: the scenario's own
+    phase: float  # s; every flow starts later by a uniform draw from 0 to this
+    windows: tuple[int, int] | None  # range of the first windows (whole); None: the scenario's own
     order: bool  # the flows exchange their start times at random
 
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
         """Draw ``n`` starts.
 
-        The same ``seed`` gives the same; a larger ``n`` only adds to them.  Raises ``FieldError``
-        for a number out of range.
+        The same ``seed`` gives the same starts; a larger ``n`` only adds starts at the end.  Raises
+        ``FieldError`` if ``n`` is out of range.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_STARTS:
             raise FieldError("--starts", n, f"a whole number, 1 to {MAX_STARTS}")
         members = scenario.members
         begin = np.array([member.start for member in members])
-        # windows of flows that know baseRTT are ns-2's own: it measures first, and begins with 2
+        # In ns-2, a flow that knows its baseRTT always begins with a window of 2.
         drawn = [member.flow.over_estimate != 0.0 for member in members]
         found = []
         for k in range(n):

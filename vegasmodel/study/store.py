@@ -1,7 +1,8 @@
-"""Stores a sweep's results as a Zarr group; a killed sweep loses at most the blocks under way.
+"""Stores a sweep's results as a Zarr group; a killed sweep loses only the blocks in progress.
 
-The status of a block is written last.  If it is there, the whole block is.  So a sweep that is run
-again continues where it stopped, and its files are the same in the end.  They hold no time of day.
+The status of a block is written last, so a block with a status is complete.  A sweep that is run
+again continues where it stopped.  The final files are the same as without the interruption; they
+contain no date or time.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Layout:
         self.variables, self.attributes = dict(variables), dict(attributes)
 
     def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
-        """The shape of a variable that has these dimensions after those of the grid."""
+        """The shape of a variable with the grid's dimensions and then the dimensions ``more``."""
         return (*self.shape, *(self.coordinates[name][1].size for name in more))
 
 
@@ -58,13 +59,13 @@ class Store:
         self.group, self.path = group, path
 
     def done(self, block: Block) -> bool:
-        """Whether the whole block is on disk."""
+        """Whether the block is completely on disk."""
         return bool(np.all(self.group["status"][block] != NOT_YET))
 
     def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:
         """Write a block, its status last.
 
-        After an ``OSError`` the blocks written before can be read.
+        If this raises ``OSError``, the blocks written before remain readable.
         """
         ordered = sorted(values, key=lambda name: name in LATER)
         with named(self.path):
@@ -75,9 +76,10 @@ class Store:
 
 @contextlib.contextmanager
 def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Store]:
-    """The store at ``path``, created if nothing is there, and locked for this process.
+    """Open the store at ``path`` and lock it for this process; create it if it does not exist.
 
-    Raises ``FieldError`` if something else is there, another sweep, or one that is running.
+    Raises ``FieldError`` if ``path`` is something else or a different sweep, or if another process
+    is writing to it.
     """
     import zarr
 
@@ -152,7 +154,7 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes as they are after a round trip through JSON."""
+    """The attributes as they look after being written to JSON and read back."""
     import json
 
     plain: dict[str, Any] = json.loads(json.dumps(attributes))
@@ -161,9 +163,9 @@ def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence Zarr's warning that its strings have no standard yet.
+    """Silence Zarr's warning that its format of strings is not standardised yet.
 
-    Ours are read back unchanged.
+    The strings that we write are read back unchanged.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -171,7 +173,7 @@ def _quiet() -> Iterator[None]:
 
 
 def dataset(path: Path) -> xarray.Dataset:
-    """The store as a dataset; values are read from disk when they are used."""
+    """The stored sweep as a dataset; values are read from disk when they are used."""
     import xarray
 
     with _quiet():

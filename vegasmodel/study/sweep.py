@@ -1,4 +1,4 @@
-"""Maps: any model over a grid of a scenario's fields, computed block by block."""
+"""Evaluates a model over a grid of a scenario's fields, block by block."""
 
 from __future__ import annotations
 
@@ -69,17 +69,19 @@ def sweep(
 ) -> xarray.Dataset:
     """The answers of ``model`` at every point of a grid: ``throughput[.., flow]``, ``share``, ...
 
-    ``over``: the values of each field, ``{"link.buffer": [5, 10, 20], "flow.rtt":
-    "20ms:200ms:20ms"}``, or texts ``FIELD=START:STOP:STEP`` and ``FIELD=a,b,c``.  With ``draw``,
-    the texts are ``FIELD=LOW..HIGH`` and that many points are drawn uniformly at random, along one
-    dimension ``point``.  ``status`` is 0 where a point has an answer; at a bad point it is another
-    number, and the figures are NaN.
+    ``over``: the values of each field, as a mapping ``{"link.buffer": [5, 10, 20], "flow.rtt":
+    "20ms:200ms:20ms"}`` or as texts ``FIELD=START:STOP:STEP`` and ``FIELD=a,b,c``.  With ``draw``,
+    the texts are ``FIELD=LOW..HIGH``; the number ``draw`` of points is drawn uniformly at random,
+    with ``seed``, and the points lie along one dimension ``point``.  The variable ``status`` is 0
+    at a point with an answer.  At any other point ``status`` says why there is none, and the other
+    variables are NaN.
 
-    ``out``: a Zarr folder (extra ``sweep``).  It is written block by block.  So memory stays
-    bounded, and the same call after a kill continues.  ``processes`` share the work of closed forms
-    that have no form for arrays; a script that asks for more than one needs the usual ``if __name__
-    == "__main__"``.  ``engine="dask"`` (extra ``dask``) sends blocks to the cluster at
-    ``scheduler``, or to a local one.  Raises ``FieldError`` for bad input, ``ExtraMissing``,
+    ``out``: a Zarr folder (extra ``sweep``).  It is written block by block, so memory stays
+    bounded.  If the process is killed, the same call continues the sweep.  ``processes``: how many
+    processes evaluate closed forms point by point; a script that asks for more than one needs the
+    usual ``if __name__ == "__main__"``.  ``engine="dask"`` (extra ``dask``) sends blocks to the
+    cluster at ``scheduler``, or to a local cluster.  ``progress`` is called with the numbers of
+    finished points and of all points.  Raises ``FieldError`` for bad input, ``ExtraMissing``,
     ``EngineMissing``, ``OSError``.
     """
     import xarray
@@ -118,7 +120,7 @@ def run(
     processes: int,
     progress: Progress | None,
 ) -> int:
-    """Compute and write the blocks that are missing; return their number of points."""
+    """Compute and write the missing blocks; return the number of points in them."""
     layout, chunks = _layout(space, model), _chunks(space, model)
     written = 0
     with store.opened(out, layout, chunks) as kept:
@@ -139,7 +141,7 @@ def _computed(
     processes: int,
     progress: Progress | None,
 ) -> Iterator[tuple[Block, Figures]]:
-    """Every block's figures, in the order in which they are ready."""
+    """Compute the blocks; yield each with its results, in the order in which they are ready."""
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:
         progress(done, space.size)
@@ -159,7 +161,7 @@ def _size(block: Block) -> int:
 
 
 def _kind(space: Grid, model: str) -> str:
-    """How the model answers many points at once: a key of ``BLOCK``."""
+    """How the model evaluates many points (a key of ``BLOCK``); this decides a block's size."""
     if model != "minicycle":
         return model if model in BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
@@ -213,7 +215,7 @@ def _layout(space: Grid, model: str) -> Layout:
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:
-    """A short form that identifies a list of values: the list itself, or ends, number and hash."""
+    """A short form that identifies an array: its values, or if many, ends, number and hash."""
     import hashlib
 
     if values.size <= 1000:
@@ -232,7 +234,7 @@ def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
 
 
 def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[Any]]:
-    """The variables over a block, as arrays of the block's shape."""
+    """The dataset's variables over a block, as arrays of the block's shape."""
     shape = tuple(part.stop - part.start for part in block)
     groups = range(len(space.scenario.flows))
     mean = figures.group_mean

@@ -1,4 +1,4 @@
-"""The target of a design: one figure of an answer, and the value that it shall have."""
+"""The target of a design: a quantity such as a share or a delay, and its desired value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Target:
-    """A figure ``of(answer)`` and the ``value`` that it shall have."""
+    """A quantity of a model's answer (``of``), and its desired ``value``."""
 
     kind: str
     groups: tuple[str, ...]
@@ -37,16 +37,16 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The figure's name, as ``share:vegas``."""
+        """The quantity's name, such as ``share:vegas``."""
         return f"{self.kind}:{'/'.join(self.groups)}" if self.groups else self.kind
 
     @property
     def unit(self) -> str:
-        """The figure's unit: seconds for a delay, else none."""
+        """The quantity's unit: s for a delay, else empty."""
         return "s" if self.kind == "delay" else ""
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
-        """The figure at each point; NaN where there is none."""
+        """The quantity at each point of ``figures``; NaN where it is not known."""
         index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
         if self.kind == "ratio":
             a, b = (figures.group_mean[:, i] for i in index)
@@ -62,7 +62,10 @@ class Target:
 
 
 def read(text: str, scenario: Scenario) -> Target:
-    """A target from text such as ``share:vegas=0.3``.  ``FieldError``: it is none."""
+    """Read a target from text such as ``share:vegas=0.3``.
+
+    Raises ``FieldError`` if the text is not a target for this scenario.
+    """
     head, equals, tail = text.rpartition("=")
     kind, colon, of_whom = head.partition(":")
     if not equals or kind not in KINDS:

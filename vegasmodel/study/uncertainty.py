@@ -1,9 +1,9 @@
-"""How a closed form's answer depends on each number of the scenario, and how uncertain it is.
+"""How a closed form's answer depends on the scenario's fields, and how uncertain the answer is.
 
-The slopes d ln(throughput)/d(field) are finite differences of fourth order of the model's own
-answers.  No formula is differentiated, so this works for every closed form.  Each slope is computed
-with a step and with half of it.  If the two differ, the answer has a corner there, and the slope is
-flagged.
+The slopes d ln(throughput)/d(field) are finite differences of fourth order, computed from the
+model's answers.  No formula is differentiated, so this works for every closed form.  Each slope is
+computed with a step and with half that step.  If the two slopes differ, the answer has a corner
+there, and ``smooth`` is False.
 
 If the fields have independent errors with standard deviations u_k, then the logarithm of the ratio
 of two groups' throughputs has the variance
@@ -41,7 +41,7 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """Fields that vary together: by the same fraction of each (``share``), or by an amount."""
+    """Fields that vary together: by the same fraction of each (``share``), or by one amount."""
 
     name: str
     fields: tuple[Field, ...]
@@ -58,9 +58,9 @@ class _Input:
 class Sensitivity:
     """How a model's throughputs depend on fields.
 
-    ``slopes`` [flow, field]: d ln(throughput)/d(field), per unit of the field inside the package;
-    NaN if there is no answer near the scenario's values.  ``smooth`` [field]: whether the answer
-    has no corner there.
+    ``slopes`` [flow, field]: d ln(throughput)/d(field), with the field in the package's unit; NaN
+    if there is no answer near the scenario's values.  ``smooth`` [field]: True unless the answer
+    has a corner at the scenario's value.
     """
 
     model: str
@@ -77,21 +77,21 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Standard deviations of a model's ratios, from standard deviations of fields.
+    """Standard deviations of a model's throughput ratios, from standard deviations of fields.
 
-    ``ratios``: the value and standard deviation of each.  ``parts``: for each ratio, the fraction
-    of its variance that is due to each field.
+    ``ratios``: each ratio's value and standard deviation.  ``parts``: for each ratio, the fraction
+    of its variance that each field causes.
     """
 
     model: str
     fields: tuple[str, ...]
-    deviations: Floats  # of the fields: shares, or in the package's units
+    deviations: Floats  # of the fields: fractions, or in the package's units
     ratios: dict[str, tuple[float, float]]
     parts: dict[str, Floats]
     smooth: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The uncertainty as it stands in the JSON documents of the commands."""
+        """The uncertainty as an entry of a command's JSON document."""
 
         def known(value: float) -> float | None:
             return float(value) if math.isfinite(value) else None
@@ -112,9 +112,9 @@ class Uncertainty:
 
 
 def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
-    """The slopes of a closed form's throughputs over fields such as ``flow.reno.rtt``.
+    """The slopes of a closed form's throughputs with respect to fields such as ``flow.reno.rtt``.
 
-    Raises ``FieldError`` for a simulator, for an unknown field or for one that is no finite number.
+    Raises ``FieldError`` for a simulator, and for a field that is unknown or not a finite number.
     """
     inputs = []
     for name in names:
@@ -126,13 +126,13 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
-    """How uncertain a closed form's ratios are, from the errors of fields.
+    """The uncertainty of a closed form's throughput ratios that errors of fields cause.
 
-    ``errors``: such as ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``.  An error is a standard
-    deviation, as a fraction of the value or in the field's unit; a plain number is a fraction.  The
-    errors of two fields are independent.  ``rtt``, ``over_estimate`` and ``capacity`` stand for
-    those of all groups or links, which then err together.  Raises ``FieldError`` as ``sensitivity``
-    does.
+    ``errors``: the fields' standard deviations, as in ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``.
+    Each is a fraction of the value or an amount in the field's unit; a plain number is a fraction.
+    The errors of different entries are taken as independent.  ``rtt``, ``over_estimate`` and
+    ``capacity`` mean those of all groups or links, whose errors are then equal.  Raises
+    ``FieldError`` as ``sensitivity`` does.
     """
     inputs = [_input(scenario, name, error) for name, error in errors.items()]
     slopes, smooth = _slopes(scenario, model, inputs)
@@ -149,7 +149,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
 
 
 def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
-    """The fields of those names, each a finite number in the scenario."""
+    """The fields with these names, and their values, which must be finite numbers."""
     found = []
     for name in names:
         field = fields.find(scenario, name)
@@ -190,9 +190,9 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
 def _slopes(
     scenario: Scenario, model: str, inputs: list[_Input]
 ) -> tuple[Floats, tuple[bool, ...]]:
-    """For each input, the slopes of ln(throughput) and of ln(ratio), [flow and pair, input].
+    """The slopes of ln(throughput) and ln(ratio), and whether each input has no corner.
 
-    Smoothness.
+    The slopes have the shape [flows, then pairs of groups; input].
     """
     if model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
@@ -208,7 +208,10 @@ def _slopes(
 
 
 def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
-    """A difference of fourth order; of third order to one side if the other side is not allowed."""
+    """The slope with respect to one input, by a central difference of fourth order with step ``h``.
+
+    If the values on one side are not allowed, it is a one-sided difference of third order.
+    """
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
     for side, other in ((-2.0, upward), (2.0, {-k: -w for k, w in upward.items()})):
@@ -229,7 +232,7 @@ def _pairs(scenario: Scenario) -> list[str]:
 
 
 def _logs(scenario: Scenario, model: str) -> Floats:
-    """Logarithms of the throughputs, then of the ratios; NaN where there is no answer."""
+    """The logarithms of the throughputs and then of the ratios; NaN where there is no answer."""
     answer = predict(scenario, model)
     pairs = _pairs(scenario)
     if answer.throughput is None:

@@ -1,4 +1,4 @@
-"""Distributes the blocks of a sweep: over this process, a pool of processes, or a Dask cluster."""
+"""Distributes the blocks of a sweep over threads, processes or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ Submit = Callable[[Points, str], "Future[Figures]"]
 
 
 def check(engine: str, scheduler: str | None) -> None:
-    """``FieldError``: no such engine, or a scheduler that nobody asks.  ``ExtraMissing``."""
+    """Check the options of a sweep.
+
+    Raises ``FieldError`` for an unknown engine, or for a scheduler without Dask, and
+    ``ExtraMissing`` if Dask is not installed.
+    """
     Choice(ENGINES).check(engine, "--engine")
     if engine == "dask":
         extras.need("dask", "--engine dask")
@@ -41,7 +45,10 @@ def check(engine: str, scheduler: str | None) -> None:
 
 
 class _Pool:
-    """A pool of workers that takes blocks and returns futures; ``width`` of them run at a time."""
+    """A pool of workers: ``submit`` takes points and a model and returns a future of the results.
+
+    ``width`` submissions run at a time.
+    """
 
     def __init__(self, submit: Submit, width: int) -> None:
         self.submit, self.width = submit, width
@@ -49,9 +56,10 @@ class _Pool:
 
 @contextlib.contextmanager
 def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> Iterator[_Pool]:
-    """A context with a pool of workers: Dask's, processes, threads, or this thread alone.
+    """Yield a pool of workers: of Dask, of processes, of threads, or this thread alone.
 
-    ``processes`` suit work that holds Python's global lock; ``threads`` suit work on arrays.
+    Use several ``processes`` for work that holds Python's global lock, and several ``threads`` for
+    work on arrays.
     """
     if engine == "dask":
         with _dask(scheduler) as made:
@@ -85,14 +93,14 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
 
 
 def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
-    """Call ``answers`` in a process that has not run the user's files of laws yet."""
+    """Call ``answers`` in a new process, which must first run the user's files of laws."""
     for file in files:
         laws.register_file(file)
     return answers(points, model)
 
 
 def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
-    """Call ``answers`` on another machine, where the user's files of laws do not exist."""
+    """Call ``answers`` on another machine, which gets the user's laws ``own`` instead of files."""
     for law in own:
         laws.add(law)
     return answers(points, model, 1)
@@ -106,7 +114,10 @@ def _in_process(points: Points, model: str) -> Future[Figures]:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes that start here ignore Ctrl-C and other signals, which their parent handles."""
+    """Let processes that start in the ``with`` block ignore Ctrl-C and other ending signals.
+
+    The parent process handles these signals.
+    """
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     )
@@ -166,9 +177,9 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
 def each(
     where: _Pool, points: Callable[[Block], Points], model: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[Block, Figures]]:
-    """Yield every block with its figures when they are ready.
+    """Submit every block, and yield each with its results when they are ready.
 
-    Few blocks are in memory at a time.
+    Only a few blocks are in memory at a time.
     """
     waiting = iter(blocks)
     under_way: dict[Future[Figures], Block] = {}

@@ -1,6 +1,6 @@
-"""For property tests of code that uses this package: Hypothesis strategies, and invariants.
+"""Hypothesis strategies and invariants for property tests of code that uses this package.
 
-Needs the extra ``testing``.
+This needs the extra ``testing``.
 """
 
 from vegasmodel.support import lazy

@@ -1,4 +1,4 @@
-"""What every answer satisfies, with the tolerance of each statement."""
+"""Invariants: statements that hold for every answer, each within a stated tolerance."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 def counting(prediction: Prediction) -> float:
     """The fraction of a link's capacity by which counts of whole packets may exceed it.
 
-    In a time T a link sends at most ``c T`` packets and the one in transmission, and the count of
-    each of n flows may begin and end within a packet.  So the fraction is ``(n + 1) / (c T)``.
-    Packets of a flow's own size are converted to the scenario's.
+    In a time T, a link of capacity c sends at most ``c T`` packets and the one in transmission.
+    Besides, the count of each of n flows may begin and end in the middle of a packet.  So the
+    fraction is ``(n + 1) / (c T)``.  It is larger in proportion if a flow has packets larger than
+    the scenario's.
     """
     scenario = prediction.scenario
     run, slowest = scenario.run, min(link.capacity for link in scenario.links)
@@ -30,11 +31,11 @@ def counting(prediction: Prediction) -> float:
 
 
 def check(prediction: Prediction) -> None:
-    """Raise ``AssertionError`` unless the answer is possible.
+    """Raise ``AssertionError`` unless the prediction satisfies these statements.
 
-    An answer has a throughput for every flow, finite and at least 0; a model without an answer has
-    a reason.  No link carries more than its capacity, up to whole-packet counting (``counting``).
-    A baseRTT is a positive time.  A loss rate lies between 0 and 1.
+    - It has a finite throughput of at least 0 for every flow, or a reason why there is no answer.
+    - No link carries more than its capacity, apart from whole-packet counting (``counting``).
+    - Each baseRTT is positive, and each loss rate lies between 0 and 1.
     """
     if not prediction.applicable:
         assert prediction.throughput is None, "an answer that is not applicable has no throughput"
@@ -58,7 +59,8 @@ def check(prediction: Prediction) -> None:
 def check_rates(rates: Floats, capacity: float) -> None:
     """Raise ``AssertionError`` unless steady rates of Vegas flows are positive and fill the link.
 
-    Their sum is the capacity to 1e-12, the rounding error of a sum of up to 100 rates.
+    Their sum must equal the capacity within a relative error of 1e-12, the rounding error of a sum
+    of up to 100 rates.
     """
     assert np.all(rates > 0), "each flow has a rate"
     total = math.fsum(np.ravel(rates))

@@ -1,6 +1,6 @@
-"""Hypothesis strategies: inputs of the Vegas steady state, and scenarios that are valid.
+"""Hypothesis strategies for inputs of the Vegas steady state and for valid scenarios.
 
-A test of your own that draws them::
+An example of a test that uses them::
 
     import vegasmodel as vm
     from hypothesis import given
@@ -38,10 +38,12 @@ class Equilibrium(NamedTuple):
 def equilibria(draw: st.DrawFn, max_flows: int = 20) -> Equilibrium:
     """Vegas flows alone on one link: thresholds of 0.1 to 100 packets, over-estimates to 1 s.
 
-    ``invariants.check_rates`` says what holds for the rates.  For the variants ``paper`` and
-    ``ns2`` three more statements hold: if the flows are permuted, so are the rates; ``(alpha, x /
-    k, k c)`` has ``k`` times the rates; a larger over-estimate of one flow never lowers its own
-    rate.  Here x are the over-estimates and c is the capacity.
+    The rates satisfy ``invariants.check_rates``.  For the variants ``paper`` and ``ns2``, three
+    more statements hold; x are the over-estimates and c is the capacity.
+
+    - If the flows are permuted, the rates are permuted in the same way.
+    - The inputs ``(alpha, x / k, k c)`` give ``k`` times the rates.
+    - If one flow's over-estimate grows, its own rate does not decrease.
     """
     n = draw(st.integers(1, max_flows))
     alpha = draw(st.lists(st.floats(0.1, 100.0), min_size=n, max_size=n))
@@ -50,7 +52,7 @@ def equilibria(draw: st.DrawFn, max_flows: int = 20) -> Equilibrium:
 
 
 def queues() -> st.SearchStrategy[Queue]:
-    """Any queue discipline."""
+    """Queue disciplines of any kind, with random parameters."""
     return st.one_of(
         st.builds(DropTail),
         st.builds(RateDelay, k=st.floats(0.25, 4.0), delay_buffer=st.floats(0.05, 0.5)),
@@ -72,12 +74,13 @@ def scenarios(
     max_groups: int = 3,
     max_links: int = 1,
 ) -> Scenario:
-    """Valid scenarios: up to ``max_links`` links that all flows cross, groups of 1 to 4 flows.
+    """Valid scenarios: up to ``max_links`` links that all flows cross, and groups of 1 to 4 flows.
 
-    Links have 50 to 5000 pkt/s and a buffer of 5 to 200 packets, or as much in bandwidth-delay
-    products.  RTTs are 20 to 300 ms.  Runs last 60 s, of which the first 20 are not counted.  All
-    flows of a scenario have one variant.  For each scenario ``Scenario.from_toml(s.to_toml()) ==
-    s`` holds, and ``invariants.check`` holds for every model's answer.
+    Links have 50 to 5000 pkt/s and a buffer of 5 to 200 packets, or of 1 or 2 bandwidth-delay
+    products.  RTTs are 20 to 300 ms.  Runs last 60 s, of which the first 20 s are warm-up.  All
+    flows of a scenario have one variant.  Every scenario satisfies
+    ``Scenario.from_toml(s.to_toml()) == s``, and every model's answer satisfies
+    ``invariants.check``.
     """
     variant = draw(st.sampled_from(list(variants)))
     discipline = st.just(DropTail()) if queue is None else queue
