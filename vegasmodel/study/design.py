@@ -55,7 +55,7 @@ class Solution:
     achieved: float  # by the model, at this very value
     exact: bool  # the target is met to 1e-6 of it
     scenario: Scenario  # with the value in it
-    achieved_se: float | None = None  # standard error over the runs, where chance has a part
+    achieved_se: float | None = None  # standard error over the runs, if they are random
     verified: dict[str, float | None] = field(default_factory=dict)
     verified_se: dict[str, float | None] = field(default_factory=dict)
     note: str = ""
@@ -123,20 +123,21 @@ def design(
 
     ``solve``: ``link.buffer``, ``flow.NAME.alpha``, ``link.queue.k``, ...  ``target``:
     ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or ``utilization=0.95``.
-    ``model``: one of ``predict``'s, or ``ns2``.  ``between``: the ends of the range that is
-    searched (seconds, packets, packets per second; default: the usual range of the field).
+    ``model``: a model of ``predict``, or ``ns2``.  ``between``: the ends of the range that is
+    searched, in seconds, packets or packets per second (default: the usual range of the field).
 
-    If the field counts whole packets, or the model moves in steps, a target is seldom met to 1e-6.
-    Then the nearest value is a solution if it meets the target to a fraction ``within``; it is
-    marked as not ``exact`` and says why.  Each solution is run by the other models or simulators
-    that ``verify`` names, and the results stand in ``verified``.  Where chance has a part and the
-    scenario states no number of runs, ns-2 and ns-3 run as often as ``rounds`` did at that value,
-    at least 3 times.
+    If the field holds whole numbers, or if the model's answer jumps, a target is seldom met within
+    1e-6.  The value whose answer comes nearest is then a solution if it meets the target within the
+    fraction ``within``.  It is not ``exact``, and its ``note`` says why.
 
-    Where the results of the runs differ, ``achieved_se`` and ``verified_se`` are the standard
-    errors of their mean (none for ``delay``).  A note tells of a solution whose 95 % interval is
-    wider than ``within`` to either side: it is not known whether it meets the target.  Raises
-    ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
+    The models or simulators in ``verify`` are run at each solution; their results are in
+    ``verified``.  If the scenario is random and does not give a number of runs, ns-2 and ns-3 run
+    as often as ``rounds`` did at that value, and at least 3 times.
+
+    If the results of the runs differ, ``achieved_se`` and ``verified_se`` are the standard errors
+    of their means (not for ``delay``).  If half the 95 % interval is wider than ``within``, a note
+    says that it is uncertain whether the solution meets the target.  Raises ``FieldError`` for bad
+    input, ``ExtraMissing``, ``EngineMissing``.
     """
     aim, where = targets.read(target, scenario), fields.find(scenario, solve)
     others = [name for name in dict.fromkeys(verify) if name != model]
@@ -424,7 +425,10 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:
-    """The scenario with so many runs, or with a few, where chance has a part and it states none."""
+    """The scenario with ``runs`` runs, unless it gives a number of runs itself.
+
+    If the scenario is random, it gets at least ``MIN_RUNS``.
+    """
     from vegasmodel.engines.rounds import answers  # loads its machine code
 
     if scenario.run.runs is not None:
@@ -434,7 +438,7 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 
 
 def _verified(search: _Search, solution: Solution, others: Sequence[str]) -> Solution:
-    """The target's figure at the solution, by other models and simulators."""
+    """The solution with the target's quantity by other models and simulators, and its errors."""
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []

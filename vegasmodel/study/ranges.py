@@ -37,7 +37,7 @@ class Range:
     log: bool
 
     def values(self, n: int, whole: bool) -> Floats:
-        """``n`` values from end to end; fewer if ``whole``, because rounding may make some equal."""
+        """``n`` values from end to end; fewer if ``whole`` and rounding makes some equal."""
         spread = np.geomspace if self.log else np.linspace
         values = spread(self.low, self.high, n)
         values[0], values[-1] = self.low, self.high

@@ -1,4 +1,4 @@
-"""How sure a target's figure is: its standard error over the runs of a simulator."""
+"""The standard error of a design target's quantity, from the runs of a simulator."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
 def answered(
     asked: Points, model: str, enough: Enough | None = None
 ) -> tuple[Figures, list[Prediction | None]]:
-    """The figures at each point, and of a packet simulator the predictions they are taken from.
+    """The results at each point, and the predictions that they come from.
 
-    ``enough``: as for ``points.predictions``.
+    The predictions are given only for ``rounds``, ns-2 and ns-3, and are ``None`` for other models.
+    ``enough``: as in ``points.predictions``.
     """
     if model not in ("rounds", *comparison.ENGINES):
         return points.answers(asked, model), [None] * len(asked)
@@ -38,14 +39,14 @@ def run_rates(found: Prediction | None) -> Floats:
 
 
 def standard_error(aim: Target, found: Prediction | None) -> float | None:
-    """Standard error of the figure of the mean throughputs, by the jackknife.
+    """The standard error, by the jackknife, of the target's quantity at the mean throughputs.
 
-    With ``T_k`` the figure without run ``k``, of ``n`` runs (Efron, "The jackknife, the bootstrap
-    and other resampling plans", 1982, equation 3.5):
+    Let ``T_k`` be the quantity computed without run ``k`` of ``n`` runs (Efron, "The jackknife, the
+    bootstrap and other resampling plans", 1982, equation 3.5):
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 
-    None if there is one run, or if the figure is none of throughputs (a delay).
+    ``None`` if there is one run, or if the quantity does not depend on throughputs (a delay).
     """
     rates = run_rates(found)
     n = len(rates)
@@ -62,7 +63,7 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
 
 
 def half_interval(error: float, n: int) -> float:
-    """Half the 95 % interval of a mean of ``n`` runs with that standard error (Student's t)."""
+    """Half the 95 % interval (Student's t) of a mean of ``n`` runs with this standard error."""
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, 0.975)) * error
