@@ -101,3 +101,31 @@ def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[s
     assert ["sack", "250", "125"] in lines
     assert ["sack", "2", "25.0", "%", "1", "25.0", "%"] in lines
     assert ["Jain", "0.889", "0.889"] in lines  # 1000^2 / (5 * 225000)
+
+
+def test_a_table_shows_each_standard_error_that_is_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Three flows, long names and big errors still fit 80 columns; a closed form has none."""
+    flows = [vm.Flow(law, 0.1) for law in ("newreno", "vegas", "cubic")]
+    three = vm.Scenario([vm.Link(2e5)], flows, packet_size=1000)
+    rates = np.array([12345.6, 54321.0, 99999.0])
+    errors = np.array([1234.5, 0.0, 0.0123])
+    bare = vm.Prediction("arrivals-bonald", three, rates)
+    console.print_results(three, [bare, vm.Prediction("ns2", three, rates, throughput_se=errors)])
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "1.235e+04 ± 1200  5.432e+04  1e+05 ± 0.012" in printed
+    assert "standard error" in printed
+    console.print_results(three, [bare])
+    assert "±" not in capsys.readouterr().out
+
+
+def test_flows_of_a_group_scatter_together() -> None:
+    """Two flows that share a fixed sum: each scatters, their mean does not."""
+    runs = np.array([[100.0, 200.0, 290.0], [200.0, 100.0, 310.0]])
+    error = runs.std(axis=0, ddof=1) / 2**0.5
+    known = dataclasses.replace(P, throughput_se=error, extra={"throughput_runs": runs})
+    assert known.groups_se == pytest.approx({"vegas": 0.0, "<b>": 10.0})
+    assert dataclasses.replace(P, throughput_se=error).groups_se == pytest.approx({"<b>": 10.0})
+    assert P.groups_se == {}

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vegasmodel.fields.units import FieldError, format_time, printable
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, with_error
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -107,33 +107,45 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
 
     It shows as many groups and ratios as fit the width; the JSON document has them all.
     """
-    room = (width - 34) // 12  # model, Jain and load take 34; a column of figures 12
-    groups = [group.name for group in scenario.flows][: max(room, 1)]
-    pairs = [(a, b) for i, a in enumerate(groups) for b in groups[i + 1 :]]
-    pairs = pairs[: max(room - len(groups), 0)]
+    shown = [result for result in results if result.applicable]
+    names = [group.name for group in scenario.flows]
     several = {group.name for group in scenario.flows if group.count > 1}
-    columns = [
-        "model",
-        *(f"{_short(g)}\n{'pkt/s each' if g in several else 'pkt/s'}" for g in groups),
-        *(_pair(a, b) for a, b in pairs),
-        "Jain",
-        "load",
+    loads = [None if r.utilization is None else float(r.utilization[0]) for r in shown]
+    columns = [["model", *(result.model for result in shown)]]
+    last = [
+        ["Jain", *(number(result.jain, 3) for result in shown)],
+        ["load", *(number(load, 3) for load in loads)],
     ]
-    rows = []
-    for result in results:
-        if not result.applicable:
-            continue
-        load = None if result.utilization is None else float(result.utilization[0])
-        rows.append(
-            [
-                result.model,
-                *(number(result.groups.get(g)) for g in groups),
-                *(number(result.ratios.get(f"{a}/{b}")) for a, b in pairs),
-                number(result.jain, 3),
-                number(load, 3),
-            ]
-        )
-    return table(columns, rows)
+    room = width - sum(_width(column) for column in (*columns, *last))
+    for g in names:
+        head = f"{_short(g)}\n{'pkt/s each' if g in several else 'pkt/s'}"
+        column = [head, *(_rate(result, g) for result in shown)]
+        room -= _width(column)
+        if room < 0 and len(columns) > 1:
+            names = names[: len(columns) - 1]
+            break
+        columns.append(column)
+    for a, b in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
+        column = [_pair(a, b), *(number(result.ratios.get(f"{a}/{b}")) for result in shown)]
+        room -= _width(column)
+        if room < 0:
+            break
+        columns.append(column)
+    heads, *rows = zip(*columns, *last, strict=True)
+    return table(heads, rows)
+
+
+def _width(column: Sequence[str]) -> int:
+    """The characters that a column of a table takes, with the space at its sides."""
+    return 2 + max(len(line) for cell in column for line in cell.split("\n"))
+
+
+def _rate(result: Prediction, group: str) -> str:
+    """The group's mean throughput per flow, with its standard error where that is known."""
+    value = result.groups.get(group)
+    if value is None or not math.isfinite(value):
+        return "-"
+    return with_error(value, result.groups_se.get(group))
 
 
 def shares_table(
@@ -165,15 +177,17 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
     """
     groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
-    room = max((width - 16) // 12, 1)  # the name takes 16; a column of figures 12
     tables = []
+    scattered = any(result.groups_se for result in shown)
+    room = max((width - 16) // (16 if scattered else 12), 1)  # the name takes 16
     for some in (shown[i : i + room] for i in range(0, len(shown), room)):
-        rows = [[g, *(number(r.groups.get(g)) for r in some)] for g in groups]
+        rows = [[g, *(_rate(r, g) for r in some)] for g in groups]
         rows.append(["Jain", *(number(r.jain, 3) for r in some)])
         loads = [None if r.utilization is None else float(r.utilization[0]) for r in some]
         rows.append(["load", *(number(load, 3) for load in loads)])
         heads = [f"{_short(r.model, 11)}\npkt/s" for r in some]
         tables.append(table(["group", *heads], rows, "Mean per flow"))
+    room = max((width - 16) // 12, 1)  # a column of figures takes 12
     for some in (shown[i : i + room // 2] for i in range(0, len(shown), max(room // 2, 1))):
         rows = [[g, *(cell for r in some for cell in _together(r, g))] for g in groups]
         heads = [f"{_short(r.model, 11)}\n{unit}" for r in some for unit in ("Mbit/s", "share")]
@@ -265,9 +279,17 @@ def print_results(
             if result.applicable:
                 out.print()
                 out.print(flow_table(result))
-        if any(r.applicable and r.throughput_se is not None for r in results):
-            paragraphs([PLUS_MINUS])
+    if any(_scattered(r, each=per_flow) for r in results if r.applicable):
+        paragraphs([PLUS_MINUS])
     paragraphs(notes(results))
+
+
+def _scattered(result: Prediction, *, each: bool) -> bool:
+    """Whether the tables show a standard error of this answer; ``each``: also that of each flow."""
+    errors = list(result.groups_se.values())
+    if each and result.throughput_se is not None:
+        errors += list(result.throughput_se)
+    return any(error > 0 for error in errors)
 
 
 def paragraphs(lines: Sequence[str]) -> None:
@@ -286,12 +308,12 @@ def flow_table(result: Prediction, most: int = 50) -> Table:
     data = result.to_json()["flows"]
     for flow in data[:most]:
         span = flow["throughput_range_pps"]
-        rate = number(flow["throughput_pps"])
+        rate = flow["throughput_pps"]
         error = flow["throughput_se_pps"]
         rows.append(
             [
                 flow["name"],
-                rate if error is None else f"{rate} ± {number(error, 2)}",
+                "-" if rate is None else with_error(rate, error),
                 "-" if span is None else f"{number(span[0])}..{number(span[1])}",
                 _time(flow["base_rtt_s"]),
                 _time(flow["rtt_mean_s"]),

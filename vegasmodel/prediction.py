@@ -79,6 +79,33 @@ class Prediction:
         return group_means(self.throughput, members, [g.name for g in self.scenario.flows])
 
     @cached_property
+    def groups_se(self) -> dict[str, float]:
+        """Standard error of each group's mean per-flow throughput over the runs, pkt/s.
+
+        Flows of one group vary together, so that the runs themselves are needed
+        (``extra["throughput_runs"]``).  Without them it is known for groups of one flow only.  A
+        group for which it is not known is left out.
+        """
+        runs = self.extra.get("throughput_runs")  # [runs, flows]
+        if runs is not None and len(runs) > 1:
+            members = [member.group for member in self.scenario.members]
+            names = [group.name for group in self.scenario.flows]
+            means = [group_means(one, members, names) for one in runs]
+            found = {
+                name: float(np.std([mean[name] for mean in means], ddof=1)) / math.sqrt(len(runs))
+                for name in names
+            }
+        elif self.throughput_se is not None:
+            found = {
+                member.flow.name: float(error)
+                for member, error in zip(self.scenario.members, self.throughput_se, strict=True)
+                if member.flow.count == 1
+            }
+        else:
+            found = {}
+        return {name: error for name, error in found.items() if math.isfinite(error)}
+
+    @cached_property
     def ratios(self) -> dict[str, float | None]:
         """Ratios of the groups' mean throughputs, ``a/b`` for every ordered pair."""
         return group_ratios(self.groups)
@@ -149,7 +176,12 @@ class Prediction:
         broken = [a.name for a in self.assumptions if a.holds is False]
         said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
         rows = [
-            [name, f"{rate:.4g}", f"{self.group_bps[name] / 1e6:.4g}", _percent(self.shares[name])]
+            [
+                name,
+                with_error(rate, self.groups_se.get(name)),
+                f"{self.group_bps[name] / 1e6:.4g}",
+                _percent(self.shares[name]),
+            ]
             for name, rate in self.groups.items()
         ]
         return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
@@ -237,6 +269,12 @@ class Prediction:
 
 def _entry(values: Floats | None, i: int) -> float | None:
     return None if values is None else _number(values[i])
+
+
+def with_error(value: float, error: float | None, digits: int = 4) -> str:
+    """A figure and its standard error as text; the figure alone if the error is unknown or 0."""
+    text = f"{value:.{digits}g}"
+    return f"{text} ± {float(f'{error:.2g}'):g}" if error and math.isfinite(error) else text
 
 
 def _percent(value: float | None) -> str:
