@@ -108,3 +108,30 @@ def test_what_two_models_say_alike_stands_once() -> None:
         dataclasses.replace(measured(scenario, name), assumptions=broken) for name in ("a", "b")
     ]
     assert console.notes(results) == ["a, b: no-noise does not hold: there is some."]
+
+
+def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One run: nobody knows its scatter.  Several: their standard error is a perfect model's."""
+    asked = []
+
+    def engine(s: Scenario, **_: object) -> Prediction:
+        asked.append(s.run.times)
+        error = np.array([3.0, 4.0]) if s.run.times > 1 else None
+        return dataclasses.replace(measured(s, "ns2"), throughput_se=error)
+
+    monkeypatch.setattr(comparison, "run_engine", engine)
+    scenario = dataclasses.replace(pair("paper"), run=vm.Run(duration=90.0, warmup=30.0))
+    one, ten = (vm.compare(scenario, models=["minicycle"], runs=runs) for runs in (None, 10))
+    assert asked == [1, 10]
+    assert [a.holds for a in one.measured.assumptions if a.name == "enough-runs"] == [None]
+    assert "Errors against ns2, one run" in one.table()
+    assert "--runs 5" in one.table()
+    assert [a.holds for a in ten.measured.assumptions if a.name == "enough-runs"] == [True]
+    assert ten.scatter() == pytest.approx((12.5**0.5) / 500)  # root of (9 + 16) / 2, over the mean
+    assert "mean of 10 runs" in ten.table()
+    two = vm.compare(scenario, models=["minicycle"], runs=2)  # t = 12.7: 13 % of 300
+    (said,) = (a for a in two.measured.assumptions if a.name == "enough-runs")
+    assert said.holds is False
+    assert "vegas's mean is 13 %" in said.detail
+    with pytest.raises(vm.FieldError, match="beside a trace"):
+        vm.compare(scenario, "x.pcap", runs=2)

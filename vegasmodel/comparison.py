@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import log_ratio_error, nrmse
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.metrics import ENOUGH_PRECISION, log_ratio_error, nrmse, relative_uncertainty
+from vegasmodel.prediction import Assumption, Prediction, with_error
 from vegasmodel.predictor import MODELS, SIMULATED, predict_all
 from vegasmodel.scenario import VARIANTS, Scenario, expect
 from vegasmodel.support.html_table import html_table
@@ -120,7 +120,12 @@ class Comparison:
         for result in self.results:
             if result.applicable:
                 error = self.errors.get(result.model, {}).get("throughput_nrmse")
-                cells = [f"{result.groups[g]:.4g}" if g in result.groups else "-" for g in groups]
+                cells = [
+                    with_error(result.groups[g], result.groups_se.get(g))
+                    if g in result.groups
+                    else "-"
+                    for g in groups
+                ]
                 rows.append([result.model, *cells, "" if error is None else f"{100 * error:.2g} %"])
         columns = ["model", *(f"{name}, pkt/s" for name in groups), "error"]
         title = f"{self.scenario.name}: models beside {self.measured.model}; error: NRMSE of flows"
@@ -161,6 +166,19 @@ class Comparison:
             self.print_table()
         return out.getvalue()
 
+    @property
+    def runs(self) -> int | None:
+        """How many runs of a packet-level simulator the measurement has; ``None`` of a trace."""
+        return self.measured.scenario.run.times if self.measured.model in ENGINES else None
+
+    def scatter(self) -> float | None:
+        """The throughput NRMSE that the measurement's own chance gives a perfect model.
+
+        The root mean square of its standard errors over its mean; ``None`` where they are unknown.
+        """
+        error, mean = self.measured.throughput_se, self.measured.throughput
+        return None if error is None or mean is None else nrmse(mean + error, mean)
+
     def print_table(self) -> None:
         """Print the text of ``table`` at the terminal's width."""
         from vegasmodel import console
@@ -180,7 +198,12 @@ class Comparison:
         columns = ["model", "throughput NRMSE", "ln ratio error", "baseRTT NRMSE"]
         out = console.console()
         out.print()
-        out.print(console.table(columns, rows, f"Errors against {self.measured.model}"))
+        name, runs, scatter = self.measured.model, self.runs, self.scatter()
+        many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
+        out.print(console.table(columns, rows, f"Errors against {name}{many}"))
+        if scatter:
+            said = f"{name}: its scatter over runs gives a perfect model an NRMSE of {scatter:.2g}."
+            console.paragraphs([said])
         open_questions = [a for a in self.measured.assumptions if a.holds is None]
         console.paragraphs(
             [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
@@ -235,24 +258,53 @@ def compare(
     trace: str | Path | None = None,
     models: Sequence[str] = MODELS,
     timeout: float | None = None,
+    *,
+    runs: int | None = None,
 ) -> Comparison:
     """All models beside a measurement of the same scenario.
 
     The measurement is the given trace.  Without a trace it is the stored run of exactly this
     scenario, and if there is none, a new run of ns-2.  ``scenario`` may also be the table of a
     scenario file with missing keys.  These are then estimated from the trace (``completion``) and
-    listed in ``estimates``.  ``timeout``: as in ``run_engine``.  Raises ``FieldError`` for a bad
-    trace, and ``EngineMissing`` if there is no measurement and ns-2 is not installed.
+    listed in ``estimates``.  ``timeout``: as in ``run_engine``.  ``runs``: the number of runs of
+    ns-2, whose mean is taken; by default the scenario's ``runs``, else one.  It does not change the
+    models.  Raises ``FieldError`` for a bad trace or for ``runs`` beside a trace, and
+    ``EngineMissing`` if there is no measurement and ns-2 is not installed.
     """
+    if runs is not None and trace is not None:
+        raise FieldError("runs", runs, "nothing beside a trace, which is one run")
     if not isinstance(scenario, Mapping):
         expect(scenario, "a Scenario, or the table of a scenario file")
     if not isinstance(scenario, Scenario):
         if trace is None:
-            return compare(Scenario.from_dict(scenario), None, models, timeout)
+            return compare(Scenario.from_dict(scenario), None, models, timeout, runs=runs)
         return _compare_estimated(scenario, trace, models)
-    measured = _measurement(scenario, trace, timeout)
+    measured = _measurement(run_often(scenario, runs), trace, timeout)
+    note = enough_runs(measured)
+    measured = replace(measured, assumptions=(*measured.assumptions, *note))
     results = _noted(predict_all(scenario, models), same_case(scenario, measured))
     return Comparison(scenario, measured, results)
+
+
+def run_often(scenario: Scenario, runs: int | None) -> Scenario:
+    """The same scenario with this number of runs; as it is for ``None``."""
+    return scenario if runs is None else scenario.replace({"run.runs": runs})
+
+
+def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
+    """The assumption that more runs would not move a simulator's means; nothing of a trace."""
+    if measured.model not in ENGINES or measured.throughput is None:
+        return ()
+    n, scenario = measured.scenario.run.times, measured.scenario
+    if not scenario.by_chance and not scenario.random_arrivals:
+        return (Assumption("enough-runs", True),)
+    if n == 1 or measured.throughput_se is None:
+        said = "how far another run would differ counts as the models' error; --runs 5 measures it"
+        return (Assumption("enough-runs", None, said),)
+    doubts = relative_uncertainty(measured.throughput, measured.throughput_se, n)
+    unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
+    said = f"{n} runs; the 95 % interval of {of}'s mean is {100.0 * unsure:.2g} % to either side"
+    return (Assumption("enough-runs", unsure <= ENOUGH_PRECISION, said),)
 
 
 def _compare_estimated(

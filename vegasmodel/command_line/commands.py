@@ -203,6 +203,7 @@ def simulate(
 @click.option(
     "--out", type=inputs.FILE, help="Write the first run over time as a trace (.parquet)."
 )
+@inputs.runs
 @inputs.timeout
 @inputs.laws
 @inputs.as_json
@@ -211,6 +212,7 @@ def measure(
     scenario: Path,
     engine: str,
     out: Path | None,
+    runs: int | None,
     timeout: str | None,
     laws: tuple[Path, ...],
     json: bool,
@@ -220,14 +222,14 @@ def measure(
 
     Example: vegasmodel measure mixed.toml --out mixed.parquet
     """
-    from vegasmodel.comparison import record_engine, run_engine
+    from vegasmodel.comparison import record_engine, run_engine, run_often
     from vegasmodel.console import output_path
 
     _check_picture(plot)
     most = _seconds(timeout)
     if out is not None:
         output_path(out, "--out", (".parquet",))
-    case = inputs.load(scenario, laws)
+    case = run_often(inputs.load(scenario, laws), runs)
     if out is not None:
         record_engine(case, engine, most).write(out)
     _show(case, [run_engine(case, engine, most)], json=json, plot=plot, flows=True)
@@ -241,6 +243,7 @@ def measure(
     type=float,
     help="Exit with 1 if the best model's throughput NRMSE is larger (0.05: 5 %).",
 )
+@inputs.runs
 @inputs.timeout
 @inputs.laws
 @inputs.as_json
@@ -249,6 +252,7 @@ def compare(
     scenario: Path,
     trace: Path | None,
     max_error: float | None,
+    runs: int | None,
     timeout: str | None,
     laws: tuple[Path, ...],
     json: bool,
@@ -272,7 +276,7 @@ def compare(
     most = _seconds(timeout)
     inputs.register(laws)
     with progress.shown():
-        result = comparison.compare(toml_file.read(scenario), trace=trace, timeout=most)
+        result = comparison.compare(toml_file.read(scenario), trace=trace, timeout=most, runs=runs)
     if json:
         console.print_json(result.to_json())
     else:

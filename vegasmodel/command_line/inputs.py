@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE", "alpha", "as_json", "capacity", "laws", "load", "model", "packet_size", "per_flow",
-    "plot", "register", "scenario", "timeout", "trace_format", "uncertain", "variant",
+    "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
 ]  # fmt: skip
 
 FILE = click.Path(path_type=Path)
@@ -38,6 +38,11 @@ uncertain = click.option(
 )
 timeout = click.option(
     "--timeout", help="Stop a simulator's run after this time. Default: 20 times the usual."
+)
+runs = click.option(
+    "--runs",
+    type=int,
+    help="Runs of the simulator, whose mean is taken. Default: the file's, or one.",
 )
 trace_format = click.option(
     "--format", default="auto", help="Found by content unless it is named here."

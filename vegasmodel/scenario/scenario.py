@@ -23,6 +23,7 @@ from vegasmodel.fields import rules, toml_file
 from vegasmodel.fields.rules import Checked, OrText, Quantity, Table, Tables, Text
 from vegasmodel.fields.rules import declare as field
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
+from vegasmodel.queues import Red
 from vegasmodel.scenario.changes import replaced
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run, Staggered, Uniform
 from vegasmodel.support.html_table import html_table
@@ -163,6 +164,24 @@ class Scenario(Checked):
         The default is ``usual_jitter``.
         """
         return self.usual_jitter(group) if group.send_jitter is None else group.send_jitter
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether chance decides the runs: jittered starts or packets, early drops, random loss.
+
+        False where short flows arrive at random, since one run contains many of them.
+        """
+        if self.run.start_jitter > 0:
+            return True
+        crossed = [link for group in self.flows for link in self.path(group)]
+        random = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
+        random = random or any(self.jitter(g) > 0 or g.delay_noise > 0 for g in self.flows)
+        return random and not self.random_arrivals
+
+    @property
+    def random_arrivals(self) -> bool:
+        """Whether short flows arrive at random: each run then has flows of its own."""
+        return any(group.arrivals != "once" for group in self.flows)
 
     def transmission(self, group: Flow) -> float:
         """Seconds that a data packet and its ACK spend in transmission on one round trip.

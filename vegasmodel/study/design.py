@@ -433,7 +433,7 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 
     if scenario.run.runs is not None:
         return scenario
-    few = answers.MIN_RUNS if answers.is_random(scenario) else 1
+    few = answers.MIN_RUNS if scenario.by_chance else 1
     return scenario.replace({"run.runs": max(runs, few)})
 
 

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import ENOUGH_PRECISION, Floats, relative_uncertainty
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Red, Scenario
+from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
 MIN_RUNS, MAX_RUNS = 3, 20  # runs where chance has a part and the scenario does not say how many
-ENOUGH_PRECISION = 0.05  # half a 95 % interval over its mean, at which there are enough
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 Enough = Callable[[Sequence[Prediction]], bool]
 
@@ -59,12 +58,13 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 
 def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[Assumption, ...]:
     """What the user should know about an answer; ``rates`` [runs, flows] in pkt/s."""
-    n, spread, most, unsure = len(rates), 0.0, "", 0.0
+    n, spread, most, unsure, of = len(rates), 0.0, "", 0.0, ""
     if n > 1:
         mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
         spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
         spread, most = float(spreads.max()), scenario.members[int(spreads.argmax())].name
-        unsure = _relative_error(rates)
+        doubts = _uncertainty(rates)
+        unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
     return (
         *left_out(scenario),
         Assumption(
@@ -78,16 +78,19 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
             f"coefficient of variation over {n} starts: {spread:.3f}"
             + (f" for {most}, the largest" if most else ""),
         ),
-        _enough_runs(scenario, n, unsure),
+        _enough_runs(scenario, n, unsure, of),
     )
 
 
-def _enough_runs(scenario: Scenario, n: int, unsure: float) -> Assumption:
-    """Whether ``n`` runs give means that are certain to ``ENOUGH_PRECISION``."""
-    if n == 1 and _arrivals_are_random(scenario):
+def _enough_runs(scenario: Scenario, n: int, unsure: float, of: str) -> Assumption:
+    """Whether ``n`` runs give means that are certain to ``ENOUGH_PRECISION``.
+
+    ``unsure``: the largest relative uncertainty, that of the flow ``of``.
+    """
+    if n == 1 and scenario.random_arrivals:
         detail = "one run of flows that arrive at random; `runs` in the scenario asks for more"
         return Assumption("enough-runs", None, detail)
-    detail = f"{n} runs; a 95 % interval of a mean is {100.0 * unsure:.2g} % to either side"
+    detail = f"{n} runs; the 95 % interval of {of}'s mean is {100.0 * unsure:.2g} % to either side"
     return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
 
 
@@ -99,26 +102,9 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
     return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
-def is_random(scenario: Scenario) -> bool:
-    """Whether chance decides the runs: jittered starts or packets, early drops, random loss.
-
-    False where short flows arrive at random, since one run contains many of them: without ``runs``
-    in the scenario one run then has to do.
-    """
-    crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    random = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
-    random = random or any(scenario.jitter(g) > 0 or g.delay_noise > 0 for g in scenario.flows)
-    return scenario.run.start_jitter > 0 or (random and not _arrivals_are_random(scenario))
-
-
-def _arrivals_are_random(scenario: Scenario) -> bool:
-    """Whether short flows arrive at random: each run then has flows of its own."""
-    return any(group.arrivals != "once" for group in scenario.flows)
-
-
 def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
     """Whether a retransmission timer has expired whose clock has a random phase, as in ns-2."""
-    few = not _arrivals_are_random(scenario)
+    few = not scenario.random_arrivals
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
 
@@ -174,7 +160,7 @@ def answer(
         return Prediction.not_applicable("rounds", scenario, reason)
     samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     outcomes: list[Totals] = []
-    chance = is_random(scenario)
+    chance = scenario.by_chance
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
             under_way.wanted, k = wanted, len(outcomes)
@@ -220,19 +206,9 @@ def _standard_error(rates: Floats) -> Floats:
     return found
 
 
-def _relative_error(rates: Floats) -> float:
-    """Largest relative uncertainty of a flow's mean throughput: half the 95 % interval.
-
-    ``rates`` [runs, flows]; the interval is Student's t. It is divided by the flow's mean, or by a
-    tenth of the mean over all flows if that is more.
-    """
-    from scipy.special import stdtrit
-
-    mean = rates.mean(axis=0)
-    scale = np.maximum(mean, 0.1 * np.nanmean(mean))
-    half = stdtrit(len(rates) - 1, 0.975) * _standard_error(rates)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return float(np.nan_to_num(np.nanmax(half / scale), nan=0.0, posinf=0.0))
+def _uncertainty(rates: Floats) -> Floats:
+    """Half the 95 % interval of each flow's mean, over that mean; ``rates`` [runs, flows]."""
+    return relative_uncertainty(rates.mean(axis=0), _standard_error(rates), len(rates))
 
 
 def _wanted(
@@ -246,13 +222,13 @@ def _wanted(
     n = len(outcomes)
     if runs is not None:
         return runs
-    if scenario.run.runs is not None and (chance or _arrivals_are_random(scenario)):
+    if scenario.run.runs is not None and (chance or scenario.random_arrivals):
         return scenario.run.runs
     if not chance:
         return 1
     if enough and n > 1 and enough([_prediction(scenario, [one]) for one in outcomes]):
         return n
-    done = n >= MIN_RUNS and _relative_error(_rates(scenario, outcomes)) <= ENOUGH_PRECISION
+    done = n >= MIN_RUNS and _uncertainty(_rates(scenario, outcomes)).max() <= ENOUGH_PRECISION
     return n if done or n >= MAX_RUNS else n + 1
 
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.answers import answer, is_random
+from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
@@ -53,7 +53,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
     asked = otherwise(scenario)
-    other = answer(asked, runs=RUNS if is_random(asked) else None)
+    other = answer(asked, runs=RUNS if asked.by_chance else None)
     if other.throughput is None:
         return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
