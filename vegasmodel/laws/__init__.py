@@ -57,12 +57,12 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """Of the laws named, those that came from outside the package, each once."""
+    """Those of the named laws that were registered from outside the package; each appears once."""
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why the closed forms do not apply to these laws: the papers lack some of them.  Else None."""
+    """Why the closed forms cannot take these laws, as text; None if the papers have all of them."""
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None
 
@@ -130,7 +130,7 @@ def register_file(path: str | Path) -> None:
 
 
 def files() -> tuple[Path, ...]:
-    """The Python files that were run, so that other processes can run them and have their laws."""
+    """The Python files that were run.  Other processes run them too, to have the same laws."""
     return tuple(_files)
 
 

@@ -1,4 +1,4 @@
-"""The congestion control laws of the package, by name."""
+"""The congestion control laws that come with the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TCP CUBIC: the window is a cubic of the time since the last loss (RFC 9438)."""
+"""TCP CUBIC: the window is a cubic function of the time since the last loss (RFC 9438)."""
 
 from vegasmodel.laws.law import Law, Source
 
@@ -21,9 +21,11 @@ def remember(f: Source) -> float:
 # its place (4.3). W_est begins at W_epoch and grows by the RFC's alpha each round trip; above the
 # window at the loss it grows by 1 packet each round trip.
 def drift(f: Source) -> float:
-    """Packets to the cubic's value one round trip ahead, or to Reno's window where that is larger.
+    """Growth of the window in packets per round trip: up to its target one round trip ahead.
 
-    Recovery takes the first round trip after a loss. The time t of the cubic counts from its end.
+    The target is the cubic's value or the window that Reno would have, whichever is larger; it is
+    at most 1.5 windows.  Recovery takes the first round trip after a loss, and the cubic's time t
+    counts from the end of that round trip.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -41,7 +43,7 @@ def drift(f: Source) -> float:
 
 
 def left_out(stack: str, decrease: float) -> str:
-    """What the CUBIC of a stack does and this law does not; empty if nothing."""
+    """Where this law differs from the stack's CUBIC or ignores ``decrease``: a text, else empty."""
     if decrease != BETA:
         return f"CUBIC's K and its Reno-friendly region are those of a factor of {BETA:g}"
     return "CUBIC's slow start in Linux ends by HyStart, too" if stack == "linux" else ""

@@ -39,12 +39,13 @@ PerAck = Literal["drift", "one a window", "thresholds"]
 
 @dataclass(frozen=True)
 class Law:
-    """One law of congestion control, in the fluid limit.
+    """One law of congestion control.
 
-    ``recovery`` states what a sender does after it has lost packets:
+    ``drift`` moves the window, and ``decrease`` or ``cut`` reduces it at a loss.  ``recovery``
+    states what a sender does after it has lost packets:
 
     * ``scoreboard``: it knows all the missing packets and sends them again in one round trip.
-    * ``hole by hole``: it learns of one missing packet a round trip.
+    * ``hole by hole``: it learns of one missing packet per round trip.
     * ``one hole``: it sends one packet again, and if more are missing it waits for its timer.
     * ``slow start``: it starts again from a window of one packet.
     """
@@ -54,10 +55,10 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
-    # How the packet simulator moves the window. "drift": as the function `drift` says, in packets a
-    # round trip. "one a window": by 1/W packets at each ACK, as implementations of Reno do.
-    # "thresholds": by comparing the backlog with alpha and beta as the flow's TCP implementation
-    # does.
+    # How the packet simulator moves the window. "drift": by the packets per round trip that the
+    # function `drift` returns. "one a window": by 1/W packets at each ACK, as implementations of
+    # Reno do. "thresholds": by comparing the backlog with alpha and beta, as the flow's TCP
+    # implementation does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the rules of that, of a law of the package
     once_a_round: bool = False  # decides once a round trip, on what it measured in it

@@ -1,4 +1,4 @@
-"""TCP NewReno: in recovery each partial ACK reveals the next hole, one a round trip (RFC 2582)."""
+"""TCP NewReno: each partial ACK of a recovery reveals one more hole per round trip (RFC 2582)."""
 
 from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.reno import ONE_A_WINDOW

@@ -62,11 +62,18 @@ class PacketRules(NamedTuple):
 
 
 def cwnd_packets(f: Window) -> float:
-    """The window in whole packets, rounded down; in ns-2 the rounding error of its sum counts."""
+    """The window rounded down to whole packets.
+
+    A window that is short of a whole packet by rounding errors alone counts as that packet.  In
+    ns-2 (``plain_sums``) it does not: there the rounding errors of the summed window have effects.
+    """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets
 
 
 def keeps_up(f: Window, acks: float) -> bool:
-    """Whether the flow uses its window: ns-2's Vegas grows only then."""
+    """Whether the packets in flight nearly fill the window.  ns-2's Vegas grows only if they do.
+
+    True for a sender without that condition.
+    """
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks

@@ -17,7 +17,11 @@ def drift(_: Source) -> float:
 
 
 def acks_to_change(f: Window) -> float:
-    """ACKs until the window has grown by one packet, at 1/W an ACK or by a count of W ACKs."""
+    """Number of ACKs after which the window reaches its next whole packet.
+
+    Each ACK adds 1/W. With ``whole_window`` the sender counts ACKs and adds a packet after W of
+    them.
+    """
     target = cwnd_packets(f) + 1.0
     square = f.cwnd * f.cwnd
     if f.whole_window:

@@ -1,8 +1,8 @@
 """What an implementation of TCP adds to a law, one stack a file: ``paper``, ``ns2``, ``linux``.
 
-A stack is one implementation of TCP. A scenario's ``variant`` names it. Closed forms, simulators
-and packet drivers all read two things here: the dead zone of Vegas, the backlogs at which its
-window rests, and the limit of a buffer.
+A stack is one implementation of TCP. A scenario's ``variant`` names it.  This module gives what
+closed forms, simulators and packet drivers all need of a stack: the dead zone of Vegas (the
+backlogs at which its window rests) and how many packets can wait in a buffer.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def find(variant: str, ns2_defaults: str = "papers") -> Stack:
 
 
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
-    """The stack whose code a source of ``law`` runs; ``variant`` is the one that it states.
+    """The stack whose code a source of ``law`` runs; ``variant`` is the one that the source states.
 
-    The stack ``paper`` has Vegas alone. A loss-based source that states ``paper`` therefore runs
-    the stack of the other sources, whose variants are ``beside``: Linux if all of these run Linux,
-    else ns-2, as in the papers.
+    The stack ``paper`` implements Vegas only.  A loss-based source that states ``paper`` therefore
+    runs the stack of the other sources, whose variants are ``beside``: Linux if all of these run
+    Linux, else ns-2, as in the papers.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -75,11 +75,11 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
 
 
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
-    """The stack whose links a scenario has.
+    """The stack that decides how the links of a scenario behave: ns-2 or ``paper``.
 
-    These are ns-2's links, unless every Vegas source follows the papers' law or Linux. Each
-    argument has one entry a group of flows; ``running`` holds the results of the function
-    ``running``.
+    With Vegas sources the links are ns-2's if any group states ``ns2``.  Without Vegas they are
+    ns-2's if any group runs the code of ns-2. Each argument has one entry per group of flows;
+    ``running`` holds the results of the function ``running``.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     found = {STACKS[name] for name in (variants if own else running)}

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanisms:
-    """What a sender does when an ACK arrives or its timer expires; packets and seconds.
+    """What a sender does when an ACK arrives or its timer expires.
 
+    Each field switches one mechanism or sets a number of it, in packets or seconds.
     ``engines/rounds``, the packet simulator, copies each field into its record of a flow.
     """
 
