@@ -64,11 +64,12 @@ def no_over_estimate() -> Derivation:
 
 
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
-    """(7), (8) and (9), how rates answer to over-estimates: i = 1, k = 2, one alpha for all flows.
+    """(7), (8) and (9): relative changes of the rate r_i of flow i = 1; all flows have one alpha.
 
-    (7) and (8) are logarithmic derivatives of r_i along the equilibrium. There (6) and the implicit
-    function theorem give dDelta/dx_k. (9) is the partial derivative of r_i by Delta, with x_i
-    fixed.
+    (7) and (8) are the logarithmic derivatives of r_i by its own over-estimate x_i and by the
+    over-estimate x_k of flow k = 2. Delta moves with x_i and x_k so that (6) still holds; the
+    implicit function theorem gives how far. (9) is the logarithmic derivative of r_i by Delta, with
+    x_i fixed.
     """
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, v) for v in over]
@@ -100,10 +101,11 @@ def cross_corrected(flows: int = 3) -> Any:
 
 
 def two_arrivals() -> Derivation:
-    """Two flows arrive one by one: (6) with x_i = Delta_{i-1}; last flow's rate over the first's.
+    """Two flows arrive one after the other: the rate of the second over the rate of the first.
 
-    x_i is the over-estimate of flow i and Delta_{i-1} the queueing delay that it finds. Delays are
-    in units of alpha/c. The printed formula is Bonald's.
+    Equation (6) is solved with x_i = Delta_{i-1}: the over-estimate x_i of flow i is the queueing
+    delay Delta_{i-1} that it finds when it arrives.  Delays are in units of alpha/c.  The printed
+    formula is Bonald's.
     """
     first = sp.Eq(1 / Delta, 1)
     [wait] = sp.solve(first, Delta)
@@ -147,12 +149,13 @@ def bend_integrand() -> Any:
 def asymptotic() -> tuple[Derivation, Derivation]:
     """Many flows arrive one by one: C in Delta_n = n (ln n + C), and the sum of Bonald's rates.
 
-    Delays are in units of alpha/c, and n is large. With k = n s and Lambda = ln n + C, Delta_n -
-    Delta_{n-k} = n (s Lambda - (1-s) ln(1-s)). Expand the sum over k of its reciprocal in powers of
-    1/Lambda. The second term is (1-s) ln(1-s)/(s^2 Lambda^2), and (1-s) ln(1-s)/s^2 is -1/s +
-    ``bend_integrand``. The parts in 1/s add up to harmonic numbers, ln n + gamma, times 1/Lambda -
-    1/Lambda^2 + ... = 1/(Lambda + 1). By (1-s) ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)) the
-    integrand integrates to sum 1/(k^2 (k+1)).
+    Delays are in units of alpha/c, and n is large.  Let k = n s and Lambda = ln n + C. Then Delta_n
+    - Delta_{n-k} = n (s Lambda - (1-s) ln(1-s)).  A rate is the reciprocal of such a difference.
+    The sum of the rates over k is expanded in powers of 1/Lambda.  The second term is (1-s)
+    ln(1-s)/(s^2 Lambda^2), where (1-s) ln(1-s)/s^2 = -1/s + ``bend_integrand``.  All terms in 1/s
+    are harmonic sums: ln n + gamma times 1/Lambda - 1/Lambda^2 + ... = 1/(Lambda + 1).  Since (1-s)
+    ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)), the integral of ``bend_integrand`` is the sum
+    of 1/(k^2 (k+1)).
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))

@@ -1,12 +1,14 @@
 """The paper `devendictis`, one Vegas beside one Reno source: its equations derived in SymPy.
 
-Equations (7)-(17) and appendix A follow from their premises. Each function takes one step of the
-paper's argument. It returns a ``Formula``: the premises, the expression derived from them, and the
-expression as printed. ``formulas()`` lists them all. ``completion()`` derives what our numeric
-model adds to the paper.
+A cycle of the paper lasts from one loss to the next.  It consists of N mini-cycles, each of one
+round trip.  Equations (7)-(17) and appendix A follow from their premises.  Each function takes one
+step of the paper's argument.  It returns a ``Formula``: the premises, the expression derived from
+them, and the expression as printed.  ``formulas()`` lists them all.  ``completion()`` derives what
+our numeric model adds to the paper.
 
-Windows and buffer are in packets, T in seconds, mu in pkt/s. W_V1, W_Va, W_VN stand for W_V(1),
-W_V(a), W_V(N), and the same for W_R.
+Windows and buffer are in packets, T in seconds, mu in pkt/s.  A loss multiplies Vegas's window by
+lambda.  W_V1, W_Va, W_VN stand for W_V(1), W_V(a), W_V(N), Vegas's window in mini-cycles 1, a and
+N, and the same for Reno's window W_R.
 """
 
 from __future__ import annotations
@@ -80,7 +82,10 @@ def reno_packets() -> Formula:
 
 
 def _saturation() -> dict[Expr, Expr]:
-    """The premises of phase 1: (11) for both sources, one packet a mini-cycle each, and (12)."""
+    """The solution of (11) and (12) for a and the windows in mini-cycle a, when the link is full.
+
+    By (11) each window grows by one packet per mini-cycle; by (12) the two windows add up to mu T.
+    """
     vegas = sp.Eq(W_Va, W_V1 + a - 1)
     reno = sp.Eq(W_Ra, W_R1 + a - 1)
     full = sp.Eq(W_Va + W_Ra, M)
@@ -89,9 +94,10 @@ def _saturation() -> dict[Expr, Expr]:
 
 
 def phase_1() -> tuple[Formula, ...]:
-    """Phase 1, from the loss until both windows fill the link (12): its windows, a, A_V, Delta_a.
+    """Phase 1, from the loss until the two windows fill the link (12): windows, a, A_V, Delta_a.
 
-    a is the number of its mini-cycles, A_V the packets that Vegas sends, Delta_a the duration.
+    a is the number of its mini-cycles, A_V the number of packets that Vegas sends in it, and
+    Delta_a its duration.
     """
     at = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
@@ -116,9 +122,9 @@ def duration() -> Formula:
 
 
 def phase_2() -> tuple[Formula, ...]:
-    """Phase 2, both windows grow and the queue fills: the windows, Delta_b and B_V.
+    """Phase 2, in which both windows grow and the queue fills: the windows, Delta_b and B_V.
 
-    Delta_b is the duration, B_V the packets that Vegas sends.
+    Delta_b is its duration, and B_V the number of packets that Vegas sends in it.
     """
     vegas, reno = W_Va + (i - a), W_Ra + (i - a)
     full = sp.Eq(W_Va + W_Ra, M)
@@ -147,9 +153,10 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """(16), the end of phase 2: Vegas's growing window meets its rest (7) at q = 2 (b - a).
+    """(16), the end of phase 2: Vegas's growing window reaches its window at rest, (7).
 
-    Solved for the mini-cycle b; q is the queue, and phase 2 begins at mini-cycle a.
+    The queue is then q = 2 (b - a), where phase 2 begins at mini-cycle a and ends at b.  The
+    equation is solved for b.
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
@@ -170,7 +177,7 @@ def _positive(root: Expr) -> bool:
 
 
 def phase_3() -> tuple[Formula, ...]:
-    """(17): Vegas's window stays at its rest (7) while Reno adds a packet a mini-cycle."""
+    """(17): Vegas keeps its window at rest, (7), while Reno's window grows by 1 per mini-cycle."""
     reno = W_Rb + i - b
     queue = W_V + W_R - M
     keeps = sp.Eq(W_V, equilibrium_window().derived.subs(q, queue))
@@ -194,13 +201,19 @@ def phase_3() -> tuple[Formula, ...]:
 
 
 def slope_in_queue() -> Expr:
-    """The slope dW_V/dW_R along (7), with the queue q as parameter: W_R = mu T + q - W_V."""
+    """The slope dW_V/dW_R along (7).
+
+    Both windows are functions of the queue q: W_R = mu T + q - W_V.
+    """
     vegas = equilibrium_window().derived
     return sp.simplify(sp.diff(vegas, q) / sp.diff(M + q - vegas, q))
 
 
 def cycle_count() -> Formula:
-    """The number N of mini-cycles in a cycle, from (8) and (10) at i = N; it is not printed."""
+    """The number N of mini-cycles in a cycle, from (8) and (10) at i = N.
+
+    The paper does not print this formula.
+    """
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
     return Formula("8, 10", "N", (eight, ten), solution[N], W_RN - W_RN / 2 + 1)
@@ -220,10 +233,10 @@ def _small_buffer() -> dict[Expr, Expr]:
 
 
 def appendix_a() -> tuple[Formula, ...]:
-    """Appendix A, below the buffer B_th: the number N of mini-cycles, packets, a and Delta.
+    """Appendix A, for buffers below B_th: the number N of mini-cycles, the packets, a and Delta.
 
-    Delta is the duration of a cycle, and a the mini-cycle at which the link is full. Packets, a and
-    Delta are also given in terms of N, as printed.
+    Delta is the duration of a cycle, and a the mini-cycle at which the link is full.  Packets, a
+    and Delta are expressed in terms of N, as the paper prints them.
     """
     at = _small_buffer()
     # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
@@ -261,7 +274,10 @@ def appendix_a() -> tuple[Formula, ...]:
 
 
 def buffer_threshold() -> Formula:
-    """B_th, where W_V(N) of appendix A equals (7) at q = B; printed is its limit for large mu T."""
+    """B_th, the buffer at which W_V(N) of appendix A equals (7) at q = B.
+
+    The paper prints its limit for large mu T.
+    """
     equal = sp.Eq(_small_buffer()[W_VN], equilibrium_window().derived.subs(q, B))
     D, k = sp.symbols("D k", positive=True)  # mu T, alpha (3 - 2 lambda)
     scaled = {mu: D / T, alpha: k / (3 - 2 * lam)}
@@ -309,7 +325,7 @@ class Completion:
 
 
 def loss_limited() -> Completion:
-    """Appendix A for n_vegas and n_reno sources: the window V of all Vegas sources at the loss."""
+    """Appendix A for n_vegas and n_reno sources: V, the sum of the Vegas windows at the loss."""
     system = (
         sp.Eq(V * (1 - lam), n_vegas * (N - 1)),
         sp.Eq(R / 2, n_reno * (N - 1)),
@@ -320,9 +336,10 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """Vegas's window V at the loss if it stops at its lower edge: a quadratic in V - h, equal to 0.
+    """The quadratic in V - h whose root gives V, if Vegas stops growing before the loss.
 
-    V is the window of all Vegas sources. At rest it is V = h + X/q, where q is the queue.
+    V is the sum of the windows of all Vegas sources at the loss.  They stop at the lower edge of
+    their dead zone, where V = h + X/q and q is the queue.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
@@ -334,9 +351,11 @@ def held() -> Completion:
 
 
 def meeting() -> Completion:
-    """(16) for n_vegas and n_reno sources and either stack's rule: a quadratic in n, equal to 0.
+    """The quadratic in n that (16) becomes for n_vegas and n_reno sources; its root gives n.
 
-    n is the number of mini-cycles from a full link until Vegas meets its edge.
+    n is the number of mini-cycles from the one that fills the link until Vegas reaches the lower
+    edge of its dead zone.  The constant h makes the equation valid for the papers' rule and for
+    Linux's.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
@@ -344,14 +363,20 @@ def meeting() -> Completion:
 
 
 def catching_up() -> Completion:
-    """Mini-cycles until Vegas has come down to (17), its window at rest, at one packet each."""
+    """Mini-cycles that Vegas needs to come down to (17), its window at rest.
+
+    Each Vegas source gives up one packet per mini-cycle.
+    """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
     return Completion("t", (line,), sp.simplify(lag))
 
 
 def following() -> tuple[Completion, ...]:
-    """Integrals over phase 3, in which Vegas keeps (17), its window at rest, as the queue grows."""
+    """Integrals over phase 3, in which Vegas keeps its window at rest, (17), as the queue q grows.
+
+    Each is given as an antiderivative in q.
+    """
     vegas = h + X / q
     reno = M + q - vegas
     rate = sp.diff(reno, q) / n_reno  # di/dq
@@ -362,7 +387,7 @@ def following() -> tuple[Completion, ...]:
 
 
 def trapezoids() -> Expr:
-    """A sum of a linear f over whole mini-cycles, less its integral and half of both ends: zero."""
+    """Zero: a sum of a linear f over i = a .. b, less its integral and half of both end values."""
     c, d = sp.symbols("c d")
     f = c + d * i
     total = sp.integrate(f, (i, a, b)) + (f.subs(i, a) + f.subs(i, b)) / 2

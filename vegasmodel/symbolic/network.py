@@ -1,4 +1,4 @@
-"""Vegas on several links as utility maximisation: optimality, concavity, and the parking lot."""
+"""Vegas on several links maximises a sum of utilities: optimality, concavity, a parking lot."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ links, long, cross = sp.symbols("l n_long n_cross", positive=True)
 
 
 def stationarity() -> Derivation:
-    """The maximum of alpha ln r + x r - q r over r: alpha = r (q - x), the curvature negative.
+    """The rate r that maximises alpha ln r + x r - q r: there alpha = r (q - x).
 
-    r is the rate of a Vegas flow, q the queueing delay of its path, and x its over-estimate.
+    r is the rate of a Vegas flow, q the queueing delay of its path, and x its over-estimate of
+    baseRTT. The second derivative is negative.
     """
     lagrangian = alpha * sp.log(r) + x * r - q * r
     condition = sp.Eq(sp.diff(lagrangian, r), 0)
@@ -24,7 +25,10 @@ def stationarity() -> Derivation:
 
 
 def parking_lot() -> Derivation:
-    """Rate of a long flow over l equal links: n_long such flows, n_cross flows on each link."""
+    """Rate of a flow that crosses l equal links, each of which also carries n_cross shorter flows.
+
+    n_long flows cross all l links; each other flow crosses one link.
+    """
     rate_long = stationarity().derived.subs({x: 0, q: links * price})
     rate_cross = stationarity().derived.subs({x: 0, q: price})
     full = sp.Eq(long * rate_long + cross * rate_cross, c)

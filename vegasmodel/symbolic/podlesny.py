@@ -1,7 +1,7 @@
 """The paper `podlesny`, on Rate-Delay services, in SymPy: (5)-(7), fairness index, buffers.
 
-Rates in pkt/s, buffers in packets. ``derivations()`` lists all; one without ``printed`` is not in
-the paper.
+Rates are in pkt/s, buffers in packets.  ``derivations()`` lists all derivations.  A derivation
+without ``printed`` has no counterpart in the paper.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 
 def volume_ratio() -> Derivation:
-    """(5): data volume of class D over that of R, if an R flow gets k times a D flow's rate."""
+    """(5): data volume of class D over that of R, where an R flow has k times a D flow's rate."""
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
     [solution] = sp.solve([per_flow, volumes], [S_D, lam], dict=True)
@@ -46,7 +46,8 @@ def service_rates() -> tuple[Derivation, Derivation]:
 def scheduler() -> Derivation:
     """The test of figure 2, ``k n_R L_D > n_D L_R``: D has sent more than its due lambda L_R.
 
-    The difference ``L_D - lambda L_R``, times k n_R, has the sign that decides.
+    L_D and L_R are the volumes that D and R have sent.  The test asks for the sign of ``L_D -
+    lambda L_R``; figure 2 multiplies it by k n_R.
     """
     rate_backlog = L_D - volume_ratio().derived * L_R
     derived = sp.expand(rate_backlog * k * n_rate)
@@ -63,8 +64,8 @@ def scheduler() -> Derivation:
 def relative_fairness() -> Derivation:
     """Section IV-A: mean utilisation of a Vegas flow over that of a NewReno flow.
 
-    The paper defines this ratio in words.  Its worked number, 0.97, is that of the quotient; our
-    text has a dot between 0.24 and 0.74/3, which may be a sign misread on the way to it.
+    The paper defines this ratio in words.  Its example, 0.97, is the quotient of 0.24 and 0.74/3.
+    Our copy of the text has a dot between the two, where a division sign must have stood.
     """
     vegas, newreno = U_V / n_delay, U_R / n_rate
     derived = sp.simplify(vegas / newreno)
@@ -82,7 +83,10 @@ def relative_fairness() -> Derivation:
 
 
 def delay_buffer() -> Derivation:
-    """II-C: the last packet that fits waits until those before it are served at the rate S_D."""
+    """Section II-C: the buffer B_D of class D in which the last packet waits for the time d.
+
+    Class D is served at the rate S_D.
+    """
     served = sp.integrate(S_D, (t, 0, d))
     empty = sp.Eq(B_D, served)
     return Derivation("section II-C", "B_D", (empty,), (served,), sp.solve(empty, B_D)[0])
@@ -97,9 +101,9 @@ def vegas_difference() -> Derivation:
 
 
 def rate_utilization() -> Derivation:
-    """Part of its service rate S that class R uses: n AIMD flows of one RTT that lose together.
+    """Fraction of its service rate S that class R uses: n AIMD flows, one RTT, losses at one time.
 
-    Their windows add up to W, which falls from W_max to b W_max and grows by n a round trip. Below
+    Their windows add up to W, which falls from W_max to b W_max and grows by n a round trip.  Below
     M = S T the link idles and a round trip lasts T; above M it lasts W/S. y = W_max / M = 1 + B_R /
     M.
     """
@@ -113,10 +117,10 @@ def rate_utilization() -> Derivation:
 
 
 def delay_loss() -> Derivation:
-    """Loss probability p of Vegas flows that never reach alpha packets queued; the result is p W^2.
+    """The product p W^2 of Vegas flows whose buffer is too small for alpha packets each.
 
-    The window is a sawtooth from b W_max to W_max with the mean W and one loss a tooth, so p =
-    1/packets of a tooth.
+    p is their loss probability.  Their windows grow until a loss.  So the window is a sawtooth from
+    b W_max to W_max with mean W. There is one loss in each tooth, so p = 1/(packets of a tooth).
     """
     packets = sp.integrate(W, (W, b * W_max, W_max))
     mean = (1 + b) / 2 * W_max

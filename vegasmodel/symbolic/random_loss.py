@@ -1,8 +1,8 @@
 """Laws of random loss in SymPy: square-root laws, PFTK term by term, Vegas's window.
 
 PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). p is the loss probability of a
-packet, d the factor on the window at a loss, b packets an ACK. Printed forms are PFTK's, for d =
-1/2.
+packet, and d the factor on the window at a loss.  A receiver acknowledges every b packets with one
+ACK. Printed forms are PFTK's, for d = 1/2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ HALF = sp.Rational(1, 2)
 
 
 def square_root_periodic() -> Derivation:
-    """Rate times RTT times sqrt(b p), with a loss every 1/p packets: a tooth from d W to W."""
+    """The constant of the square-root law, rate * RTT * sqrt(b p), with a loss every 1/p packets.
+
+    The window is a periodic sawtooth from d W to W.
+    """
     rounds = b * (1 - d) * W
     packets = sp.integrate(b * w, (w, d * W, W))
     per_round = packets / rounds
@@ -30,11 +33,11 @@ def square_root_periodic() -> Derivation:
 
 
 def moment_step() -> Derivation:
-    """The ratio E U^s / E U^(s-1) of the moments of U, which random losses at rate 1 cut.
+    """The ratio E U^s / E U^(s-1) of two moments of U = b p w^2 / 2, where w is the window.
 
-    U = b p w^2 / 2 for the window w. In time units of 1/p packets U grows at rate 1, and each loss
-    multiplies it by d^2. At rest the mean of u^s does not change: growth adds E (u^s)', and losses
-    take E u^s - E (d^2 u)^s.
+    Losses are random: one per 1/p packets on average.  If that is the unit of time, U grows at rate
+    1, and losses come at rate 1, each of which multiplies U by d^2. In the steady state the mean of
+    U^s does not change: growth adds s E U^(s-1), and losses take E U^s - E (d^2 U)^s.
     """
     u = sp.Symbol("u", positive=True)
     growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
@@ -59,10 +62,10 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
 
 
 def square_root_random() -> Derivation:
-    """The constant of the square-root law under independent losses; m = E sqrt(U) at a loss.
+    """The constant of the square-root law, rate * RTT * sqrt(b p), under independent losses.
 
-    U = b p W^2 / 2 for the window W at a loss. A cycle from loss to loss carries 1/p packets in b
-    (1 - d) E W round trips.
+    It is expressed by m = E sqrt(U), where U = b p W^2 / 2 for the window W at a loss.  A cycle
+    from loss to loss carries 1/p packets in b (1 - d) E W round trips.
     """
     m = sp.Symbol("m", positive=True)
     mean_top = sp.sqrt(2 / (b * p)) * m
@@ -87,7 +90,10 @@ def pftk_window() -> Derivation:
 
 
 def pftk_limited_rounds() -> Derivation:
-    """PFTK II-C: round trips of a cycle with window limit W_m: growth to W_m, then V more there."""
+    """PFTK II-C: mean number of round trips from loss to loss, if the window is at most W_m.
+
+    The window grows to W_m and then stays there for V round trips.
+    """
     V = sp.Symbol("V")
     growth = b * (1 - d) * W_m
     packets = growth / 2 * (d * W_m + W_m) + V * W_m
@@ -99,10 +105,10 @@ def pftk_limited_rounds() -> Derivation:
 
 
 def pftk_timeout_probability() -> Derivation:
-    """PFTK (24): probability that a loss at window w means a timeout, with q = 1 - p.
+    """PFTK (24): probability that a loss at window w leads to a timeout, with q = 1 - p.
 
-    Of the w packets, k arrive before the first loss. There is a timeout if fewer than 3 of the next
-    k packets arrive.
+    Of the w packets of the window, k arrive before the first loss.  Their k ACKs release k more
+    packets.  There is a timeout if fewer than 3 of these arrive.
     """
     k, m = sp.symbols("k m", integer=True, nonnegative=True)
     q = sp.Symbol("q", positive=True)  # 1 - p
@@ -116,7 +122,10 @@ def pftk_timeout_probability() -> Derivation:
 
 
 def pftk_silence() -> Derivation:
-    """Mean length of a sequence of timeouts over the first, T_0: the timer doubles up to 64 T_0."""
+    """(27): mean length of a sequence of timeouts, divided by the first timeout T_0.
+
+    The timer doubles at each timeout, up to 64 T_0.
+    """
     k = sp.Symbol("k", integer=True, positive=True)
     q = sp.Symbol("q", positive=True)
     early = sum((2**j - 1) * p ** (j - 1) * (1 - p) for j in range(1, 7))
@@ -129,7 +138,7 @@ def pftk_silence() -> Derivation:
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
-    """Window at which Vegas rests: at an RTT that others set, and alone on a link of rate c."""
+    """The window at which Vegas rests: at an RTT that others set, and alone on a link of rate c."""
     rest = sp.Eq(W * (RTT - base) / RTT, alpha)
     shared = sp.solve(rest, W)[0]
     alone = sp.solve(rest.subs(RTT, W / c), W)[0]
@@ -140,10 +149,10 @@ def hold_windows() -> tuple[Derivation, Derivation]:
 
 
 def repaired() -> Derivation:
-    """Probability that n packets after a loss cause no timeout, summed over the further losses L.
+    """Probability that n packets after a loss cause no timeout.
 
-    Each packet arrives, or it is lost and its second copy arrives. The sum for n = 5 stands beside
-    its closed form.
+    A packet causes none if it arrives, or if it is lost and its second copy arrives.  The sum over
+    the number of lost packets, for n = 5, is compared with the closed form (1 - p^2)^n.
     """
     n = 5
     chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))

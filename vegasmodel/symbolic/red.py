@@ -15,8 +15,9 @@ n, j = sp.symbols("n j", integer=True, positive=True)
 def spacing_wait() -> Derivation:
     """RED's drop probability with ns-2's ``wait_``: gaps between drops are uniform on m .. 2m - 1.
 
-    No packet before packet m = 1/p_b is dropped; packet n is dropped with p_b / (2 - n p_b). The
-    probability that packets m .. m + j - 1 pass telescopes to 1 - j/m.
+    p_b is the probability that RED takes from its mean queue, and m = 1/p_b.  After a drop, packets
+    before packet m pass; packet n >= m is dropped with probability p_b / (2 - n p_b).  So packets m
+    .. m + j - 1 all pass with probability 1 - j/m.
     """
     pass_one = sp.simplify(1 - (1 / m) / (2 - (m + j - 1) / m))  # the j-th packet that is at risk
     pass_all = 1 - j / m
@@ -29,7 +30,7 @@ def spacing_wait() -> Derivation:
 def spacing_uniform() -> Derivation:
     """RED's drop probability without ``wait_``: gaps between drops are uniform on 1 .. m - 1.
 
-    With m = 1/p_b, packet n after a drop is dropped with p_b / (1 - n p_b).
+    m = 1/p_b.  Packet n after a drop is dropped with probability p_b / (1 - n p_b).
     """
     pass_one = sp.simplify(1 - (1 / m) / (1 - n / m))
     pass_all = (m - 1 - n) / (m - 1)
@@ -40,12 +41,13 @@ def spacing_uniform() -> Derivation:
 
 
 def falling() -> tuple[Expr, ...]:
-    """Signs that prove that the flows' demand falls in the queue q and in the loss probability p.
+    """Derivatives whose signs prove that demand falls in the queue q and in the loss rate p.
 
-    The functions are derivatives; the first three are > 0, the last is < 0. For loss-based flows,
-    by the short PFTK form, 1/rate is R sqrt(b p)/K + T_0 stalls(p), with R = R_0 + q/c, and T_0
-    alike. Its derivative by q is taken, and that by p below and above the point where the minimum
-    in ``stalls`` changes. The last is the derivative of Vegas's rate by q.
+    The first three are derivatives of 1/rate of a loss-based flow and are > 0. By the short form of
+    PFTK, 1/rate = R sqrt(b p)/K + T_0 stalls(p), where R = R_0 + q/c, and T_0 also grows by q/c.
+    They are the derivative by q and two by p: below and above the point at which the minimum in
+    PFTK's second term changes.  The fourth is the derivative of a Vegas flow's rate by q and is <
+    0.
     """
     smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
     stalls = p * (1 + 32 * p**2)

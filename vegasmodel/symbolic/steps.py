@@ -1,4 +1,4 @@
-"""The record of a derivation: its premises, steps and result, and the paper's printed form."""
+"""The form of a derivation: its premises, its steps, its result, and the paper's formula."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Expr = Any  # SymPy carries no types
 
 @dataclass(frozen=True)
 class Derivation:
-    """``derived`` follows from ``premises`` by ``steps``; ``printed`` is the paper's or None."""
+    """``derived`` follows from ``premises`` by ``steps``.
+
+    ``printed`` is the paper's form, or None.
+    """
 
     number: str  # of the equation, or of the section it stands in
     symbol: str  # LaTeX of what it gives
@@ -24,7 +27,7 @@ class Derivation:
 
     @property
     def difference(self) -> Expr:
-        """Printed less derived, simplified: zero where the print is right, None without print."""
+        """Printed minus derived, simplified: 0 if the print is right, None without a print."""
         return None if self.printed is None else sp.simplify(self.printed - self.derived)
 
     @property
