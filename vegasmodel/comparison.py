@@ -160,7 +160,7 @@ class Comparison:
         return data
 
     def table(self) -> str:
-        """The comparison as text: flows and estimates, then models, measurement and errors."""
+        """The comparison as text: paired flows, estimates, all results, errors."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             self.print_table()

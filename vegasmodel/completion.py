@@ -165,7 +165,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
 
 
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
-    """The median RTT of the group's flows."""
+    """The estimate of a group's RTT: the median over its flows."""
     place, found = f"flow[{g}].rtt", [known.rtt[name] for name in names if name in known.rtt]
     if not found:
         raise FieldError(place, None, "this key is required: the trace cannot tell it")

@@ -65,7 +65,7 @@ def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str,
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A figure for a table; a dash if it is unknown."""
+    """A number as text for a table; a dash if it is unknown or not finite."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:.{digits}g}"

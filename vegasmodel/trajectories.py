@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def to_trace(data: xr.Dataset) -> trace.Trace:
-    """The dataset of ``simulate`` as a ``Trace`` of its intervals.
+    """The dataset of ``simulate`` as a ``Trace``, with an entry for each interval between samples.
 
     The throughput in an interval is the number of packets delivered in it, divided by its length.
     Windows, RTTs and queues are those at the interval's end.  ``controls`` holds each flow's law.

@@ -33,9 +33,9 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     """Windows over time, and the queues below them, of at most ``most`` flows and links.
 
     If there are more, evenly spaced ones are drawn, with the first and the last.  ``data`` is the
-    result of ``simulate``.  If packets are lost repeatedly, a second column enlarges the last
-    ``cycles`` cycles, from loss to loss, with a line at each loss.  This needs samples at most half
-    the shortest RTT apart.
+    result of ``simulate``.  If there are enough losses, a second column enlarges the last
+    ``cycles`` cycles, each from one loss to the next, with a line at each loss.  For this, samples
+    must be at most half the shortest RTT apart.
     """
     losses = _losses(data)
     zoom = cycles > 0 and losses.size > 2 * cycles and _resolves_cycles(data)
@@ -92,13 +92,13 @@ def _some(n: int, most: int) -> NDArray[np.int64]:
 
 
 def _resolves_cycles(data: xr.Dataset) -> bool:
-    """Whether samples are so close together that no cycle falls between them."""
+    """Whether the samples are close enough together to show every cycle."""
     step = float(np.diff(data["time"].values[:2])[0])
     return step <= CYCLE_SAMPLING * float(np.nanmin(data["rtt"].values)) * (1.0 + 1e-9)
 
 
 def _losses(data: xr.Dataset) -> Floats:
-    """The times of losses; losses within one round trip of the losing flow count as one."""
+    """The times of losses; losses closer than one RTT of the losing flow count as one."""
     rises = np.diff(data["lost"].values, axis=0) > 0
     rows = np.flatnonzero(rises.any(axis=1))
     trip = np.where(rises, data["rtt"].values[1:], 0.0).max(axis=1)[rows]

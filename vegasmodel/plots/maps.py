@@ -1,4 +1,4 @@
-"""Maps: a figure over two fields as coloured cells, with lines of equal value."""
+"""Maps: a quantity as a coloured cell for each pair of values of two fields, with contour lines."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def heat(
 ) -> Figure:
     """Panels [y, x] side by side with one colour scale; a cell without a value is grey.
 
-    A ``share`` is coloured from 0 to 1, centred at one half; a ``ratio`` by its logarithm, centred
-    at 1. Coordinates in seconds are shown in ms (starts in s), capacities in Mbit/s.
+    A ``share`` is coloured from 0 to 1, and a ``ratio`` by its logarithm.  The middle of the scale
+    is at a share of one half and at a ratio of 1. Times are in ms (starting times in s), capacities
+    in Mbit/s.
     """
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")
@@ -74,7 +75,7 @@ def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
 
 
 def _ticks(axis: Axis, dim: str, panel: xr.DataArray) -> None:
-    """Put ticks at some of the cells, each with the axis's value there."""
+    """Put ticks at up to nine evenly spaced cells, labelled with the coordinate's values."""
     at = np.asarray(panel[dim].values, dtype=float)
     if dim.endswith(".capacity"):
         at = at * 8e-6 * panel.attrs["packet_size"]

@@ -37,9 +37,11 @@ MESH = 501
 
 
 class _Plane(NamedTuple):
-    """Two Vegas flows on one link, with the edges of their dead zones in packets.
+    """Two Vegas flows on one link.
 
-    X and d in seconds.
+    ``lower`` and ``upper`` are the edges of their dead zones in packets, ``x`` their over-estimates
+    of baseRTT and ``d`` their round-trip times without queueing in seconds, ``c`` the capacity in
+    pkt/s.
     """
 
     lower: Floats
@@ -50,7 +52,7 @@ class _Plane(NamedTuple):
     variant: str
 
     def top(self) -> Floats:
-        """A little more than the window of either flow alone on the link, at its upper edge."""
+        """Where the axes end: at 1.1 c (d + Delta), with the queueing delay at the upper edges."""
         delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
         return 1.1 * self.c * (self.d + float(delay))
 
@@ -66,10 +68,11 @@ def convergence_regions(
 
     This is figure 6 of ``boutremans``.  Lines show where the backlog Diff_i is alpha_i and beta_i
     (if alpha = beta, one line per flow).  The region where both windows hold is shaded; it is
-    hatched where the first flow has the greater rate.  Arrows show where the windows move.
-    ``paths``: results of ``simulate``, each drawn from a circle to a square.  ``x``: over-estimates
-    of the baseRTTs, s; by default those that the scenario gives, else 0.  Raises ``ValueError``
-    unless the scenario has two Vegas flows on one link.
+    hatched where the first flow has the greater rate.  Arrows show in which direction the windows
+    move.  ``paths``: results of ``simulate``; each is drawn as a curve that starts at a circle and
+    ends at a square.  ``x``: over-estimates of the baseRTTs in seconds; by default those that the
+    scenario gives, else 0.  Raises ``ValueError`` unless the scenario has two Vegas flows on one
+    link.
     """
     plane = _plane(scenario, x)
     top = plane.top()
@@ -122,7 +125,10 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
 
 
 def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
-    """Shade where both windows hold; hatch where the first flow has the greater rate."""
+    """Shade the region where both windows hold.
+
+    Hatch it where the first flow has the greater rate.
+    """
     W = np.stack(np.meshgrid(*(np.linspace(0, t, MESH) for t in top)), axis=-1)
     diff, delay = phase_plane.reckoned(W, plane.x, plane.c, plane.d, plane.variant)
     # least distance to an edge, positive inside: its zero line is the region's border
@@ -161,7 +167,7 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
 
 
 def _arrows(ax: Axes, plane: _Plane, top: Floats, many: int) -> None:
-    """Draw on a coarse grid where the windows move."""
+    """Draw arrows on a coarse grid in the direction in which the windows move."""
     steps = (np.arange(many) + 0.5) / many
     W = np.stack(np.meshgrid(*(t * steps for t in top)), axis=-1).reshape(-1, 2)
     move = phase_plane.drift(W, plane.lower, plane.upper, plane.x, plane.c, plane.d, plane.variant)

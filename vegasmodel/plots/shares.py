@@ -1,7 +1,7 @@
-"""Figures of who gets what: throughputs and baseRTTs by group, arrival, buffer or class.
+"""Figures of throughputs and baseRTTs by group, order of arrival, buffer or Rate-Delay class.
 
 ``models`` and ``measured`` are predictions.  Models are drawn as lines, measurements as markers
-with two standard errors.  Each prediction has its scenario, which gives its place on the axis.
+with two standard errors.  A prediction's scenario gives its position on the horizontal axis.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 
 
 def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
-    """Throughput over the order of arrival; an answer that is a set (``bands``) is a shaded range.
+    """Throughput of each flow over its place in the order of arrival.
 
-    The dotted line is the fair share, which every flow would get with exact baseRTTs or a common
-    threshold.
+    A shaded range shows an answer that is a set (``bands``).  The dotted line is the fair share,
+    which every flow would get if all knew their baseRTT exactly or had a common threshold.
     """
     fig = figure()
     ax = fig.subplots()
@@ -109,9 +109,9 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
 def base_rtt_by_arrival(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """The baseRTT that each flow assumes, over the order of arrival, beside the true one.
+    """The baseRTT that each flow assumes, over its place in the order of arrival.
 
-    Models and measurements without a baseRTT are left out.
+    A dotted line shows the true RTTs.  Models and measurements without a baseRTT are left out.
     """
     fig = figure()
     ax = fig.subplots()
@@ -136,7 +136,7 @@ def base_rtt_by_arrival(
 def throughput_over_buffer(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """Each group's share of the first link over its buffer.
+    """Each group's share of the capacity of the first link, over the buffer of that link.
 
     There is one panel per group and one curve per model.  Pass the predictions for scenarios that
     differ in the buffer, in any order.
@@ -165,13 +165,14 @@ def throughput_over_buffer(
 
 
 def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
-    """Rates of a flow of each Rate-Delay class over the ratio of their numbers.
+    """Rates of the two Rate-Delay classes over the ratio of their numbers of flows.
 
     The upper panel shows the mean throughput of a rate-class and of a delay-class flow, as a
-    fraction of the fair share (capacity over all flows).  The lower panel shows their quotient,
-    ``podlesny``'s relative fairness, which is 1 if both get the same.  Curves with and without
-    Rate-Delay services (RD) are drawn.  A prediction counts as RD if the queue of its first link
-    is; without RD its markers are hollow.  Each model has its own dash in both panels.
+    fraction of the fair share (capacity over number of flows).  The lower panel shows the delay
+    class's rate over the rate class's, ``podlesny``'s relative fairness, which is 1 if both are
+    equal.  Predictions with and without Rate-Delay services (RD) get curves of their own: with RD
+    means that the first link's queue is RD.  Markers are hollow without RD.  Each model has its own
+    dash in both panels.
     """
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
@@ -214,7 +215,7 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
 def _kinds(
     models: Iterable[Prediction], measured: Iterable[Prediction]
 ) -> list[tuple[Prediction, Look, bool]]:
-    """Every prediction with rates, its look, and whether it is drawn by markers alone."""
+    """Each prediction that has rates: the prediction, its look, and whether it has markers only."""
     both = [(p, False) for p in models] + [(p, True) for p in measured]
     return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
 
@@ -229,7 +230,7 @@ def _draw(
     marks: bool = False,
     hollow: bool = False,
 ) -> None:
-    """Draw a curve with small markers, or markers with bars of ``se`` to both sides."""
+    """Draw a model's curve, or the markers of a measurement with error bars of length ``se``."""
     if marks:
         bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
         face = "white" if hollow else how.color
@@ -249,7 +250,7 @@ def _rows(result: Prediction, group: int) -> list[int]:
 
 
 def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
-    """The range of the group's mean: from the answer's set, or two standard errors."""
+    """Ends of the error bar of a group's mean: the range of a set, or two standard errors."""
     if result.throughput_range is not None:
         low, high = result.throughput_range[rows].mean(axis=0)
         return float(low), float(high)
@@ -260,14 +261,14 @@ def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | N
 
 
 def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
-    """Two standard errors of the mean over some flows, as if the flows were independent."""
+    """Two standard errors of the mean over some flows, whose errors are taken to be independent."""
     if result.throughput_se is None:
         return 0.0
     return float(2 * np.sqrt((result.throughput_se[rows] ** 2).sum()) / len(rows))
 
 
 def _part(result: Prediction, group: int) -> tuple[float, float]:
-    """The group's share of the first link's bytes, and two standard errors of it."""
+    """The group's share of the first link's capacity in bytes, and two standard errors of it."""
     scenario, rows = result.scenario, _rows(result, group)
     assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
     size = scenario.size_of(scenario.flows[group]) / scenario.packet_size
@@ -280,9 +281,10 @@ def _is_rd(result: Prediction) -> bool:
 
 
 def _classes(result: Prediction) -> tuple[float, float, float]:
-    """Rate-class flows per delay-class flow, and the mean rate of a flow of each class.
+    """Number of rate-class flows per delay-class flow, and each class's mean rate per flow.
 
-    Reverse flows and short flows that come and go are not counted.
+    Rates are in units of the fair share.  Reverse flows and short flows that arrive at random are
+    not counted.
     """
     members, rates = result.scenario.members, result.throughput
     assert rates is not None  # noqa: S101 - _kinds leaves out the others

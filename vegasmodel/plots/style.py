@@ -95,7 +95,7 @@ def save(fig: Figure, path: str | Path) -> None:
 
 
 def plain(text: str) -> str:
-    """A name as it is: a dollar sign does not start a formula."""
+    """The text with dollar signs escaped, so that matplotlib does not read a formula in it."""
     return text.replace("$", r"\$")
 
 
@@ -133,7 +133,7 @@ def curves(
     title: str = "",
     log: bool = False,
 ) -> Figure:
-    """Models as lines, measurements as markers: any quantity over any parameter.
+    """A figure of any quantity over any parameter: models as lines, measurements as markers.
 
     A curve is x and y; a measurement also has half the length of its error bars.  If all x are
     whole numbers, so are the ticks of the axis.

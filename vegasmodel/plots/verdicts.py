@@ -16,11 +16,13 @@ FLOOR = 0.01  # percent: smaller errors are drawn here, at the axis's end
 
 
 def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
-    """Each model's errors: a dot per scenario, a bar at their mean, best model first.
+    """Errors of each model: a dot for each scenario and a bar at the mean.
+
+    The best model is on top.
 
     ``errors``: for each model, the NRMSE (normalised root mean square error) of the throughputs in
-    each scenario; 0.05 is 5 %, NaN is no answer.  The axis is logarithmic; errors below 0.01 % are
-    drawn at 0.01 %.
+    each scenario. 0.05 is 5 %; NaN means that the model has no answer.  The axis is logarithmic;
+    errors below 0.01 % are drawn at 0.01 %.
     """
     found = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in errors.items()}
     found = {name: v[np.isfinite(v)] for name, v in found.items()}
