@@ -1,24 +1,24 @@
 """The recursion of ``arrivals.py`` for a million flows, in O(n log n) by clusters of poles.
 
-Flows arrive one by one. The queueing delay Delta_i after the arrival of flow i solves sum_{j <= i}
+Flows arrive one by one.  The queueing delay Delta_i after the arrival of flow i solves sum_{j <= i}
 alpha_j/(Delta_i - x_j) = c with x_i = Delta_{i-1}. The sum runs over all earlier flows, so plain
-evaluation costs O(n^2). But Delta rises slowly, so the poles x_j of early flows are far away and
+evaluation costs O(n^2).  But Delta rises slowly, so the poles x_j of early flows are far away and
 can be taken together (Greengard and Rokhlin 1987).
 
-From afar a cluster of poles over an interval acts as ``NODES`` poles at the interval's Chebyshev
-points s_k,
+A cluster is the set of poles in an interval.  Seen from a distant D, it is as good as ``NODES``
+poles at the interval's Chebyshev points s_k,
 
     sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
 
-with Lagrange's polynomials l_k. If D is a times half the interval's width from its middle, the
-error is about rho^-NODES, rho = a + sqrt(a^2 - 1). Two neighbouring clusters merge into one: the
-poles at their nodes are replaced by poles at the nodes of the whole. About a point ``ref``, for
-poles at ref - x_j >= R,
+with Lagrange's polynomials l_k.  The error is about rho^-NODES, rho = a + sqrt(a^2 - 1), where a is
+the distance of D from the interval's middle in units of its half-width.  Two neighbouring clusters
+merge into a larger one: the poles at their nodes are replaced by poles at the nodes of the united
+interval.  Near a point ``ref``, at ref + d, the poles at ref - x_j >= R add up to
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 
-whose terms fall as 4^-m while d <= R/4. So flows arrive in blocks. Each block has one series for
-the far poles, made of O(log n) clusters, and adds the near poles one by one.
+whose terms fall as 4^-m while d <= R/4. So flows arrive in blocks.  Each block has one such series
+for the far poles, made of O(log n) clusters, and adds the near poles one by one.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """Build the clusters of poles that end at flow i: one block, and pairs that it completes."""
+    """Build the clusters that end at flow i: the last block and each larger one completed by it."""
     k = i // BLOCK - 1
     first = i - BLOCK
     x = np.zeros(BLOCK)
@@ -134,7 +134,7 @@ def _series(
     alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
-    """The coefficients T_m of the first ``near`` poles, from the largest clusters allowed."""
+    """Set ``series`` to the T_m of the first ``near`` poles, from the largest clusters allowed."""
     series[:] = 0.0
     end = near
     while end > 0:
@@ -173,10 +173,10 @@ def _sums(
 def _march(
     alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
-    """Process arrivals from i on, to the end or to one whose equation rounding makes too inexact.
+    """Process arrivals from i on, until rounding errors make one of them too inexact.
 
-    The exact solver must solve that one. Returns its index, or the number of flows at the end, and
-    the last gap Delta - x.
+    ``delays`` gives that arrival to the exact solver.  Returns its index, or the number of flows at
+    the end, and the last gap Delta - x.
     """
     n = alpha.size
     leaves = n // BLOCK

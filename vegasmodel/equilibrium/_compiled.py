@@ -87,7 +87,10 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """``solve_batch``; with ``threads`` they share the cases, which costs milliseconds."""
+    """``solve_batch``, compiled.
+
+    ``threads``: several threads share the cases; they start in ms.
+    """
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
     scope = _compile(scope, _CHUNKED, "_inline", inline="always")
@@ -98,7 +101,7 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """``solve_case``, with threads that share the flows of its one case."""
+    """``solve_case``, compiled; several threads share the flows of its one case."""
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)
     scope = _compile(scope, _CASE, "_threads")

@@ -1,30 +1,35 @@
 """Least and greatest Jain index c^2/(n sum r^2) over the equilibria of ``bands.py``.
 
-Notation: g = Delta - max x is the gap; l_i = a_i phi_i(g) and u_i = b_i phi_i(g) enclose r_i. Both
-fall in g, as does psi_i = -dphi_i/dg. The index is least where sum r^2 is greatest, and conversely.
+Notation: g = Delta - max x is the gap.  The backlog of flow i lies between the edges a_i and b_i,
+so its rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g), the box of the flow.  Both
+bounds fall as g grows, as does psi_i = -dphi_i/dg.  The index is least where sum r^2 is greatest,
+and conversely.
 
-Least sum r^2. For one g the minimum over the box and sum r = c is water filling, r_i = clip(level,
-l_i, u_i). The level rises with g because l and u fall. By the envelope theorem
+Least sum r^2. For a given g, sum r^2 is least over all rates within the boxes that add up to c by
+water filling: r_i = clip(level, l_i, u_i).  The level rises with g because l and u fall.  By the
+envelope theorem
 
     d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
 
-Greatest sum r^2. For one g a convex function is greatest at a vertex. There some flows are at u,
-some at l, and at most one, j, is between, where r_j = c - the others; r_j rises with g. So the
-maximum lies on one of the paths "a set U of flows at u, j between, the rest at l". Each path runs
-from the g where j is at l to the g where j is at u. Along a path
+Greatest sum r^2. For a given g, sum r^2 is convex, so it is greatest at a vertex.  There some flows
+are at u, some at l, and at most one flow, j, is between its bounds.  Its rate r_j is c less the
+other rates, so it rises with g.  So the maximum lies on one of the paths "a set U of flows at u, j
+between, the rest at l". Each path runs from the g where j is at l to the g where j is at u.  Along
+a path
 
     d(sum r^2)/dg = 2 sum_l (r_j - l_i) a_i psi_i - 2 sum_U (u_i - r_j) b_i psi_i.
 
-Which flows form U? Suppose the boxes are ordered alike: i before k means l_i >= l_k and u_i >= u_k
-for every g. Then U is the first flows of that order. Proof: suppose i < u_i and k > l_k. If r_i >=
-r_k, moving rate from k to i raises sum r^2. If r_i < r_k, the two may swap and then move. Otherwise
-every set U is tried. No short cut exists, since boxes of one centre make this the partition
+Which flows form U? Suppose that one order of the flows sorts both bounds: if i comes before k, then
+l_i >= l_k and u_i >= u_k for every g.  Then U consists of the first flows of that order.  Proof:
+suppose that r_i < u_i and r_k > l_k for an i before k.  If r_i >= r_k, moving rate from k to i
+raises sum r^2. If r_i < r_k, the two can swap their rates first.  Without such an order every set U
+is tried.  There is no shorter way, because with boxes around one centre this is the partition
 problem.
 
 The derivative's factors are monotone in g, so their values at the ends of an interval bound the
-derivative within it. Intervals whose bounds leave its sign open are halved until they have the
-width of rounding. Everywhere else sum r^2 is monotone. So the extremes lie at ends of paths and in
-the intervals that are left.
+derivative within it.  If the bounds have different signs, the interval is halved, down to the width
+of rounding.  Everywhere else sum r^2 is monotone.  So the extremes lie at ends of paths and in the
+intervals that are left.
 """
 
 from __future__ import annotations
@@ -75,9 +80,9 @@ class _Boxes:
 def jain_range(
     a: Floats, b: Floats, x: Floats, c: float, rtt: Floats, variant: str
 ) -> tuple[float, float]:
-    """Least and greatest Jain index for the edges a, b [n] of the flows' backlogs, packets.
+    """Least and greatest Jain index of the equilibria in which the backlogs lie between a and b.
 
-    x are the over-estimates [n], c the capacity, rtt [n].
+    a and b [n] are in packets. x [n] are the over-estimates, c is the capacity, and rtt is [n].
     """
     if np.any(a == 0.0):
         raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")
@@ -87,7 +92,7 @@ def jain_range(
 
 
 def _fair(boxes: _Boxes) -> bool:
-    """Whether every flow can have c/n at one Delta: the intervals of Delta that they allow meet."""
+    """Whether some Delta allows every flow the rate c/n."""
     n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
     low, high = (
         secular.queueing_delay(
@@ -217,7 +222,7 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Values of sum r^2 at the ends of every interval in which its derivative's sign stays open."""
+    """Values of sum r^2 at the ends of all intervals in which its derivative may change sign."""
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):
         rest = unsettled(path, left, right) & (right > left)

@@ -1,14 +1,14 @@
 """The arithmetic of ``secular.py``: sum alpha_i / (Delta - x_i) = c, solved for g = Delta - max x.
 
-All functions are plain Python on floats and indexable rows. ``_compiled.py`` compiles the same
-source with Numba. ``_secular_lanes.py`` arranges it for large batches. All round alike, so all give
-the same bits.
+All functions are plain Python on floats and indexable rows.  ``_compiled.py`` compiles the same
+source with Numba.  ``_secular_lanes.py`` arranges it for large batches.  All three round in the
+same way, so they give the same bits.
 
-Why double-double? Suppose a flow of tiny alpha has the largest x and the others fill c. Then g
+Why double-double? Suppose a flow of tiny alpha has the largest x and the others fill c.  Then g
 follows from the small difference c - sum of the others, and plain float64 sums lose up to ten of
-its digits. So float64 passes find g roughly. The last one or two passes add exact differences and
-the quotients with their remainders, as unevaluated sums of two floats (Dekker 1971, Knuth TAOCP
-4.2.2).
+its digits.  So float64 passes find g roughly.  The last one or two passes use exact differences,
+and quotients with their remainders.  Each number is stored there as an unevaluated sum of two
+floats (Dekker 1971, Knuth TAOCP 4.2.2).
 """
 
 from __future__ import annotations
@@ -84,9 +84,10 @@ def survey(
 ) -> tuple[float, float, float, float, float, float]:
     """Read a chunk of flows once, for the checks of the input and the start of the iteration.
 
-    Returns (max x, sum of alpha there, least gap of one such flow, sum of alpha, sum of alpha x,
-    max of x + the delay of a flow alone). The third and the last are for ``linux`` only. A value
-    out of range makes the first NaN. alpha = 0 is an absent flow.
+    Returns (max x, sum of alpha of the flows with that x, least gap at which one of these flows
+    alone fills the link, sum of alpha, sum of alpha x, greatest sum of x and the delay of the flow
+    alone on the link).  The third and the last are for ``linux`` only.  A value out of range makes
+    the first NaN. alpha = 0 is an absent flow.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True
@@ -118,8 +119,8 @@ def rough(
 ) -> tuple[float, float, float]:
     """Sum R of the rates at the gap g in float64, with derivatives: (R, -R', R''/2).
 
-    In ``paper`` R leaves out the pole, the flows at the largest x. ``linux`` does not use the last
-    entry, which stays 0.
+    In ``paper`` R leaves out the pole, that is, the rates of the flows at the largest x.  ``linux``
+    does not use the last entry, which stays 0.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -294,9 +295,9 @@ def root(a: float, b: float, k: float) -> float:
 def newton(c: float, rest: float, slope: float, f: float) -> float:
     """Newton's step on S^(-1/2), S the sum of the rates, for ``linux``.
 
-    It is quadratic, and from the left it never passes the root. A flow's r^(-1/2) is the square
-    root of (y + y^2/base)/alpha with y = Delta - x. That is concave in g, and so is the power mean
-    of order -2 of concave functions.
+    It converges quadratically, and from the left it never passes the root.  A flow's r^(-1/2) is
+    the square root of (y + y^2/base)/alpha with y = Delta - x, which is concave in g.  S^(-1/2) is
+    a power mean of order -2 of such functions, so it is concave too.
     """
     # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
     part = f / c
@@ -304,22 +305,23 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """How far to move g, for ``paper``: quadratic, and from the left never past the root.
+    """A step of g for ``paper``.  It converges quadratically, from the left without overshoot.
 
-    The step keeps the pole p = A_0/g of the flows at the largest x. It replaces the sum R of the
-    other rates by R u/(u + delta), which has the same value and slope, with u = R/|R'|. 1/R is
-    concave (a harmonic mean), so this never exceeds R, and its root never exceeds the true one. f =
-    delta (p/(g + delta) + R/(u + delta)) is a quadratic equation in the step delta.
+    The step keeps the pole p = A_0/g of the flows at the largest x.  The sum R of the other rates
+    is replaced by R u/(u + delta) with u = R/|R'|, which has the same value and slope. 1/R is
+    concave in g (a harmonic mean), so the replacement never exceeds R, and its root never exceeds
+    the true one.  The step delta solves f = delta (p/(g + delta) + R/(u + delta)), a quadratic
+    equation.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """A cubic step like ``one_pole``: a constant k matches R'' too.  Returns 0 if there is none.
+    """A step like that of ``one_pole`` with cubic convergence; 0 if there is none.
 
     R, the sum of the other rates, is replaced by k + q w/(w + delta) with w = 2 |R'|/R'', q = |R'|
-    w.
+    w.  The constant k makes R'' agree too.
     """
     if not bend > 0.0:
         return 0.0

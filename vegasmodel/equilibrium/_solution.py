@@ -9,9 +9,9 @@ class Equilibrium(NamedTuple):
     """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
 
     Where ``status`` is not ``Status.DONE``, every number of the case is NaN. Status 1: not
-    converged. 2: a value is missing or out of range. 3: the inputs decide fewer digits than are
-    promised, or the rates do not add up to c to within the last few digits (numbers whose squares
-    float64 cannot hold).
+    converged. 2: a value is missing or out of range. 3: the inputs determine fewer digits than the
+    solver promises, or float64 cannot hold the squares of the numbers, so that the rates do not add
+    up to c.
     """
 
     delay: Any  # Delta, s [...]

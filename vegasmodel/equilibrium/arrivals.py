@@ -1,9 +1,9 @@
-"""Flows that join one after the other, each in the equilibrium of those before.
+"""Vegas flows that join one after the other, when the earlier ones are in equilibrium.
 
-A flow that joins late finds a queue and takes the queue's delay for propagation delay. So its
-over-estimate x is the queueing delay then, x_i = Delta_{i-1} (the paper ``boutremans``, 3.1.2,
-after Bonald 1998; as there, the flow's own first packets are ignored). Units: packets, seconds,
-packets per second.
+A flow that joins late finds a queue and takes the queue's delay for propagation delay.  So it
+over-estimates its baseRTT by the queueing delay at its start: x_i = Delta_{i-1} (the paper
+``boutremans``, 3.1.2, after Bonald 1998; as there, the flow's own first packets are ignored).
+Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations
@@ -45,25 +45,29 @@ def arrive(
     variant: str = "paper",
     each: Callable[[Floats, Floats, Floats], None] | None = None,
 ) -> Arrivals:
-    """Exact recursion over the arrivals, in the order of the last axis.
+    """The equilibrium after each arrival, by exact recursion.
 
-    ``alpha``, ``beta``, ``rtt`` [..., n], ``capacity`` c [...]. Without ``beta`` every flow holds
-    alpha packets (alpha = beta), and the queueing delay Delta_i solves ``boutremans`` (6) for the
-    first i flows with
+    The last axis is the order of arrival.
+
+    ``alpha``, ``beta``, ``rtt`` [..., n], ``capacity`` c [...].  Without ``beta`` every flow keeps
+    alpha packets queued (alpha = beta), and the queueing delay Delta_i solves ``boutremans`` (6)
+    for the first i flows with
 
         x_i = Delta_{i-1},  Delta_0 = 0.
 
     ``over_estimate`` replaces these x; set it to 0 where the base RTT is known.
 
-    With ``beta`` the equilibrium is a set, and the arrivals choose the point. A new flow raises its
-    window from below, so it stops at the lower edge of its band. Delta rises meanwhile. An earlier
-    flow keeps its window W_j, and the backlog that it sees rises. When this backlog meets the upper
-    edge, the flow gives way. So r_j = min(W_j/(d_j + Delta), upper edge), and each arrival has one
-    Delta. Without over-estimates early flows win: they end between the edges or at the upper one,
-    and the last flow at the lower one. With over-estimates late flows win: the rate is the backlog
-    over Delta - x_i, which is smaller the later the flow. The model is quasi-static: Delta does not
-    overshoot. ``beta`` above alpha and the variant ``linux`` need ``rtt``. A case with a value out
-    of range is NaN with a status; with ``beta`` it raises ``FieldError``.
+    With ``beta`` the equilibria of the flows form a set, and the order of arrival selects one of
+    them.  A new flow raises its window until its backlog is at the lower edge of its dead zone.
+    Meanwhile Delta rises.  An earlier flow keeps its window W_j, so its own backlog rises too.  At
+    the upper edge it starts to reduce its window.  So its rate r_j is the smaller of W_j/(d_j +
+    Delta) and the rate at the upper edge, and each arrival gives one Delta.
+
+    Without over-estimates the early flows get more: they end between the edges or at the upper one,
+    and the last flow at the lower one.  With over-estimates the late flows get more, because a rate
+    is the backlog over Delta - x_i, which is smaller for later flows.  The model is quasi-static:
+    Delta does not overshoot.  ``beta`` above alpha and the variant ``linux`` need ``rtt``.  A case
+    with a value out of range is NaN with a status; with ``beta`` it raises ``FieldError``.
 
     ``each(x, windows, delay)`` is called after each arrival with the flows present.
     """
@@ -137,10 +141,10 @@ def _join(
     """The equilibrium after an arrival: earlier flows keep their windows or sit at their edge.
 
     A flow that keeps its window W has the rate W/(Delta + d) at the queueing delay Delta and the
-    propagation delay d. At the edge its rate is less. Which flows are at the edge is found by
-    iteration. Any assumption gives at least the true sum of rates, so the Delta that solves it is
-    at least the true one. A new choice of the flows at that Delta can only lower it. So at most n
-    rounds give the exact set.
+    propagation delay d.  Its true rate is the smaller of this and the rate at its edge.  An
+    iteration finds which flows are at the edge.  A wrong assumption about a flow makes its rate
+    larger.  So the Delta that solves the equation is at least the true one, and a new choice of the
+    flows at that Delta can only lower it.  So at most n rounds give the exact set.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)
@@ -181,7 +185,10 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
 
 
 class Asymptotes(NamedTuple):
-    """Leading terms for n flows of one alpha, n large; ``total`` is the sum of the rates."""
+    """Leading terms for a large number n of flows with one alpha.
+
+    ``total`` is the sum of the rates.
+    """
 
     delay: float
     first: float  # rate of the first flow
@@ -196,15 +203,15 @@ BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
 def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> Asymptotes:
     """Large-n behaviour of ``arrive`` (``form="exact"``) or ``bonald``: one alpha, variant paper.
 
-    Write Delta_n = (alpha/c) n (ln n + C). With k = n s and L = ln n + C, Delta_n - Delta_{n-k} is
-    n (s L - (1-s) ln(1-s)) in units of alpha/c. The sum (6) over k then gives
+    Let Delta_n = (alpha/c) n (ln n + C), k = n s and L = ln n + C. Then Delta_n - Delta_{n-k} is n
+    (s L - (1-s) ln(1-s)) in units of alpha/c.  The sum (6) over k gives
 
         sum of the rates / c = (ln n + gamma)/(L + 1) + (pi^2/6 - 1)/L^2 + O(1/L^3).
 
-    For the exact recursion this is 1, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n). Bonald's
-    n S_n has C = gamma. Its delay is too long by n alpha/c, one alpha a flow. Its rates miss about
-    1/(ln n + gamma + 1) of the capacity. That vanishes only as the logarithm of n: it is 9 % at
-    10,000 flows.
+    For the exact recursion this is 1, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n).  Bonald's
+    n S_n has C = gamma.  So his queue is too long by alpha packets per flow, and his rates add up
+    to less than the capacity, by a fraction of about 1/(ln n + gamma + 1).  This decreases only as
+    the logarithm of n grows: it is 9 % at 10,000 flows.
     """
     word("form", form, ("exact", "bonald"))
     n = count("n", n, 2)  # ln 1 = 0 divides

@@ -1,15 +1,19 @@
 """alpha < beta: the set of equilibria of Vegas (``boutremans`` 4.1, (10) and (11)), exactly.
 
-The windows rest while the backlog that each flow computes lies within the flow's edges a_i, b_i:
+Windows rest while the backlog that each flow computes lies between two edges, a_i and b_i:
 
     a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
 
-Here Delta is the queueing delay and x the over-estimate. ``paper``: phi = 1/(Delta - x), closed
-[alpha, beta]. ``ns2``: the same phi; the backlog is rounded, so [alpha - 1/2, beta + 1/2).
-``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)); the backlog is truncated, so [alpha, beta +
-1). Even with alpha = beta, the equilibria of ``ns2`` and ``linux`` are a set and not one point.
-Delta is not given; it varies over the set, too. The bounds l_i = a_i phi_i and u_i = b_i phi_i of a
-rate both fall as Delta grows. Extremes are over the closure of the set.
+Delta is the queueing delay and x_i the over-estimate of baseRTT. The variant decides phi and the
+interval of backlogs:
+
+* ``paper``: phi = 1/(Delta - x); [alpha, beta].
+* ``ns2``: the same phi; the backlog is rounded, so [alpha - 1/2, beta + 1/2).
+* ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)); it is truncated, so [alpha, beta + 1).
+
+Even with alpha = beta, the equilibria of ``ns2`` and ``linux`` are a set and not one point.  Delta
+is not given; it takes different values over the set.  The bounds of a rate, l_i = a_i phi_i and u_i
+= b_i phi_i, both fall as Delta grows.  Extremes are those over the closure of the set.
 """
 
 from __future__ import annotations
@@ -65,9 +69,10 @@ def equilibria(
 
 
 def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
-    """Bounds of each rate if the over-estimates are known only to lie between two bands' x.
+    """Bounds of each rate, if each over-estimate is only known to lie between two values.
 
-    A rate rises with the flow's own x and falls with the others'. pkt/s ([n], [n]).
+    ``low`` and ``high`` are the bands with the least and the greatest over-estimates.  A rate rises
+    with the flow's own x and falls with the others'. Returns (least [n], greatest [n]), pkt/s.
     """
     least = _one_against(low, low.lower, low.x, high.upper, high.x)
     greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
@@ -77,7 +82,10 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
 def _one_against(
     band: Band, own: Floats, own_x: Floats, others: Floats, others_x: Floats
 ) -> Floats:
-    """Row i: all rates with flow i at the edge and x of ``own``, the other flows at ``others``'."""
+    """Rates, [n, n]: in row i, flow i has the edge ``own`` and the over-estimate ``own_x``.
+
+    The other flows of the row have the edges ``others`` and the over-estimates ``others_x``.
+    """
     n = own.size
     out = np.empty((n, n))
     rows = max(1, _ROWS // n)
@@ -106,22 +114,22 @@ class Band:
 
     @functools.cached_property
     def delay_range(self) -> tuple[float, float]:
-        """Least and greatest Delta, s: all flows at the lower edges, all at the upper ones.
+        """Least and greatest Delta, s: all flows at their lower edges, or all at their upper ones.
 
         The capacity c lies between the sum of the lower bounds l of the rates and that of the upper
-        bounds u. Both sums fall as Delta grows, so Delta is least where the first is c and greatest
-        where the second is.
+        bounds u.  Both sums fall as Delta grows, so Delta is least where the first is c and
+        greatest where the second is.
         """
         return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
 
     @functools.cached_property
     def _extremes(self) -> tuple[Floats, Floats]:
-        """Row i: all rates where the rate of flow i is least, and where it is greatest.
+        """Two matrices: in row i, the rates of all flows when that of flow i is least, or greatest.
 
-        Let l and u be the bounds of the rates at the lower and upper edges. Then r_i <= min(u_i, c
-        - sum of the others' l). The first term falls in the queueing delay Delta and the second
-        rises. So r_i is greatest where they meet, with flow i at its upper edge and the others at
-        their lower edges. The least r_i is the mirror image.
+        Let l and u be the bounds of the rates at the lower and upper edges.  Then r_i <= min(u_i, c
+        - sum of the others' l).  The first term falls in the queueing delay Delta and the second
+        rises.  So r_i is greatest where they meet, with flow i at its upper edge and the others at
+        their lower edges.  For the least r_i all edges are exchanged.
         """
         x = self.x
         return (
@@ -191,7 +199,7 @@ class Band:
         """Least and greatest Jain index over the set; ``_jain.py`` has the proofs.
 
         The least index can be computed if thresholds and over-estimates put the flows in the same
-        order, or for at most ``_jain.MOST_FLOWS`` flows. Otherwise it raises ``ValueError``.
+        order, or for at most ``_jain.MAX_FLOWS`` flows.  Otherwise it raises ``ValueError``.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 
@@ -204,8 +212,9 @@ class Band:
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
         """Whether the rates (pkt/s [n]) are an equilibrium for some Delta.
 
-        Each flow allows an interval of Delta, which is half open except in ``paper``. The intervals
-        must meet, and the rates must add up to c. ``tolerance`` is relative, for rounding.
+        The rate of each flow is possible for an interval of Delta, which is half open except in
+        ``paper``.  The intervals of all flows must have a common point, and the rates must add up
+        to c.  ``tolerance`` is relative, for rounding.
         """
         r = np.asarray(rates, dtype=np.float64)
         if r.shape != self.x.shape or not np.all(r > 0):
@@ -218,7 +227,7 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """Delta - x, called y, where a flow of that backlog/rate rests.
+        """The y = Delta - x at which a flow with this ratio of backlog and rate rests.
 
         It solves y (1 + y/base) = backlog/rate; ``base`` is infinite except in ``linux``.
         """
@@ -230,10 +239,10 @@ class Band:
     def windows(self, limit: int = 1_000_000) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Every equilibrium of whole packets: (windows [m, n], rates [m, n], Delta [m]).
 
-        Windows W fix Delta by sum_i W_i/(rtt_i + Delta) = c, a steady state (6) with poles at -rtt.
-        (10) at the least and greatest Delta bounds each window, and all combinations are tried.
-        ns-2 and Linux never go below two packets. Raises ``ValueError`` if there are more than
-        ``limit`` combinations.
+        Windows W determine Delta by sum_i W_i/(rtt_i + Delta) = c, which has the form of (6) with
+        poles at -rtt. (10) at the least and greatest Delta bounds each window, and all combinations
+        are tried. ns-2 and Linux never go below two packets.  Raises ``ValueError`` if there are
+        more than ``limit`` combinations.
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")

@@ -1,11 +1,12 @@
-"""Follow a branch of equilibria in a parameter, past the folds where it turns back.
+"""Follows a branch of equilibria in a parameter, past the folds where the branch turns back.
 
-n equations F(x, p) = 0 in n unknowns and one parameter define curves. Pseudo-arclength continuation
-(Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems", 1977) steps along
-the tangent. It then returns to the curve within the plane across the tangent, so p may turn back.
-At a fold the tangent's part along p changes its sign; where F has a corner, it does so in a jump. A
-bracketed root in the length of the step finds both. A corner at which the scaled curve turns by
-more than a right angle ends the branch ("lost"); another scale makes it blunter.
+n equations F(x, p) = 0 in n unknowns and one parameter p define curves.  Pseudo-arclength
+continuation (Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems", 1977)
+steps along the tangent.  It then returns to the curve within the plane perpendicular to the
+tangent, so p may turn back.  At a fold the tangent's component along p changes sign: gradually, or
+in a jump where F has a corner.  In both cases a bracketing search finds the step length at which
+the sign changes.  A branch ends (``LOST``) at a corner where the scaled curve turns by more than a
+right angle; with another ``scale`` the angle may be smaller.
 """
 
 from __future__ import annotations
@@ -70,11 +71,12 @@ def follow(
     """The branch through the solution nearest to ``x`` at ``parameter``.
 
     It ends where the parameter leaves ``ends``, after ``most`` points, or where x is no longer
-    ``within``. ``rising`` sets the direction in which it begins. The values of ``equations`` should
-    be of order 1, and NaN where they are not defined. ``scale`` [n + 1] is the change of each
-    unknown and, last, of the parameter in a step of length 1. If ``scale`` is one number, it holds
-    for the unknowns, and the parameter's is its whole range. ``slopes`` gives the derivatives, by
-    default differences. Raises ``ValueError`` where there is no solution near the first point.
+    ``within``.  ``rising``: the parameter rises at the beginning of the branch.  The values of
+    ``equations`` should be of order 1, and NaN where they are not defined.  ``scale`` [n + 1] is
+    the change of each unknown and, last, of the parameter in a step of length 1. If ``scale`` is
+    one number, it holds for the unknowns, and the parameter's is its whole range.  ``slopes`` gives
+    the derivatives; the default is differences.  Raises ``ValueError`` where there is no solution
+    near the first point.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends
@@ -140,7 +142,7 @@ class _Curve:
         )
 
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
-        """A point of the curve near ``guess``, in the plane through it normal to ``across``."""
+        """Where the curve crosses the plane through ``guess`` normal to ``across``, or None."""
         u = guess
         for _ in range(ROUNDS):
             misfit = np.append(self.value(u), across @ (u - guess))
@@ -163,7 +165,7 @@ class _Curve:
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
-        """Where, within a step from ``u``, the tangent's part along the parameter changes sign."""
+        """The fold within a step from ``u``: there the tangent's component along p changes sign."""
         from scipy.optimize import brentq
 
         best = u

@@ -1,38 +1,41 @@
 """Delay-based and loss-based flows over several links: every equilibrium of a small network.
 
-Vegas reacts to the queueing delay of its path, Reno and CUBIC to its loss. Each link has one price:
-a place on a curve of (queue, loss). The curve is RED's, or that of a drop-tail buffer, which loses
-nothing until it is full. Prices are at rest where every link is either full or without a queue:
+Vegas reacts to the queueing delay of its path, Reno and CUBIC to its loss.  Each link has one
+price: a point on a curve of (queue, loss).  The curve is RED's, or that of a drop-tail buffer,
+which loses nothing until it is full.  Prices are at rest where every link is either full or without
+a queue:
 
     sum over the flows of a link of x_i(q_i, p_i) <= c_l,  with equality where its price is not 0
 
 Here x_i is the rate of flow i, and q_i and p_i are its queueing delay and loss, summed over the
-path (losses are taken as rare). With the round trip R = T + q, the threshold e and the
-over-estimate x_0 of Vegas:
+path (losses are taken as rare).  With the round trip R = T + q, Vegas's threshold e and its
+over-estimate x_0 of baseRTT:
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most what losses allow
     Reno    x = square_root(p, R), random losses (``random_loss``)
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R     RFC 9438 5.1, 4.3
 
 The constants come from two loss processes: Reno's, 1.31, from random losses, and that of CUBIC's
-Reno-friendly region, 1.22, from periodic losses. So there, at the same p, CUBIC gets 6.5 % less
-than Reno, which is an artefact.
+Reno-friendly region, 1.22, from periodic losses.  So in that region CUBIC gets 6.5 % less than Reno
+at the same p, which is an artefact.
 
-Flows that react only to the delay of their path maximise a common utility, and there is one
-equilibrium (``network``). Here no utility is common: Reno and CUBIC react to p and, through R, also
-to q. There may be several equilibria. Their number is odd in almost all networks, and if there are
-several, not all are stable (Tang, Wang, Low and Chiang, "Equilibrium of heterogeneous congestion
-control: existence and uniqueness", IEEE/ACM Transactions on Networking 15(4), 2007). The reason is
-an index. At an equilibrium with the full links S it is the sign of det(-dy/dprice) over S, where y
-are the loads of the links. Over all equilibria it adds up to 1. That sum tests completeness here: a
-lost equilibrium breaks it, unless two of opposite index are lost.
+If all flows react only to the delay of their path, they maximise a common utility, and there is one
+equilibrium (``network``).  Here there is no common utility, because Reno and CUBIC react to p and,
+through R, also to q.  There may be several equilibria.  Their number is odd in almost all networks,
+and if there are several, not all are stable (Tang, Wang, Low and Chiang, "Equilibrium of
+heterogeneous congestion control: existence and uniqueness", IEEE/ACM Transactions on Networking
+15(4), 2007).  The reason is an index.  At an equilibrium with the full links S it is the sign of
+det(-dy/dprice) over S, where y are the loads of the links.  The indices of all equilibria add up to
+1. This sum tests here whether one is missing; it cannot tell if two of opposite index are.
 
-Stability without delay is that of the queues, c_l ds_l/dt = y_l - c_l, where windows and RED's
-average follow at once. With the delay of a round trip such an equilibrium may still oscillate
-(``stability`` treats one link). A Vegas window that rests within a band is taken at the given edge
-``e``. Losses on its path pull it to the lower edge. Without losses the two edges bound the set. The
-edges are alpha and beta in the paper, alpha - 1/2 and beta + 1/2 in ns-2, alpha and beta + 1 in
-Linux.
+``stable_without_delay`` neglects feedback delay: the queueing delay s_l of a link changes by c_l
+ds_l/dt = y_l - c_l, and windows and RED's average follow at once.  With the delay of a round trip
+such an equilibrium may still oscillate (``stability`` treats one link).
+
+The backlog of a Vegas flow may rest anywhere between two edges: alpha and beta in the paper, alpha
+- 1/2 and beta + 1/2 in ns-2, alpha and beta + 1 in Linux.  The model takes the one edge ``e`` that
+it is given.  Losses on its path pull a window to the lower edge.  Without losses the two edges
+bound the set of equilibria.
 """
 
 from __future__ import annotations
@@ -65,11 +68,11 @@ LEAST = 1e-12  # part of a piece
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """One entry a flow: ``law`` (vegas, vegas-linux, reno, cubic), ``rtt`` T without queues, s.
+    """The flows, one entry each: ``law`` (vegas, vegas-linux, reno, cubic) and ``rtt`` T, s.
 
-    ``edge`` e, packets, and ``over_estimate`` x_0, s, are Vegas's; ``decrease`` is the factor at a
-    loss (None: 0.75 for Vegas, 0.5 for Reno, which NewReno and SACK share; CUBIC's is 0.7).
-    Raises ``FieldError`` for values out of range.
+    T is the round trip without queues.  ``edge`` e, packets, and ``over_estimate`` x_0, s, are
+    Vegas's; ``decrease`` is the factor at a loss (None: 0.75 for Vegas, 0.5 for Reno, which NewReno
+    and SACK share; CUBIC's is 0.7).  Raises ``FieldError`` for values out of range.
     """
 
     law: Sequence[str]
@@ -90,10 +93,11 @@ class Flows:
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
+    """One equilibrium: ``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
 
-    ``index`` is 1 or -1 (0: degenerate). ``stable_without_delay``: all ``modes`` [full links], the
-    eigenvalues of the queues in 1/s, have negative real parts. ``residual``: the largest |load/c -
+    ``full`` [link]: whether the link is full.  ``index`` is 1 or -1 (0: degenerate).  ``modes``
+    [full links] are the eigenvalues of the queues' equations, 1/s; the equilibrium is
+    ``stable_without_delay`` if all have negative real parts.  ``residual``: the largest |load/c -
     1| of a full link, or overload of another.
     """
 
@@ -111,8 +115,8 @@ class Equilibrium:
 class Equilibria:
     """All equilibria found.
 
-    ``complete``: their indices add up to 1, and more starts found no others. Even so, two of
-    opposite index may be missing.
+    ``complete``: their indices add up to 1, and a second search from other starts found no more.
+    Even so, two of opposite index may be missing.
     """
 
     found: tuple[Equilibrium, ...]
@@ -131,7 +135,10 @@ def droptail(buffer: float) -> Floats:
 
 
 def red(curve: Curve) -> Floats:
-    """RED's curve, rows (queue, loss): at its corners, drops spread as in ``red.effective``."""
+    """RED's curve as rows (queue, loss), one for each corner.
+
+    Drops are spread as in ``red.effective``.
+    """
     rows = curve.corners()
     rows = np.column_stack([rows[:, 0], effective(rows[:, 1], curve.spacing)])
     return np.asarray(rows[np.append(True, np.diff(rows, axis=0).sum(axis=1) > 0)])
@@ -147,13 +154,13 @@ def equilibria(
 ) -> Equilibria:
     """Every equilibrium of a small network, by Newton's method from many starts.
 
-    ``routing`` [link, flow]: 1 where the flow crosses the link. ``capacity`` [link] pkt/s.
-    ``curves``: rows (queue, loss) of each link, rising, from (0, 0) to loss 1, linear between
-    (``droptail``, ``red``). For each choice of full links and of pieces of the curves, Newton's
-    method runs from ``starts`` points, then from as many again. If the second search finds more, or
-    the indices do not add up to 1, it runs from four times as many. If that fails too, ``complete``
-    is False. Raises ``FieldError`` or ``ValueError`` for values out of range and for networks too
-    large.
+    ``routing`` [link, flow]: 1 where the flow crosses the link.  ``capacity`` [link] pkt/s.
+    ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
+    ``red``); between rows the curve is linear.  For each choice of full links and of pieces of the
+    curves, Newton's method runs from ``starts`` points, then from as many again.  If the second
+    search finds more, or the indices do not add up to 1, it runs from four times as many.  If that
+    fails too, ``complete`` is False.  Raises ``FieldError`` or ``ValueError`` for values out of
+    range and for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)
     starts = count("starts", starts)
@@ -176,7 +183,11 @@ def equilibria(
 
 
 class _Network:
-    """The network's equations; a price [case, link] is a piece of a curve and a part of it."""
+    """The network's equations.
+
+    A curve consists of straight pieces.  A link's price is the number of a piece plus the fraction
+    of that piece, its ``part``, that lies below the point on the curve.
+    """
 
     def __init__(
         self, routing: ArrayLike, capacity: ArrayLike, curves: Sequence[ArrayLike], flows: Flows
@@ -210,7 +221,10 @@ class _Network:
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
     def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """The prices: (delay s, loss, and their derivatives by the part), each [case, link]."""
+        """Queueing delay (s) and loss at a point of each curve, and their derivatives by ``part``.
+
+        Each is [case, link].
+        """
         out = np.zeros((4, *part.shape))
         for k, curve in enumerate(self.curves):
             low, high = curve[piece[:, k]], curve[np.minimum(piece[:, k] + 1, len(curve) - 1)]
@@ -244,7 +258,10 @@ class _Network:
         return rate, by_q, by_p
 
     def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
-        """(Rates [case, flow], loads over capacities [case, link], their slopes in the parts)."""
+        """Rates [case, flow], loads over capacities [case, link], and derivatives of the loads.
+
+        The derivatives are by the links' parts, [case, link, link].
+        """
         s, p, s_by, p_by = self.place(piece, part)
         rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
         with np.errstate(invalid="ignore", over="ignore"):
@@ -256,7 +273,7 @@ class _Network:
         return rate, load, through / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
-        """Prices of the equilibria; those ``known`` come first."""
+        """Prices of the equilibria; the ``known`` ones come first."""
         found = list(known)
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
             full = np.array(pieces) >= 0

@@ -66,7 +66,7 @@ class Scan:
 def crossings(make: Make, xs: Floats, y: float) -> Scan:
     """Where stability changes along the values ``xs`` (positive, rising) at ``y``.
 
-    Each point lies between two neighbouring values whose stability differs. Two changes between the
+    Each point lies between two neighbouring values of which one is stable.  Two changes between the
     same values are missed, and so is a change across values without an equilibrium.
     """
     xs = positive("xs", xs)
@@ -92,9 +92,9 @@ def trace(
     y_range: tuple[float, float],
     most: int = 100,
 ) -> list[Crossing]:
-    """The boundary through ``begin``, both ways to the edge of the ranges, ``most`` points each.
+    """The boundary through ``begin`` in both directions, to the edge of the ranges.
 
-    It also ends where there is no equilibrium.
+    It has at most ``most`` points in each direction, and ends where there is no equilibrium.
     """
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
@@ -111,7 +111,7 @@ def trace(
 
 
 def _growth(make: Make, x: float, y: float) -> float | None:
-    """Real part of the rightmost root."""
+    """Real part of the rightmost characteristic root; None if there is no equilibrium."""
     loop = make(x, y)
     if loop is None:
         return None
@@ -120,7 +120,11 @@ def _growth(make: Make, x: float, y: float) -> float | None:
 
 
 def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
-    """Bisection to a part in a thousand, then Newton's method at fixed y within the bracket."""
+    """The change of stability at ``y`` between x = ``low`` and x = ``high``.
+
+    The bracket is bisected to a thousandth.  Newton's method then searches the crossing within it;
+    if it finds none, the change is a jump.
+    """
     first = _growth(make, low, y)
     while high / low > NEAR:
         middle = math.sqrt(low * high)

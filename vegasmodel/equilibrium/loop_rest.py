@@ -1,18 +1,19 @@
 """The equilibrium of the delayed equations, and their linearisation, for ``stability.py``.
 
-One link, long flows. T is the empty round trip, s the queueing delay, p the loss of packets that
-find room, m the growth in packets a round trip, x the over-estimate, c the capacity, and kappa = 1
-- decrease. At rest the windows of ``engines/delayed`` are
+There is one link, and flows are long.  T is the round trip without queues, s the queueing delay, p
+the probability that a packet is lost although the buffer has room, m the growth in packets per
+round trip, x the over-estimate of baseRTT, c the capacity, and kappa = 1 - decrease.  At rest the
+windows of ``engines/delayed`` are the lesser of
 
-    W = (m/(kappa p))^(1/2)                     held by losses (Misra, Gong and Towsley, m = 1)
-    W = e (T + s)/(s - x), e (T + x)/(s - x)    on a threshold e: ``boutremans`` (4), Linux
+    W = (m/(kappa p))^(1/2)                     by losses (Misra, Gong and Towsley, m = 1)
+    W = e (T + s)/(s - x), e (T + x)/(s - x)    by a threshold e: ``boutremans`` (4), Linux
 
-whichever is less, between the least and the largest window; sum (1 - p) W/(T + s) = c. Under RED p
-is the loss at its average v = c s, with drops spread as in ``red.effective``. Demand falls as the
-queue grows, so there is at most one rest.
+and lie between the least and the largest window; sum (1 - p) W/(T + s) = c.  Under RED p is the
+loss at its average queue v = c s, with drops spread as in ``red.effective``.  Demand falls as the
+queue grows, so there is at most one equilibrium.
 
-Losses pull a window that rests in a band alpha < beta down to its lower edge. Without losses it may
-rest anywhere in the band; then the equilibrium is a set, which is not linearised.
+If alpha < beta, a Vegas window may rest at a backlog between the two.  Losses pull it down to the
+lower one.  Without losses the equilibrium is a set, which is not linearised.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ SAME = 1e-9  # of a rate: the limit that holds it
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """The flows, arrays [flow].
+    """The flows: each field is an array with one entry per flow.
 
-    ``rtt`` T is the round trip without queues, s. ``edge`` e is the backlog at which a window stops
-    growing (inf: delay never stops it), ``over_estimate`` x, s. ``linux``: Diff divides by baseRTT.
-    ``climb`` m is the growth, packets a round trip, and ``decrease`` the factor at a loss.
-    ``least`` and ``most`` bound a window, packets.
+    ``rtt`` T is the round trip without queues, s.  ``edge`` e is the backlog at which a window
+    stops growing (inf: delay never stops it), ``over_estimate`` x, s.  ``linux``: Diff divides by
+    baseRTT. ``climb`` m is the growth in packets per round trip, and ``decrease`` the factor at a
+    loss.  ``least`` and ``most`` bound a window, packets.
     """
 
     rtt: Floats
@@ -62,9 +63,10 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """``delay`` s, ``window`` [flow] packets, ``loss`` of what finds room, the linearised ``loop``.
+    """An equilibrium: ``delay`` s, ``window`` [flow] packets, and the linearised ``loop``.
 
-    ``residual``: (sum of the delivered rates - c)/c.
+    ``loss``: probability that a packet is lost although the buffer has room.  ``residual``: (sum of
+    the delivered rates - c)/c.
     """
 
     delay: float
@@ -124,9 +126,10 @@ def about_red(
 ) -> Loop:
     """The linearised loop about a fixed point of ``red.py``, at its rates and loss.
 
-    The windows follow from these rates. For a window that losses hold, growth and cuts balance at
-    this loss, whatever part timeouts have: m = 1, and 1/``ack_every`` for flows that count ACKs
-    (all but Vegas). Raises ``FieldError`` for a weight out of range.
+    The windows follow from these rates.  If losses limit a window, growth and cuts are taken to
+    balance at this loss, without separate terms for timeouts.  The growth m is then 1 packet per
+    round trip, or 1/``ack_every`` for flows that count ACKs (all but Vegas).  Raises ``FieldError``
+    for a weight out of range.
     """
     numbers("weight", weight, high=1.0, above=True)
     T, alpha, x, most, every, vegas = np.broadcast_arrays(
@@ -148,7 +151,7 @@ def about_red(
 
 
 def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
-    """The longest queue that can stand, and a message for demands that need a longer one."""
+    """The longest queue of an equilibrium, and a message if the flows would need a longer one."""
     if curve is None:
         return buffer, "the buffer overflows: the windows cycle, and there is no rest"
     if buffer < curve.max_threshold:
@@ -158,7 +161,10 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
 
 
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
-    """Loss p of all packets that find room, and dp/dv by RED's average v."""
+    """Probability p that a packet is lost although there is room, and dp/dv.
+
+    v is RED's average queue.
+    """
     if curve is None or queue <= curve.min_threshold:
         return loss, 0.0
     low, high, top = curve.min_threshold, curve.max_threshold, curve.max_probability
@@ -180,7 +186,7 @@ def _windows(sources: Sources, s: float, p: float) -> Floats:
 
 
 def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
-    """Windows that a threshold sets and windows that losses set."""
+    """The windows that a threshold sets, and those that losses set."""
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):
         top = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
@@ -190,9 +196,9 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """How windows react: gamma_i for windows on a threshold, growth m_i for windows held by losses.
+    """How windows react: gamma_i if a threshold limits the window, growth m_i if losses do.
 
-    gamma_i is the slope of ``stability.py``; each is 0 for the other windows.
+    gamma_i is the slope of ``stability.py``.  Each is 0 for the other windows.
     """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)

@@ -1,31 +1,33 @@
 """Goodput of one source under random loss, counted round by round: a Markov chain of loss events.
 
-Every packet is lost with probability p, independently. The state is the window at which a loss
-occurs. Between two losses the window grows by one packet every b round trips. Each law then
+Every packet is lost with probability p, independently.  The state is the window w at which a loss
+occurs.  Between two losses the window grows by one packet every b round trips.  Each law then
 recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
 
 * w - 1 packets follow the lost one. If fewer than three of them arrive there is no fast
   retransmit, and the source waits for its coarse timer.
 * Tahoe has no recovery: slow start follows a fast retransmit, too.
 * Reno leaves recovery at the first partial ACK and may not retransmit fast again in the same
-  window, so a second loss means a timeout. NewReno and Vegas fill one hole a round, SACK all.
+  window, so a second loss means a timeout. NewReno and Vegas retransmit one missing packet per
+  round, and SACK retransmits all of them in one round.
 * A lost retransmission means a timeout. (Vegas's fine-grained timer could detect it at a later
-  duplicate ACK. But each retransmission raises that timer by an eighth, past the ACKs of the
-  packets sent right behind it.)
-* Vegas's fine-grained timer, 17/16 of a steady RTT, saves it some of the three duplicate ACKs.
-  The k-th duplicate comes k packet times after the missing ACK was due, and is enough if the
-  timer has then expired.
-* A timeout doubles the timer until a packet sent for the first time is timed. So the
-  retransmission and the two packets after it must arrive. Then slow start runs to half the window.
+  duplicate ACK. But each retransmission raises that timer by an eighth, so it has not expired when
+  the ACKs of the packets sent right behind the retransmission arrive.)
+* Vegas has a fine-grained timer of 17/16 of a steady RTT, so it may need fewer than three duplicate
+  ACKs. The k-th duplicate comes k packet times after the missing ACK was due. It is enough if the
+  timer has expired by then.
+* A timeout doubles the timer until the RTT of a packet sent for the first time is measured. For
+  this, the retransmission and the two packets after it must arrive. Then slow start runs to half
+  the window.
 * Loss-based sources grow by 1/window at each ACK. The window rises within the round, so the sum
   over a round is less than one packet, by half of 1/window.
 * For Vegas the ACK that ends a recovery carries an RTT sample that contains the recovery, so one
-  round has no growth. A fast retransmit backs its coarse timer off until an RTT is timed.
+  round has no growth. A fast retransmit doubles its coarse timer until an RTT is measured.
 
-The chain is an approximation: rounds do not overlap, and ACKs arrive evenly. The protocol gives
-every constant; none is fitted. Beside ns-2 2.35 (one flow on each of three links, p from 0.1 to 6
-%) Tahoe lies within 10 %, Reno and Vegas within 9 %, NewReno within 13 %, SACK within 17 %. At p =
-10 % Vegas is off by up to 25 %, Tahoe by 19 %.
+The chain is an approximation: rounds do not overlap, and ACKs arrive evenly.  The protocol gives
+every constant; none is fitted.  Beside ns-2 2.35 (one flow on each of three links, p from 0.1 to 6
+%) the error is at most 10 % for Tahoe, 9 % for Reno and Vegas, 13 % for NewReno and 17 % for SACK.
+At p = 10 % it is up to 25 % for Vegas and 19 % for Tahoe.
 """
 
 from __future__ import annotations
@@ -131,7 +133,10 @@ def goodput(source: Source, law: Recovery) -> float:
 def _chain(
     law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
-    """The chain of loss events; it depends on no times, so flows that differ in these share it."""
+    """The chain of loss events.
+
+    It depends on no times, so flows that differ only in these share it.
+    """
     return _Chain(law, loss, ack_every, top, overflows, needed)
 
 
@@ -139,8 +144,8 @@ class _Chain:
     """Windows ``w`` on a grid up to ``top``, and the chain of loss events on it.
 
     With ``overflows`` the buffer drops a packet at the top; otherwise the window stays at the top
-    until a loss. ``needed``: duplicate ACKs after which a loss is detected, on average.
-    ``packets``: delivered per loss event.
+    until a loss.  ``needed``: mean number of duplicate ACKs after which a loss is detected.
+    ``packets``: number of packets delivered per loss event.
     """
 
     def __init__(
@@ -259,7 +264,7 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """Start a phase at a window between two of the grid, by linear interpolation."""
+        """Results of a phase that starts at a window between two of the grid, by interpolation."""
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
@@ -310,8 +315,9 @@ def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
 def _stationary(matrix: Floats) -> Floats:
     """Stationary distribution of a stochastic matrix (rows add up to 1).
 
-    Repeated steps converge, since a loss keeps no more of the last window than its cut. Solving a
-    small system is far slower while other threads use the cores.
+    The matrix is applied until the distribution no longer changes.  This converges fast, because
+    each cut removes part of the dependence on the window before.  The linear system is solved only
+    if it does not: while other threads use the cores, that is far slower.
     """
     weight = np.full(len(matrix), 1 / len(matrix))
     for _ in range(400):

@@ -1,23 +1,23 @@
 """One TCP Vegas beside one TCP Reno source at a drop-tail link: the mini-cycle model.
 
 Source: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario" (2002), key
-`devendictis`. Both protocols go through a common cycle from loss to loss. A mini-cycle is one
-window, one RTT. Reno halves its window and then adds one packet a mini-cycle. Vegas cuts its window
-to ``decrease`` times the old one. It then grows like Reno until its backlog reaches its threshold,
-and shrinks after that while Reno fills the queue.
+`devendictis`.  Both protocols go through a common cycle from loss to loss.  A mini-cycle is the
+time in which each source sends one window: one RTT. At the loss Reno halves its window; it then
+adds one packet per mini-cycle.  Vegas multiplies its window by ``decrease``.  It then grows like
+Reno until its backlog reaches its threshold, and shrinks after that while Reno fills the queue.
 
 ``form="derived"`` (default) is the model derived anew and completed, see `minicycle_derived`.
 ``form="printed"`` evaluates the paper's formulas as they are, see `minicycle_printed`.
 
-``buffer`` counts waiting packets. The packet in transmission is part of ``mu T``, since ``rtt``
-includes its transmission time. So ``mu T + buffer`` packets fit, as in the paper. ns-2's drop-tail
+``buffer`` counts waiting packets.  The packet in transmission is part of ``mu T``, since ``rtt``
+includes its transmission time.  So ``mu T + buffer`` packets fit, as in the paper. ns-2's drop-tail
 limit L counts the packet in transmission: of a burst into an idle link with L = 12, 12 packets get
-through, and 11 of them waited. So a run of ns-2 with limit L is ``buffer = L - 1`` here.
+through, and 11 of them waited.  So a run of ns-2 with limit L is ``buffer = L - 1`` here.
 
-ns-2 differs further. Its Vegas decides once per RTT, from what it measured in the previous RTT, so
-it overshoots its edges by about two mini-cycles. Appendix A's regime therefore reaches a few
-packets beyond B_th. Just above B_th, where a packet of queue moves Vegas's window by many, the
-model is far off.
+ns-2 differs further.  Its Vegas decides once per RTT, from what it measured in the previous RTT, so
+it overshoots its edges by about two mini-cycles.  So it still grows at the loss, as in appendix A,
+in buffers up to a few packets larger than B_th.  Just above B_th a change of the queue by one
+packet moves Vegas's window by many, and the model is far off.
 """
 
 from __future__ import annotations
@@ -138,31 +138,41 @@ def solve(
 ) -> Cycle:
     """The whole cycle of the derived model.
 
-    capacity in pkt/s, rtt (the paper's T) in s, buffer in packets, alpha and beta (default: alpha)
-    in packets, decrease the paper's lambda in (0, 1].
+    ``capacity`` is in pkt/s, ``rtt`` (the paper's T) in s, ``buffer`` in packets, ``alpha`` and
+    ``beta`` (default: alpha) in packets.  ``decrease`` is the paper's lambda in (0, 1].
+    ``n_vegas`` and ``n_reno`` are the numbers of sources of each kind, all with this rtt and in
+    step with each other.
 
-    losers: hypothesis 5, who loses when the buffer overflows. "both" is the paper's. "reno": Vegas
-    loses nothing and is never cut, so ``decrease`` has no effect (lambda = 1). "growing": every
-    source that still grows. These are both below B_th and Reno alone above it, with a jump at B_th.
-    Near B_th either cycle would maintain itself; this takes the one that starts from a loss of
-    both. variant: where Vegas grows, holds and shrinks. "paper": below alpha, between, above beta.
-    "ns2": alpha - 1/2 and beta + 1/2, since the backlog is rounded. "linux": alpha and beta + 1,
-    since it is truncated, of W (RTT - base)/base instead of W (RTT - base)/RTT. The last two never
-    give way below two packets. response: mini-cycles from a queue to the window that answers it, 0
-    in the paper. It affects only up to which buffer Vegas grows into the loss. For ns-2 and Linux
-    it is 2: they decide once an RTT (half an RTT after the middle of the measurement), on packets
-    sent an RTT before, and spread the packet that they add over the next RTT (half an RTT more).
-    n_vegas, n_reno: sources of each kind, all with this rtt, in step with each other.
+    ``losers``: hypothesis 5, who loses when the buffer overflows.
 
-    start: window of one Vegas source after the first overflow, packets (default: `first_window`).
-    It matters only where Vegas is never cut and holds. Then every window of a range repeats itself,
-    and the cycle is that of the window nearest to ``start``. ``vegas_range`` and ``reno_range`` are
-    the throughputs over all of them.
+    * "both": the paper's hypothesis.
+    * "reno": Vegas loses nothing and is never cut, so ``decrease`` has no effect (lambda = 1).
+    * "growing": every source that still grows, which means both below B_th and Reno alone above it,
+      with a jump at B_th. Near B_th either cycle would maintain itself; this option takes the one
+      that starts from a loss of both.
 
-    The regime tells where Vegas is at the loss. "loss-limited": still growing (appendix A).
-    "equilibrium": at its upper edge. "hold": between its edges. "lagging": above the upper edge,
-    because Reno's sources outnumber it and fill the queue faster than it can give way.
-    "least-window": above the upper edge, because it gives way no further.
+    ``variant``: where Vegas grows, holds and shrinks.
+
+    * "paper": it grows below alpha, holds between alpha and beta, and shrinks above beta.
+    * "ns2": the edges are alpha - 1/2 and beta + 1/2, since the backlog is rounded.
+    * "linux": they are alpha and beta + 1, since the backlog W (RTT - base)/base is truncated. The
+      others use W (RTT - base)/RTT. With "ns2" and "linux" Vegas never shrinks below two packets.
+
+    ``response``: the number of mini-cycles by which Vegas's window lags behind the queue; 0 in the
+    paper.  It affects only the largest buffer at which Vegas still grows when the loss comes.  For
+    ns-2 and Linux it is 2. They decide once an RTT (half an RTT after the middle of the
+    measurement), on packets sent an RTT before, and spread the packet that they add over the next
+    RTT (half an RTT more).
+
+    ``start``: window of one Vegas source after the first overflow, packets (default:
+    `first_window`).  It matters only if Vegas is never cut and holds its window.  Then every window
+    of a range returns after a cycle, and the cycle is that of the window nearest to ``start``.
+    ``vegas_range`` and ``reno_range`` are the throughputs over all of them.
+
+    The regime of the result tells where Vegas is at the loss. "loss-limited": still growing
+    (appendix A). "equilibrium": at its upper edge. "hold": between its edges. "lagging": above the
+    upper edge, because Reno's sources outnumber it and fill the queue faster than it can shrink.
+    "least-window": above the upper edge, because it shrinks no further.
 
     Raises FieldError for arguments out of range.
     """
@@ -210,9 +220,9 @@ def _result(
 ) -> Cycle:
     """What each flow gets in a cycle; NaN where not solved.
 
-    ``sums`` is the cycle from the chosen window. A whole range of windows may return after a cycle;
-    ``ends`` are the cycles at the two ends of that range. If only one window returns, both ends are
-    ``sums``. ``loses``: whether Vegas loses a packet in each cycle.
+    ``sums`` is the cycle from the chosen window.  Every window of a range may return after a cycle;
+    ``ends`` are the cycles at the two ends of that range.  If only one window returns, both are
+    ``sums``.  ``loses``: whether Vegas loses a packet in each cycle.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 
@@ -331,9 +341,9 @@ def window_alone(
 ) -> Floats:
     """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
 
-    Their windows add up to V = mu T + q, and with A = n_vegas alpha they rest at the lower edge, V
-    = A + A mu T/q if the rule divides by the RTT. So q = A. If the rule divides by baseRTT, V = A
-    mu T/q. Arguments broadcast.
+    Their windows add up to V = mu T + q, where q is the queue.  They rest at the lower edge.  If
+    the rule divides by the RTT, V = A + A mu T/q there with A = n_vegas alpha, so q = A. If the
+    rule divides by baseRTT, V = A mu T/q.  Arguments broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
@@ -347,9 +357,9 @@ def window_alone(
 def threshold(
     capacity: npt.ArrayLike, rtt: npt.ArrayLike, alpha: npt.ArrayLike, decrease: npt.ArrayLike
 ) -> Floats:
-    """B_th in packets: below it Vegas never reaches its equilibrium, and appendix A holds.
+    """The buffer B_th in packets below which Vegas never reaches its equilibrium (appendix A).
 
-    It is the positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``. The paper's
+    It is the positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``.  The paper's
     approximation is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
@@ -362,9 +372,9 @@ def forgotten_after(
 ) -> float:
     """Cycles until ``part`` of an initial deviation is left, if all sources lose and grow.
 
-    V is the window of all Vegas sources at the loss and M = mu T. From cycle to cycle V' = lambda V
-    + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R). So each cycle multiplies a
-    deviation by (n_R lambda + n_V/2)/(n_V + n_R).
+    Let V be the sum of the Vegas windows at a loss, M = mu T, and V' the sum at the next loss.
+    Then V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).  So each cycle
+    multiplies a deviation by (n_R lambda + n_V/2)/(n_V + n_R).
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
@@ -392,12 +402,12 @@ def hypotheses(
 ) -> tuple[tuple[str, bool, str], ...]:
     """The paper's five hypotheses and its single threshold: (name, holds, detail) for one case.
 
-    max_window in packets; the other arguments as in `solve`. The derived model needs only 1, 3 and
-    5 (5 in the form that ``losers`` selects). 2, 4 and the single threshold are the paper's.
-    "one-cycle" is an addition. Suppose Vegas still grows into every loss and is cut for it. If it
-    once escapes the cut, it may reach its threshold before the next loss, and so escape for ever.
-    This is possible if a window of the whole network exceeds the threshold at a queue of B + 1, the
-    largest of all.
+    max_window is in packets; the other arguments are those of `solve`.  The derived model needs
+    only hypotheses 1, 3 and 5 (5 in the form that ``losers`` selects), not 2, 4 and the single
+    threshold. "one-cycle" is an addition of ours.  Suppose that Vegas still grows at every loss and
+    is cut for it.  If it once escapes the cut, it may reach its threshold before the next loss, and
+    so never be cut again.  This is possible if Vegas's window at rest, with the longest queue, B +
+    1, is smaller than the mu T + B + 1 packets that the network holds.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

@@ -1,21 +1,23 @@
 """The mini-cycle model as derived from its premises: one cycle, phase by phase, without jumps.
 
-Symbols are those of `devendictis`; mini-cycle ``i`` is taken as a real number. Where the paper adds
-up mini-cycles 1..N, a piecewise linear f obeys exactly (trapezoids, kinks at integers)
+Symbols are those of `devendictis`; the number ``i`` of a mini-cycle is taken as a real number.  The
+paper sums over mini-cycles 1..N. For a piecewise linear f with kinks at integers the trapezoidal
+rule is exact,
 
     sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2,
 
-and the right side is continuous in every argument. The curved phase 3 obeys it up to 1/12 packet a
-cycle (its slope lies between -1 and 0). Windows here are totals per protocol: V over the ``n_V``
-Vegas sources, R over the ``n_R`` Reno sources.
+and its right side is continuous in every argument.  In the curved phase 3 its error is at most 1/12
+packet per cycle (the slope lies between -1 and 0).  Windows here are totals per protocol: V over
+the ``n_V`` Vegas sources, R over the ``n_R`` Reno sources.
 
-The equilibrium (7) is V = h + X/q with X = A M, M = mu T, A = n_V threshold. h = A for a rule that
-divides by the RTT (paper, ns-2) and h = 0 for one that divides by baseRTT (Linux). Vegas grows
-below the lower threshold edge, holds between the edges, and follows the upper one.
+The equilibrium (7) is V = h + X/q with the queue q, X = A M, M = mu T and A = n_V threshold. h = A
+for a rule that divides by the RTT (paper, ns-2) and h = 0 for one that divides by baseRTT (Linux).
+The dead zone of Vegas has a lower and an upper edge, each of this form.  Vegas grows below the
+lower edge, holds its window between the edges, and shrinks along the upper one.
 
-The queue that Vegas sees is at most B: packet number mu T + B + 1 is dropped. So the last
-mini-cycle, in which Reno goes from mu T + B to mu T + B + 1, leaves V at (7) with q = B. With that,
-the paper's W_V(N), its W_R(N), its B_th and its appendix A join without a jump.
+The queue that Vegas sees is at most B: packet number mu T + B + 1 is dropped.  So in the last
+mini-cycle, in which all windows grow from mu T + B to mu T + B + 1, V stays at (7) with q = B. With
+this, W_V(N), W_R(N), B_th and appendix A of the paper fit together without a jump.
 """
 
 from __future__ import annotations
@@ -110,19 +112,19 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
 def still_grows(
     M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats, lower: Edge, response: Floats
 ) -> npt.NDArray[np.bool_]:
-    """Whether Vegas, grown as in appendix A, has not yet met its lower edge at the loss (B_th).
+    """Whether Vegas is still below its lower edge when the loss comes (the buffer is below B_th).
 
-    It sees the queue of ``response`` mini-cycles ago; in each the queue grew by n_V + n_R packets,
-    one for each source.
+    Its window is then that of appendix A. It sees the queue of ``response`` mini-cycles ago; in
+    each the queue grew by n_V + n_R packets, one for each source.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
 
 
 def held_window(path: Path) -> Floats:
-    """Vegas's total window V at the loss if it stops at the lower edge and never has to give way.
+    """Vegas's total window V at the loss, if it stops at the lower edge and never has to shrink.
 
-    The edge is V = h + X/q at the queue q. Vegas meets it at q_b = X/(V - h), when Reno's total
+    The edge is V = h + X/q at the queue q.  Vegas meets it at q_b = X/(V - h), when Reno's total
     window is mu T + q_b - V. Both windows grew from lambda V and R(N)/2 in the same number of
     mini-cycles, so
 
@@ -139,13 +141,13 @@ def held_window(path: Path) -> Floats:
 def final_windows(path: Path) -> tuple[Floats, Floats]:
     """The least and the greatest total window V of Vegas at the loss; mostly they are equal.
 
-    The paper calls V W_V(N). If Vegas grows up to the loss, V is that of appendix A. If Vegas
-    reaches its upper edge, V is its rest (7) at the full buffer, q = B, or its least window.
-    Between the edges, V is the window at which Vegas holds.
+    The paper calls V W_V(N).  If Vegas grows up to the loss, V is that of appendix A. If Vegas
+    reaches its upper edge, V is its window at rest (7) at the full buffer, q = B, or its least
+    window.  Between the edges, V is the window at which Vegas holds.
 
-    If Vegas is never cut (lambda = 1), *every* window of a range repeats itself: those that the
-    lower edge allows to rest at the cycle's shortest queue and the upper edge at its longest. A
-    small window grows to the least of the range, a large one falls to the greatest.
+    If Vegas is never cut (lambda = 1), *every* window of a range returns after a cycle.  The least
+    of them rests on the lower edge at the cycle's shortest queue, the greatest on the upper edge at
+    its longest queue.  A smaller window grows to the least, a larger one falls to the greatest.
     """
     grown = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
     most = np.minimum(grown, np.maximum(path.upper.window(path.B), path.floor))
@@ -247,8 +249,9 @@ def _course(path: Path, V_N: Floats) -> Course:
 def _lagging_window(path: Path, least: Floats) -> Floats:
     """Vegas's total window V at the loss if it cannot come down to the upper edge in time.
 
-    It is a bracketed root. The bracket's lower end is ``least``, where the phases end too high. Its
-    upper end is the window at which Vegas would hold without an upper edge, where they end too low.
+    It is found as a bracketed root: the course that begins with V must end with V. From ``least``,
+    the lower end of the bracket, it ends too high.  From the upper end, the window at which Vegas
+    would hold if there were no upper edge, it ends too low.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
@@ -267,10 +270,11 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 
 
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
-    """The phases in which the queue stays empty or grows by a fixed number of packets a mini-cycle.
+    """Lengths and integrals of the phases in which the queue is empty or grows linearly.
 
-    Returns their lengths, and the integrals of max(W, mu T) = mu T + q and of its product with the
-    waiting packets min(q, B), where W is the sum of all windows and q the queue.
+    Returns for each phase its length in mini-cycles and two integrals over it: that of max(W, mu T)
+    = mu T + q and that of its product with the waiting packets min(q, B).  W is the sum of all
+    windows and q the queue.
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]
@@ -287,10 +291,12 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 
 
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Phase 3, as the queue grows from ``q`` to ``p``: all its sums are elementary functions.
+    """Sums over phase 3, in which the queue grows from ``q`` to ``p``.
 
-    Vegas's total window is V = h + X/q and Reno's R = mu T + q - V by (17), so di = dR/n_R = (1 +
-    X/q^2) dq / n_R for mini-cycle i. Returns the length and the integrals of W = mu T + q, q W and
+    All are elementary functions.
+
+    By (17) Vegas's total window is V = h + X/q and Reno's R = mu T + q - V, so di = dR/n_R = (1 +
+    X/q^2) dq / n_R for mini-cycle i.  Returns the length and the integrals of W = mu T + q, q W and
     V over i.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift

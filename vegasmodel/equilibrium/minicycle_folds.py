@@ -1,10 +1,11 @@
-"""The buffer B_th at which Vegas stops losing: a fold of a branch of cycles, which has two folds.
+"""The buffer B_th above which Vegas no longer loses packets: a fold of a branch of cycles.
 
-One Vegas and one Reno source share a drop-tail link (``devendictis``), and at an overflow whoever
-still grows loses (``losers="growing"``). Their cycle has two forms. In one Vegas still grows at
-every overflow and is cut by the factor lambda in each (appendix A). In the other it has met its
-edge and is never cut. Suppose Vegas is cut in a part p of the overflows, so by lambda^p on average.
-It grows to V(p) = loss_limited_window(lambda^p), and its edge at the buffer B is E(B). Then
+One Vegas and one Reno source share a drop-tail link (``devendictis``).  When the buffer overflows,
+each source whose window still grows loses a packet (``losers="growing"``).  Their cycle has two
+forms.  In one, Vegas still grows at every overflow, so each one cuts its window by the factor
+lambda (appendix A).  In the other, Vegas has reached its edge before and is never cut.  To connect
+the two, suppose that Vegas is cut in a fraction p of the overflows, that is, by lambda^p on
+average.  It grows to V(p) = loss_limited_window(lambda^p).  Its edge at the buffer B is E(B).  Then
 
     p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
 
@@ -12,10 +13,11 @@ which is one equation in one unknown z with p = clip(z, 0, 1), its normal map (R
 
     ln(V(p)/E(B)) + z - p = 0.
 
-It has a fold at p = 1, where B = B_th(lambda), the upper one, and one at p = 0, where B = B_th(1).
-Between the folds there are three cycles. The one with 0 < p < 1 is a mean: no overflow cuts by
-lambda^p, so no such cycle runs. It divides the starts that lead to the other two. It is unstable:
-with a slightly smaller window, Vegas meets the overflow below its edge and is cut more often.
+The branch of its solutions has two folds: the upper one at p = 1, where B = B_th(lambda), and the
+lower one at p = 0, where B = B_th(1).  Between the folds there are three cycles.  The one with 0 <
+p < 1 does not occur in a network, because no overflow cuts by lambda^p.  It separates the starts
+that lead to the other two.  It is unstable: with a slightly smaller window, Vegas is below its edge
+at the overflow and is cut more often.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Cycles along the branch, [point]; throughputs are of one flow."""
+    """Cycles along the branch, arrays [point]; throughputs are of one flow."""
 
     buffer: Floats  # packets
     cut: Floats  # p: the part of the overflows in which Vegas is cut
@@ -70,11 +72,11 @@ def cycles(
 ) -> Cycles:
     """Follow the cycle from the least buffer, where Vegas is cut in every overflow.
 
-    capacity in pkt/s, rtt in s, alpha in packets (the lower threshold), ``buffers`` in packets as
-    in `minicycle.solve`, which also defines ``variant`` and ``response``. decrease is lambda < 1.
-    The throughputs are those of `minicycle.solve` with the mean cut lambda^p. Raises FieldError for
-    arguments out of range: decrease = 1, or a least buffer above B_th, where that cycle does not
-    exist.
+    capacity is in pkt/s, rtt in s, alpha (the lower threshold) and ``buffers`` (least, greatest) in
+    packets.  ``buffers``, ``variant`` and ``response`` are as in `minicycle.solve`. decrease is
+    lambda < 1. The throughputs are those of `minicycle.solve` with the mean cut lambda^p.  Raises
+    FieldError for arguments out of range, for decrease = 1, and for a least buffer above B_th,
+    where the cycle does not exist.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

@@ -21,7 +21,7 @@ def throughput(
 ) -> tuple[Floats, Floats]:
     """Throughputs Lambda_Vegas, Lambda_Reno as printed, pkt/s; NaN where the buffer exceeds mu T.
 
-    mu in pkt/s, T in s, B and alpha in packets. The paper's hypothesis 2 excludes larger buffers.
+    The paper's hypothesis 2 excludes such buffers. mu is in pkt/s, T in s, B and alpha in packets.
     """
     B_th = alpha * (3 - 2 * lam)
     below = np.less(B, B_th)

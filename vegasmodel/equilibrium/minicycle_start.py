@@ -1,10 +1,11 @@
 """How the mini-cycles begin: Vegas's window after the first overflow of the buffer.
 
-This window matters where Vegas is never cut and holds, since then any window of a range repeats
-itself. All sources start together in an empty network. A mini-cycle lasts one window, one RTT. In
-it Reno's slow start doubles its window. Vegas's slow start doubles it in two mini-cycles (paper,
-ns-2) or in one (Linux), and ends where the backlog passes gamma. From then on Vegas grows below the
-lower edge and shrinks above the upper one. At the overflow every source that still grows is cut.
+This window matters if Vegas is never cut and holds its window, because then every window of a range
+returns after a cycle.  All sources start together in an empty network.  A mini-cycle is the time in
+which a source sends one window, one RTT. In slow start Reno's window doubles in a mini-cycle.
+Vegas's doubles in two (paper, ns-2) or in one (Linux), until its backlog passes gamma.  From then
+on Vegas grows below the lower edge of its dead zone and shrinks above the upper one.  At the
+overflow every source that still grows is cut.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """Edge (7) of the Vegas sources' total window, if each keeps ``backlog`` packets queued."""
+    """Edge (7): the sum of the Vegas windows if each flow keeps ``backlog`` packets queued."""
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
 

@@ -1,18 +1,18 @@
 """Several links: the equilibrium of Vegas flows as the maximum of a sum of utilities.
 
 At rest flow i keeps alpha_i packets queued along its path, by its own measurement: ``r_i (q_i -
-x_i) = alpha_i``. ``r_i`` is its rate, ``q_i`` the sum of the queueing delays of its links, ``x_i``
-its over-estimate of the propagation delay. That is the optimality condition ``alpha_i / r_i + x_i =
-q_i`` of
+x_i) = alpha_i``.  ``r_i`` is its rate, ``q_i`` the sum of the queueing delays of its links, ``x_i``
+its over-estimate of the propagation delay.  That is the optimality condition ``alpha_i / r_i + x_i
+= q_i`` of
 
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 
-where A says which flows cross which links, c are the capacities, and the queueing delays are the
-links' prices. The objective is strictly concave for all x >= 0, and every flow crosses a link, so
-the equilibrium exists and its rates are unique. Prices are unique where the rows of A of the full
-links are independent; with redundant links one valid set is returned. Left out: buffers (taken as
-large enough), ACKs that queue, and alpha < beta (solve once with each). Propagation delays have no
-effect.
+where the matrix A shows which flows cross which links, c are the capacities, and the queueing
+delays are the links' prices.  The objective is strictly concave for all x >= 0, and every flow
+crosses a link, so the equilibrium exists and its rates are unique.  Prices are unique if the rows
+of A of the full links are independent; with redundant links one valid set is returned.  The model
+leaves out limits of buffers, queues of ACKs, and alpha < beta (solve once with each).  Propagation
+delays have no effect.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """``rates`` [flow] pkt/s, ``prices`` [link] and ``path_delay`` [flow] queueing delays, s.
+    """Rates and queueing delays at equilibrium.
 
-    ``status``: ``DONE``, or ``INACCURATE`` where the certificate does not hold.
+    ``rates`` [flow] are in pkt/s; ``prices`` [link] and ``path_delay`` [flow] are queueing delays
+    in seconds.  ``status``: ``DONE``, or ``INACCURATE`` where the certificate does not hold.
     """
 
     rates: Floats
@@ -153,7 +154,8 @@ def _checked(
 def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     """Prices from Clarabel: variables (r, t), t_i <= ln r_i, minimise -alpha.t - x.r.
 
-    Rates are in fair shares and loads in capacities; otherwise Clarabel fails at times.
+    Rates are in units of the fair share and loads in units of the capacity; in other units Clarabel
+    sometimes fails.
     """
     import clarabel
     from scipy import sparse
@@ -201,8 +203,8 @@ def _placed(flows: int, place: int, value: float) -> Any:
 def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Floats:
     """Projected Newton (Bertsekas) on the dual: ``min c.price - sum alpha ln(q - x)``, price >= 0.
 
-    Among equally good steps (redundant links) it takes the shortest. It ends where rounding allows
-    no improvement.
+    If several steps are equally good (redundant links), it takes the shortest.  It ends when
+    rounding errors prevent a further improvement.
     """
     B = A / c[:, None]
     y = prices * c  # packets queued at each link

@@ -72,14 +72,14 @@ def square_root(
 def random_factor(decrease: ArrayLike) -> Floats:
     """Mean window at a loss, times sqrt(b p / 2), under independent losses.
 
-    b packets share an ACK, p is the loss probability, and d = ``decrease`` the factor at a loss.
-    ``m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k))``. This is E sqrt(V) for the
-    stationary law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1 -
-    d^2s). Infinite for d = 1.
+    One ACK acknowledges b packets, p is the loss probability, and d = ``decrease`` the factor at a
+    loss.  ``m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k))``.  This is E sqrt(V) for
+    the stationary law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1
+    - d^2s).  Infinite for d = 1.
 
-    In logarithms the factors are f(k + 1/2) - f(k) with f(u) = ln(1 - d^(2u)). The factors from K =
-    ``FACTORS`` on sum to f'(K)/8 - f(K)/2, by the midpoint and the trapezoidal rule for one
-    integral. The error is below 1e-11.
+    The logarithms of the factors are f(k + 1/2) - f(k) with f(u) = ln(1 - d^(2u)).  From k = K =
+    ``FACTORS`` on they add up to f'(K)/8 - f(K)/2, by the midpoint and the trapezoidal rule for one
+    integral.  The error is below 1e-11.
     """
     d = numbers("decrease", decrease, high=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,11 +104,11 @@ def pftk(
     """Sending rate of the full PFTK model (timeouts, limited window), pkt/s; arguments broadcast.
 
     Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d; theirs
-    is d = 1/2. Its premise is drop-tail's: all packets of a round after a lost one are lost too.
-    This overstates timeouts of SACK and understates none. The published form for a limited window
-    has a jump where the limit begins to act. Infinite for p = 0 without a limit. For p = 1 one
-    packet each time that the longest timeout expires, 1/(64 T_0). Raises ``FieldError`` as
-    ``square_root``.
+    is d = 1/2. They assume that if a packet is lost, all later packets of the round are lost too,
+    as at a drop-tail queue.  So the model gives too many timeouts for SACK, and too few for no law.
+    The published form for a limited window has a jump where the limit begins to act.  The rate is
+    infinite for p = 0 without a limit.  For p = 1 it is one packet each time that the longest
+    timeout expires, 1/(64 T_0).  Raises ``FieldError`` as ``square_root``.
     """
     p, rtt, b, d = _checked(p, rtt, b, decrease)
     T_0 = numbers("timeout", timeout)
@@ -142,8 +142,9 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
 def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     """Retransmission timeout of the coarse timer of ns-2's old defaults, seconds.
 
-    RTTs are counted in whole ticks, at least 1. The variance, in integer arithmetic, sticks at half
-    a tick (3/4 once the count varies, rtt >= tick). So srtt + 4 var is 3 ticks, or rtt + 3 ticks.
+    The timer counts an RTT in whole ticks, at least 1, and works in integers.  Below one tick the
+    smoothed RTT is 1 tick and its variance stays at 1/2, so srtt + 4 var is 3 ticks.  From one tick
+    on the count varies and the variance stays at 3/4, so the timeout is rtt + 3 ticks.
     """
     rtt, tick = positive("rtt", rtt), float(positive("tick", tick))
     return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
@@ -158,8 +159,9 @@ def hold_window(
 ) -> Floats:
     """Window at which Vegas stops growing: W (RTT - baseRTT) / RTT = alpha.
 
-    RTT is ``rtt + queueing``, or W / capacity if the window alone fills the link. So W is the
-    lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``.
+    RTT is ``rtt + queueing``, or W / capacity if the window alone fills the link.  So W is the
+    lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``, with baseRTT = ``rtt
+    + over_estimate``.
     """
     T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
     x = numbers("over_estimate", over_estimate, -math.inf)
@@ -242,13 +244,13 @@ def throughput(
 
 @dataclass(frozen=True)
 class Share:
-    """Flows on one lossy link.
+    """The rates of flows on one lossy link.
 
     ``regime``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the mean
     queue is below the buffer) or ``buffer-limited`` (the buffer stays full, and ``loss`` is more
-    than the random loss). ``status``: ``NOT_CONVERGED``, with NaN rates, if the residual (sum over
-    capacity, less 1) is not small. That happens where neither loss nor a buffer limits loss-based
-    flows.
+    than the random loss).  ``residual``: sum of the rates over the capacity, less 1. If it is not
+    small, ``status`` is ``NOT_CONVERGED`` and the rates are NaN. That happens where neither loss
+    nor a buffer limits loss-based flows.
     """
 
     rates: Floats
@@ -268,10 +270,10 @@ def share(
 ) -> Share:
     """Rates of flows that share a lossy link, from a fixed point of the mean queueing delay q.
 
-    Each flow sees RTT = rtt + q, and q is the least delay at which the rates fit the link. They
-    fall as q grows, so q is unique. If even a full buffer leaves them too large, all flows see the
-    additional loss probability at which they fit. A single flow queues behind itself within a round
-    (``throughput``), and q is 0. Mean field: no flow sees another's bursts.
+    Each flow sees RTT = rtt + q, and q is the least delay at which the rates fit the link.  The
+    rates fall as q grows, so q is unique.  If they are too large even with a full buffer, all flows
+    see an additional loss probability, at which they fit.  A single flow queues only behind its own
+    packets (``throughput``), and q is 0. Mean field: no flow sees another's bursts.
     """
     _link(p, capacity, buffer, method)
     if not flows:

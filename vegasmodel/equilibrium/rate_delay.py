@@ -89,8 +89,8 @@ def served(
 ) -> tuple[Floats, Floats]:
     """Rates of the two classes when one cannot use its part: the link is work-conserving (Fig. 2).
 
-    Each class is sure of its service rate, and what it leaves goes to the other. ``demand_*`` is
-    the most that the class's flows can send (pkt/s, may be infinite).
+    Each class is guaranteed its service rate, and the other may use what is left of it.
+    ``demand_*`` is the most that the class's flows can send (pkt/s, may be infinite).
     """
     s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
     d_R = numbers("demand_rate", demand_rate, infinite=True)
@@ -107,8 +107,9 @@ def relative_fairness(
     """Mean rate of a Vegas flow over that of a NewReno flow: ``podlesny`` section IV.
 
     ``(total_delay / n_delay) / (total_rate / n_rate)``; totals are rates or utilisations of the
-    class. The paper's 0.97 for 24 % over 100 and 74 % over 300 flows is (0.24/1) / (0.74/3) =
-    0.973. Infinite where NewReno gets nothing, NaN where a class has no flows.
+    class.  The paper has an example: 100 Vegas flows use 24 % and 300 NewReno flows 74 %, and its
+    0.97 is (0.24/1) / (0.74/3) = 0.973. Infinite where NewReno gets nothing, NaN where a class has
+    no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
     u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)
@@ -130,8 +131,9 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     """Longest queueing delay of a D packet, ``d = B_D / S_D`` seconds; section II-C.
 
-    This is the fluid limit: a packet in transmission and the scheduler's whole packets add up to
-    one packet's time of each class. Infinite where ``S_D`` is 0.
+    This is the fluid limit.  With packets it is longer by at most one packet time of each class,
+    for the packet in transmission and because the scheduler serves whole packets.  Infinite where
+    ``S_D`` is 0.
     """
     size = numbers("B_D", B_D, infinite=True)
     rate = numbers("S_D", S_D)
@@ -171,15 +173,16 @@ def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
 def rate_utilization(
     rtt: ArrayLike, B_R: ArrayLike, S_R: ArrayLike, decrease: ArrayLike = 0.5
 ) -> Floats:
-    """Part of ``S_R`` that synchronised AIMD flows use: 1 where ``B_R >= (1/b - 1) S_R rtt``.
+    """Fraction of ``S_R`` that synchronised AIMD flows use: 1 where ``B_R >= (1/b - 1) S_R rtt``.
 
-    S_R is the service rate of class R and B_R its buffer. With y = 1 + B_R / (S_R rtt) and the
+    S_R is the service rate of class R and B_R its buffer.  With y = 1 + B_R / (S_R rtt) and the
     window factor b after a loss::
 
         U = (1 - b^2) y^2 / (1 - 2 b y + y^2)          for y < 1/b
 
-    An approximation, derived in ``symbolic.podlesny``. It is a lower bound for any number of flows
-    of one ``rtt`` without timeouts, since flows that do not lose together leave less idle.
+    An approximation, derived in ``symbolic.podlesny``.  Flows that do not lose at the same time
+    leave less idle.  So for flows of one ``rtt`` without timeouts this is a lower bound, whatever
+    their number.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)
@@ -201,12 +204,13 @@ def delay_loss(
 ) -> Floats:
     """Loss probability of Vegas flows whose D buffer holds less than alpha packets of each.
 
-    An approximation: such flows always grow by one packet an RTT and lose a factor b. So their mean
-    window W = (S_D rtt + B_D) / n_D obeys the AIMD law p W^2 = (1 + b) / (2 (1 - b)), derived in
-    ``symbolic.podlesny``. It is 0 where the buffer suffices for flows that know their propagation
-    delays. Flows that measure these over-estimate them (``arrivals``) and want more, so they lose
-    at fewer flows. It is at most 1, which it reaches where the law no longer applies: for windows
-    of a few packets, where timeouts dominate. There ``random_loss.share`` of the class on its own
+    An approximation: such flows always grow by one packet per RTT, and a loss multiplies the window
+    by b.  So their mean window W = (S_D rtt + B_D) / n_D obeys the AIMD law p W^2 = (1 + b) / (2 (1
+    - b)), derived in ``symbolic.podlesny``.  The result is 0 if the buffer suffices for flows that
+    know their propagation delays.  Flows that measure these delays over-estimate them
+    (``arrivals``) and queue more packets, so they lose packets already when there are fewer of
+    them.  The result is at most 1. It reaches 1 where the law no longer applies: for windows of a
+    few packets, where timeouts dominate.  There ``random_loss.share`` of the class on its own
     (capacity S_D, buffer B_D) gives the loss.
     """
     n_D, T = numbers("n_delay", n_delay), numbers("rtt", rtt)
@@ -220,7 +224,7 @@ def delay_loss(
 
 
 def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weights 1 : k of a D flow and of an R flow, and of all flows, scaled against overflow."""
+    """Weights 1 of a D flow, k of an R flow, and of all flows together, scaled against overflow."""
     one = 1.0 / np.maximum(k, 1.0)
     return one, one * k, one * n_D + (one * k) * n_R
 

@@ -12,12 +12,13 @@ Without window limits the demand of loss-based flows is infinite as long as p = 
 point lies below ``min_threshold``. The certificate of an answer is an interval on the curve with
 the demand above c at one end and below it at the other, by more than rounding.
 
-Equilibria are of the mean-field kind: the averages of an oscillating queue lie near them only where
-the control loop is stable. ``alpha`` stands for the packets that Vegas keeps queued, which may be
-anything from its alpha to its beta. Under a queue that loss-based flows move up and down, ns-2's
-Vegas lies between them (2.1 against one Reno flow, 1.1 in 5 : 5). Beside ns-2 2.35 (1 : 1 to 10 :
-20 flows, thresholds 5 and 15, alpha 1.5 here) the mean queue lies within 11 % with drops and 32 %
-with marks, the rates of the classes within 29 % and 41 %.
+An equilibrium here is a mean field: if the queue oscillates, its average is near the equilibrium
+only where the control loop is stable. ``alpha`` stands for the packets that a Vegas flow keeps
+queued. This may be any number from its alpha to its beta. In ns-2, where loss-based flows move the
+queue up and down, it is between the two (2.1 beside one Reno flow, 1.1 with five of each). Compared
+with ns-2 2.35 (1 : 1 to 10 : 20 flows, thresholds 5 and 15, alpha 1.5 here), the error of the mean
+queue is at most 11 % with drops and 32 % with marks. The errors of the classes' rates are at most
+29 % and 41 %.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ EPS = float(np.finfo(np.float64).eps)
 class Curve:
     """RED's curve of loss over queue: thresholds and buffer in packets, as in a ``queue`` table.
 
-    ``spacing`` says how the drops are spread; see ``effective``. With ``ecn`` packets are marked,
-    and no flow needs a timeout.
+    ``spacing`` says how the drops are spread; see ``effective``.  With ``ecn`` packets are marked,
+    so the model has no timeouts.
     """
 
     min_threshold: float
@@ -65,7 +66,10 @@ class Curve:
         word("spacing", self.spacing, SPACINGS)
 
     def corners(self) -> Floats:
-        """Corners of the curve, rows (queue, base probability), up to the buffer and there to 1."""
+        """Corners of the curve, rows (queue, base probability).
+
+        At the buffer the curve rises to 1.
+        """
         top, last = self.max_threshold, self.max_probability
         rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, last)]
         rows.append((2 * top, 1.0) if self.gentle else (top, 1.0))
@@ -84,10 +88,10 @@ class Curve:
 class Flows:
     """The flows: booleans and numbers that broadcast to one entry per flow.
 
-    ``decrease`` after a loss is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas (a mark halves).
-    ``alpha`` and ``over_estimate`` count only where ``vegas`` is true. ``timeout`` excludes the
-    queueing delay, which adds to it; None is the coarse timer's. Raises ``FieldError`` for values
-    out of range.
+    ``decrease`` after a loss is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas (a mark halves the
+    window of any flow).  ``alpha`` and ``over_estimate`` count only where ``vegas`` is true.
+    ``timeout`` excludes the queueing delay, which is added; None means that of the coarse timer.
+    Raises ``FieldError`` for values out of range.
     """
 
     vegas: ArrayLike
@@ -113,13 +117,14 @@ class Flows:
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """One root.  ``queue`` packets, ``loss`` per packet (drops or marks), ``rates`` pkt/s.
+    """One fixed point: ``queue`` packets, ``loss`` per packet (drops or marks), ``rates`` pkt/s.
 
     ``kind``: ``underloaded`` (the flows cannot fill the link), ``no-loss`` (below
-    ``min_threshold``), ``on-curve``, ``at-threshold`` or ``at-buffer`` (the curve is vertical
-    there: the loss is what fills the link on average, and the queue oscillates about the jump).
-    ``interval``: rows (queue, loss) around the root, demand above c at the first and below at
-    the second; ``certified`` if so by more than rounding.  ``residual``: (sum - c)/c.
+    ``min_threshold``), ``on-curve``, ``at-threshold`` or ``at-buffer``.  At the last two the curve
+    is vertical: the loss is such that the flows fill the link on average, and the queue oscillates
+    about the jump.  ``interval``: rows (queue, loss) at both sides of the fixed point; demand is
+    above c at the first and below c at the second.  ``certified``: both differences exceed rounding
+    errors.  ``residual``: (sum of the rates - c)/c.
     """
 
     queue: float
@@ -134,13 +139,13 @@ class Equilibrium:
 def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     """Drops per packet for RED's base probability p_b, by RED's spacing of the drops.
 
-    RED counts the packets since its last drop. With 1/p_b = m whole, the packets from one drop to
-    the next number (``symbolic.red``)
+    RED counts the packets since its last drop.  Let m = 1/p_b be whole.  The number of packets from
+    one drop to the next is random (``symbolic.red``):
 
-    * ``wait`` (ns-2's ``wait_`` true, its default): m to 2m - 1, all alike: p = 2 p_b / (3 - p_b)
-    * ``uniform`` (``wait_`` false): 1 to m - 1, all alike: p = 2 p_b
-      (1 to m, so 2 p_b / (1 + p_b), where the count starts at 0 as in Floyd and Jacobson)
-    * ``independent``: p = p_b.
+    * ``wait`` (ns-2's ``wait_`` true, its default): uniform on m to 2m - 1; p = 2 p_b / (3 - p_b).
+    * ``uniform`` (``wait_`` false): uniform on 1 to m - 1, so p = 2 p_b. (If the count starts at 0,
+      as in Floyd and Jacobson, it is uniform on 1 to m, so p = 2 p_b / (1 + p_b).)
+    * ``independent``: each packet is dropped with probability p = p_b.
     """
     word("spacing", spacing, SPACINGS)
     p = numbers("base", base, high=1.0)
@@ -161,9 +166,9 @@ def simple_pftk(
     """PFTK's short form, pkt/s, with ``square_root`` (random losses) in its first term.
 
     ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``: (33) of Padhye and
-    others, for loss p, timeout T_0 and b packets an ACK. ``timeout`` 0 leaves the square-root law.
-    Both terms of the denominator rise with p, and the first also rises with the RTT. So the rate
-    falls in both.
+    others, for loss p, timeout T_0 and b packets per ACK. With ``timeout`` 0 it is the square-root
+    law.  Both terms of the denominator rise with p, and the first also rises with the RTT. So the
+    rate falls in both.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)
@@ -175,10 +180,10 @@ def simple_pftk(
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
     """Rate that each flow delivers, at a mean queue (packets) and a loss probability.
 
-    A loss-based flow has the short PFTK form (square-root law under ECN), and at most max_window /
-    RTT. Vegas has the same with its own decrease, and at most ``alpha / (q/c - x)``, with the
-    queueing delay q/c and its over-estimate x. A part 1 - loss of what is sent is delivered (all of
-    it under ECN). Infinite where nothing limits a flow.
+    A loss-based flow sends at the rate of PFTK's short form (the square-root law under ECN), and at
+    most max_window / RTT. A Vegas flow does so with its own decrease, and at most at ``alpha / (q/c
+    - x)``, with the queueing delay q/c and its over-estimate x.  A fraction 1 - loss of what is
+    sent is delivered (all of it under ECN).  Infinite where nothing limits a flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)
@@ -213,7 +218,7 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
 
 
 def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium, ...]:
-    """All fixed points: one, or none if marks (ECN) cannot slow the flows enough.
+    """All fixed points: exactly one, or none if marks (ECN) cannot slow the flows enough.
 
     Raises ``FieldError`` for a capacity that is not positive.
     """
@@ -251,7 +256,10 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
 
 def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
-    """Bisection down to neighbouring numbers, which allows infinite demands."""
+    """The root of ``excess`` in 0 .. ``end``, between two neighbouring floats (low, high).
+
+    Bisection needs only signs, so demands may be infinite.
+    """
     low, high = 0.0, end
     while True:
         middle = (low + high) / 2

@@ -1,13 +1,13 @@
 """Vegas's steady state with over-estimated base RTTs: the paper ``boutremans``, (2) to (6).
 
-Flow i holds alpha_i packets by its own measurement. Its baseRTT is d_i + x_i (2), propagation delay
-plus over-estimate. All flows see one queueing delay Delta, which solves
+By its own measurement flow i keeps alpha_i packets queued.  Its baseRTT is d_i + x_i (2),
+propagation delay plus over-estimate.  All flows see one queueing delay Delta, which solves
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
-with the capacity c. The solver finds the gap g = Delta - max x, which suffers less from rounding
-than Delta. ``_secular_kernel.py`` holds the arithmetic. NumPy input runs it interpreted or, if
-large, compiled. JAX input goes to ``_secular_jax.py``.
+with the capacity c.  The solver finds the gap g = Delta - max x, which suffers less from rounding
+than Delta.  ``_secular_kernel.py`` holds the arithmetic.  For NumPy input it is interpreted or, if
+the input is large, compiled.  JAX input goes to ``_secular_jax.py``.
 """
 
 from __future__ import annotations
@@ -119,10 +119,10 @@ def _compiled() -> Any:
 def _run(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
 ) -> None:
-    """Fill the outputs by the copy of the kernel that is fastest at this size.
+    """Fill the output arrays with the copy of the kernel that is fastest at this size.
 
-    ``alpha``, ``x``, ``rtt``, ``out`` (rates): flat, the m cases one after the other. ``c`` [m].
-    ``floats`` [m, 3]: delay, gap, residual. ``integers`` [m, 2]: passes, status.
+    ``alpha``, ``x``, ``rtt``, ``out`` (rates): flat, the m cases one after the other.  ``c`` [m].
+    ``floats`` [m, 3]: delay, gap, residual.  ``integers`` [m, 2]: passes, status.
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

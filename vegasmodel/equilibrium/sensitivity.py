@@ -1,10 +1,11 @@
 """Derivatives of rates and delay by the over-estimates: paper ``boutremans`` 3.1.3, (7) to (9).
 
 Each flow i has a rate r_i and an over-estimate x_i of the propagation delay; Delta is the queueing
-delay. Write y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). Along the
-equilibrium (6), dDelta/dx_k = w_k. Arguments as in ``secular.rates`` (variant ``paper``): [..., n]
-and [...]. Derivatives of or by an absent flow (alpha = 0) are 0. NaN where there is no steady
-state. Each function has the paper's printed form beside it, which has one alpha for all flows.
+delay.  Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  If x_k changes and
+the flows stay in the equilibrium (6), dDelta/dx_k = w_k.  Arguments are those of ``secular.rates``
+(variant ``paper``): [..., n] and [...].  Derivatives of or by an absent flow (alpha = 0) are 0. NaN
+where there is no steady state.  Beside each derived formula stands the paper's printed one, which
+has one alpha for all flows.
 """
 
 from __future__ import annotations
@@ -91,7 +92,11 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
 
 
 def _others(w: Floats) -> Floats:
-    """Sum of w over the other flows, from both ends: 1 - w_i cancels if flow i outweighs all."""
+    """Sum of w over the other flows, without the difference 1 - w_i.
+
+    If flow i outweighs all others, that difference would lose digits.  So sums from both ends are
+    added.
+    """
     pad = [(0, 0)] * (w.ndim - 1)
     before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)
     after = np.cumsum(np.pad(w, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]

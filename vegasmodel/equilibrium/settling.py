@@ -20,16 +20,16 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 
 
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
-    """Seconds for one flow in an empty network: slow start fills the link, then the queue."""
+    """Seconds that a flow alone needs: slow start fills the link, linear growth the queue."""
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())
 
 
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
-    """Upper bound in seconds for flows that start together in an empty network.
+    """Upper bound, s, of the time that flows need if they start together in an empty network.
 
-    Slow start may give the link of capacity c to any of them. So a window may have to fall from c
-    RTT, or rise from nothing, to its rest.
+    Slow start may give the whole link of capacity c to any of them.  So a window may have to fall
+    from c RTT, or rise from nothing, to its window at rest.
     """
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
@@ -39,7 +39,8 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
 def later(before: Floats, after: Floats, trips: Floats) -> float:
     """Seconds from one equilibrium to the next; ``before`` is 0 for the new flows.
 
-    The new flows go up and the earlier ones give way, at worst one after the other.
+    The windows of the new flows rise and those of the earlier flows fall, at worst one after the
+    other.
     """
     seconds = np.abs(after - before) * trips
     new = before == 0
@@ -47,10 +48,10 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
 
 
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
-    """Upper bound, s, of the queueing delay while new flows approach their rest.
+    """Upper bound, s, of the queueing delay while the windows of new flows rise.
 
-    ``new``: their backlogs and over-estimates. At worst the earlier flows keep their ``windows``
-    [n] and do not give way. Then sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
+    ``new``: their backlogs and over-estimates.  At worst the earlier flows keep their ``windows``
+    [n].  Then sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
     """
     poles = np.concatenate([-rtt, new[1]])
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
@@ -59,9 +60,9 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
 def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
     """Upper bound, s, of the queueing delay while flows start together in an empty network.
 
-    At worst slow start gives the whole link to one flow, that with the longest RTT d, whose window
-    c d stays. The others want their backlogs A from the rate that the queue takes from it: c - c
-    d/(d + Delta) = A/Delta.
+    At worst slow start gives the whole link to the flow with the longest RTT d, which keeps its
+    window c d.  As the queue grows, the rate of this flow falls below c.  The difference goes to
+    the other flows, which want backlogs of A packets in all: c - c d/(d + Delta) = A/Delta.
     """
     A, d = float(backlog.sum()), float(rtt.max())
     if backlog.size == 1:
@@ -79,24 +80,26 @@ def lag(
     between: tuple[float, float],
     doubling: float,
 ) -> float:
-    """Speed at which earlier flows must give way to a new flow, over the speed at which they can.
+    """Speed at which earlier windows must fall for a new flow, over the speed at which they can.
 
     The new flow raises the queueing delay Delta from one equilibrium to the next; ``between`` holds
-    the two delays. Earlier flows j have propagation delays d_j (``rtt``), over-estimates x_j and
-    round trips T_j. They hold their windows ``held`` [n] until their backlogs reach their ``upper``
-    edges [n]. Then their rates follow r_j = upper_j/(Delta - x_j). Let G = -d(sum of these
-    rates)/dDelta. The window of the new flow grows by v packets in each of its round trips T_n.
-    Then
+    the two delays.  Earlier flows j have propagation delays d_j (``rtt``), over-estimates x_j and
+    round trips T_j.  They hold their windows ``held`` [n] until their backlogs reach their
+    ``upper`` edges [n].  Then their rates follow r_j = upper_j/(Delta - x_j).  Let G = -d(sum of
+    these rates)/dDelta.  The window of the new flow grows by v packets in each of its round trips
+    T_n.  Then
 
         dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
-    The product -dW_j/dt is the speed at which window j has to fall. A window falls by at most one
-    packet in T_j, so the result is the maximum of the product times T_j over all flows and delays.
-    If it exceeds 1, some flow lags behind, Delta overshoots, and the other flows lose what that
-    flow still holds. ``newcomer``: over-estimate, propagation delay and gamma of the new flow. v is
-    1. In slow start (backlog below gamma) it is W ln 2/``doubling`` if that is more; W is the new
-    flow's window, which doubles in ``doubling`` round trips. The new flow's own rate W/T_n falls,
-    too, as the delay grows, so T_n^2 G + W replaces T_n^2 G.
+    The product of the two, -dW_j/dt, is the speed at which window j has to fall.  A window falls by
+    at most one packet in T_j, so the result is the maximum of the product times T_j over all flows
+    and delays.  If it exceeds 1, some flow lags behind, Delta overshoots, and the other flows lose
+    what that flow still holds.
+
+    ``newcomer``: over-estimate, propagation delay and gamma of the new flow. v is 1, but in slow
+    start (backlog below gamma) it is W ln 2/``doubling`` if that is more.  W is the new flow's
+    window, which doubles in ``doubling`` round trips.  As the delay grows, the new flow's own rate
+    W/T_n falls, too, so T_n^2 G + W replaces T_n^2 G.
     """
     over, d, gamma = newcomer
     first, last = between

@@ -3,7 +3,8 @@
 The equations are those of the delayed simulator (``engines/delayed``, D1 to D4): packets follow
 ACKs, an ACK reports the queue that its packet met, and RED drops by an average of the queue that
 every packet moves. At rest let the queueing delay be s, the loss p, the rates lambda_i with the sum
-Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda. Disturb the delay by sigma e^zt.
+Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda. A disturbance changes the delay by
+sigma e^zt, the packets sent by a_i e^zt, the windows by w_i e^zt and RED's average by v e^zt:
 
     u_i = t - (R_i - f_i) - sigma,  so the delay that an ACK brings lags by R_i - f_i
     a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, from (D2), (D3)
@@ -16,28 +17,28 @@ The time f_i to the queue cancels. With g_i = G_i/lambda_i the characteristic eq
     F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1) = 0,
 
 since (1 - p) Lambda = c. The window of a Vegas source on its threshold follows the delay: ``g =
--gamma``, the *slope* (T + x)/(s - x), or (T + s)/(s - x) in Linux. A window that losses hold
-follows the average: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))`` for one that grows
-by m packets a round trip. (Hollot, Misra, Towsley and Gong, "A control theoretic analysis of RED",
-INFOCOM 2001, have this loop for one RTT. Instead of the ACK clock they have sources that send W/RTT
-and a queue that leaks by 1/RTT.)
+-gamma``, where gamma is the *slope* (T + x)/(s - x), or (T + s)/(s - x) in Linux. A window that
+losses limit follows the average: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))`` if it
+grows by m packets per round trip. (Hollot, Misra, Towsley and Gong, "A control theoretic analysis
+of RED", INFOCOM 2001, have this loop for one RTT. Instead of the ACK clock they have sources that
+send W/RTT and a queue that leaks by 1/RTT.)
 
-**Without RED stability is one number.** Where every g_i = -gamma_i is real, each term maps Re z >=
-0 into the half plane Re >= (1 - gamma_i)/2 (a Moebius map of |e^zR| >= 1). So there is no root in
-Re z >= 0 if
+**Without RED one number decides stability.** If every g_i = -gamma_i is real, each term maps Re z
+>= 0 into the half plane Re >= (1 - gamma_i)/2 (a Moebius map of |e^zR| >= 1). So there is no root
+in Re z >= 0 if
 
     Gamma = sum_i mu_i gamma_i < 1,
 
 for any RTTs. (This gives no rate of decay: with unequal RTTs there are roots arbitrarily near the
 axis.) On the imaginary axis Re F = (1 - Gamma)/2 throughout. For Gamma > 1 each of the poles 2 pi i
-k/R_i of F then turns F once about 0, so there are infinitely many roots right of the axis. One
-source: e^zR = -gamma, gamma = c (T + x)/(alpha (1 - p)) with random losses p. In Linux gamma_i > 1
-on any threshold. Even in an unstable rest a window moves by at most a packet a round trip: one
-source swings by gamma/(1 + gamma) packets each way.
+k/R_i of F then turns F once about 0, so there are infinitely many roots right of the axis. For one
+source e^zR = -gamma, gamma = c (T + x)/(alpha (1 - p)) with random losses p. In Linux gamma_i > 1
+on any threshold. Even near an unstable equilibrium a window moves by at most a packet per round
+trip: a single source swings by gamma/(1 + gamma) packets each way.
 
-Two motions are left out. Patterns of packets within a round trip that cancel at the queue persist
-for ever under the ACK clock (a_i with w_i = sigma = 0). Under losses, differences between windows
-of like flows decay at the rate 2 m lambda/W^2.
+Two motions are left out. If the packets of all sources are unevenly spread over a round trip, but
+evenly in their sum at the queue, the ACK clock keeps this pattern for ever (a_i with w_i = sigma =
+0). Under losses, the windows of equal flows approach each other at the rate 2 m lambda/W^2.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """What the linearised loop depends on; arrays [flow].
+    """The numbers that the linearised loop depends on; arrays are [flow].
 
-    ``rtt`` R_i with the queueing delay, s. ``rate`` lambda_i, packets sent a second. ``slope``
-    gamma_i of a window on a threshold, else 0. ``window`` W_i, packets. ``climb`` m_i, packets a
-    round trip, of a window that losses hold, else 0. ``loss`` p in total, and ``steep`` dp/dv per
-    packet of RED's average v. ``pole`` K, 1/s (inf: no average). ``marks``: p is the probability of
-    marks, and nothing is dropped. Raises ``FieldError`` for values out of range.
+    ``rtt`` R_i with the queueing delay, s.  ``rate`` lambda_i, packets sent per second.  ``slope``
+    gamma_i of a window on a threshold, else 0. ``window`` W_i, packets.  ``climb`` m_i, packets per
+    round trip, of a window that losses limit, else 0. ``loss`` p in total, and ``steep`` dp/dv per
+    packet of RED's average v.  ``pole`` K, 1/s (inf: no average).  ``marks``: p is the probability
+    of marks, and nothing is dropped.  Raises ``FieldError`` for values out of range.
     """
 
     rtt: Floats
@@ -97,7 +98,10 @@ class Loop:
 
     @property
     def gain(self) -> float:
-        """The sum Gamma of mu_i gamma_i (shares times slopes); without RED stable below 1."""
+        """The sum Gamma of mu_i gamma_i (shares times slopes).
+
+        Without RED, stable if it is below 1.
+        """
         return float(self.rate @ self.slope / self.rate.sum())
 
     @property
@@ -110,15 +114,16 @@ class Loop:
 class Stability:
     """The stability of one equilibrium.
 
-    ``stable``: no root was found right of the imaginary axis in the box that was searched (one
-    above ``top`` is not excluded). Without RED the criterion is Gamma < 1, which is exact.
-    ``roots``: those found, rightmost first, one of each conjugate pair, 1/s. ``residual``: the
-    largest |F| at a root over the sum of its terms' sizes. ``complete``: the roots found number as
-    many as the argument principle counts in the box right of ``left`` and below ``top`` (1/s; above
-    it losses add less than 2 % to F). If it is complete and has no roots, every disturbance decays
-    faster than ``left``. If it is empty and not complete, the box holds more than ``MAX_PERIODS``
-    periods and was not searched. Then ``stable`` is False, unless the criterion without RED
-    applies.
+    ``stable``: no root right of the imaginary axis was found in the box that was searched; one
+    above ``top`` is not excluded.  Without RED the criterion is Gamma < 1, which is exact.
+    ``roots``: those found, rightmost first, one of each conjugate pair, 1/s.  ``residual``: the
+    largest |F| at a root over the sum of its terms' sizes.
+
+    The box lies right of ``left`` and below ``top`` (1/s; above it losses add less than 2 % to F).
+    ``complete``: as many roots were found in it as the argument principle counts.  If it is
+    complete and has no roots, every disturbance decays faster than ``left``.  If there are no roots
+    and it is not complete, the box holds more than ``MAX_PERIODS`` periods and was not searched.
+    Then ``stable`` is False, unless the criterion without RED applies.
     """
 
     stable: bool
@@ -172,7 +177,7 @@ def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
 
 
 def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
-    """Like flows together: (share of the rates, RTT, (gamma, m/W, m lambda/W^2)) of each class."""
+    """Classes of equal flows: (share of all rates, RTT, (gamma, m/W, m lambda/W^2)) of each."""
     rows: dict[tuple[float, ...], list[float]] = {}
     total = float(loop.rate.sum())
     for R, rate, gamma, W, m in zip(
@@ -199,12 +204,14 @@ def _answer(
 def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
     """The stability, and the rightmost characteristic roots.
 
-    Newton's method from a grid finds the roots in a box, and the argument principle counts them. If
-    the numbers differ the grid is refined; if they still differ, ``complete`` is False. To the
-    right the box reaches as far as a root can lie. To the left it reaches until it holds roots, or
-    until a disturbance falls below e^-6 of its size in one of the longest round trips. Upwards it
-    reaches ``top`` (default: two periods within the shortest round trip, and on until losses move F
-    by less than 2 %). ``left``, 1/s, overrides the decay rate down to which roots are sought.
+    Newton's method from a grid finds the roots in a box, and the argument principle counts them.
+    If the numbers differ, the grid is refined; if they still differ, ``complete`` is False.
+
+    To the right the box reaches as far as a root can lie.  To the left it is enlarged until it
+    holds roots, or until a disturbance there falls below e^-6 of its size in one of the longest
+    round trips.  ``left``, 1/s, sets this side instead.  Upwards the box reaches ``top``.  By
+    default that is two periods within the shortest round trip, or more, until losses change F by
+    less than 2 %.
     """
     if top is not None:
         positive("top", top)
@@ -322,7 +329,10 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
 
 
 def _turn(loop: Loop, start: complex, end: complex) -> float | None:
-    """The angle, radians, by which F turns along a straight line; more points where it is fast."""
+    """Angle in radians by which F turns along a straight line; None if it turns too fast.
+
+    Points are added where F turns fast.
+    """
     at = np.linspace(0.0, 1.0, 257)
     f = characteristic(loop, start + at * (end - start))[0]
     for _ in range(40):
@@ -367,7 +377,7 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
 
 
 def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
-    """The end of Newton's method from each start; a start that leaves the box is dropped."""
+    """Where Newton's method ends from each start; starts that leave the box are dropped."""
     left, right, top = box
     longest = float(loop.rtt.max())
     done = [np.empty(0, np.complex128)]
