@@ -25,16 +25,18 @@ The window moves with the ACKs, at the delay that they report, s_i = s(u_i(t)):
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
-``m = 1`` for Reno. For Vegas m is that of ``boutremans`` (1) as in (W2), which is (D4) at N_i' =
-W_i/(T_i + s). ``p`` is the link's random loss. Under RED it is the loss at RED's average queue v,
-which each arriving packet moves by a share w of the way, dv = -ln(1 - w) (c s - v) sum_i dA_i(t -
-f_i) (Misra, Gong and Towsley, SIGCOMM 2000, whose average is sampled at the link's rate).
+Here m is the window's growth in packets per round trip, and Sgn_i the rule for it. ``m = 1`` for
+Reno. For Vegas m is that of ``boutremans`` (1) as in (W2), which is (D4) at N_i' = W_i/(T_i + s).
+``p`` is the link's random loss. Under RED it is the loss at RED's average queue v. Each arriving
+packet moves v towards the queue, by a fraction w of the distance: dv = -ln(1 - w) (c s - v) sum_i
+dA_i(t - f_i) (Misra, Gong and Towsley, SIGCOMM 2000, whose average is sampled at the link's rate).
 
-In slow start the window grows by the factor e^g in a round trip, so dW = (e^g - 1) dN. A drop at
-the full buffer is known when its ACK would have come. The window is then cut, once for the packets
-of a window. Random losses are spread over all packets, dW = -p (1 - decrease) W dN (Misra, Gong and
-Towsley, SIGCOMM 2000, and Liu et al., "Scalable fluid models", 2004, whose sources send W/RTT and
-not by the ACK clock). Slow start ends when the expected number of random losses reaches one.
+In slow start the window grows by the factor e^g in a round trip, so dW = (e^g - 1) dN. The sender
+learns of a drop at the full buffer when the ACK of that packet would have come. It then cuts its
+window, once for all drops within one window. The effect of random losses is spread over all
+packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al.,
+"Scalable fluid models", 2004, whose sources send W/RTT and not by the ACK clock). Slow start ends
+when the expected number of random losses reaches one.
 
 At rest this model is the plain fluid, (W1). With motion, the windows of the two differ by about one
 packet, the distance that a window moves in a round trip; relative to the window that is 1/W. Where
@@ -67,7 +69,7 @@ STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium to begin at: the state at all times before 0."""
+    """An equilibrium at which a run begins: it has held at all times before 0."""
 
     delay: float  # s, seconds
     window: Floats  # [flow] packets
@@ -93,7 +95,7 @@ class DelayedRun:
 
 
 def unsupported(scenario: Scenario) -> str | None:
-    """Why this model cannot answer the scenario; None if it can.  It has random loss and RED."""
+    """Why this model cannot answer the scenario; None if it can.  It knows random loss and RED."""
     queue = scenario.links[0].queue
     if isinstance(queue, Red) and queue.ecn:
         return "the delayed fluid has no marks (ecn)"
@@ -111,13 +113,13 @@ def run(
 ) -> DelayedRun:
     """Integrate from 0 to ``duration``; trajectories at ``samples`` instants, evenly spaced.
 
-    ``losers`` and ``packets`` are those of ``continuous.run``. ``step`` is relative to the shortest
-    round trip, and bounded by the shortest time to or from the queue. The error falls with its
-    square where the motion is smooth. A way to the queue shorter than a step counts as one step:
-    only the differences between flows matter. The run begins at the equilibrium ``begin``, which
-    may be that of a slightly different scenario, or else with an empty network. Raises
-    ``ValueError`` where the model has no equation for the scenario (``unsupported`` gives the
-    reason) or would take too long.
+    ``losers`` and ``packets`` are those of ``continuous.run``.  ``step`` is the step's length over
+    the shortest round trip; no step is longer than the shortest time to or from the queue.  The
+    error falls with the square of ``step`` where the motion is smooth.  If a flow's time to the
+    queue is shorter than a step it counts as one step, because only the differences between flows
+    matter.  The run begins at the equilibrium ``begin``, which may be that of a slightly different
+    scenario, or else with an empty network.  Raises ``ValueError`` where the model has no equation
+    for the scenario (``unsupported`` gives the reason) or would take too long.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -174,7 +176,7 @@ def run(
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
-    """Curves of an empty network up to time 0; ``way``: seconds to the queue, [flow]."""
+    """Senders and past of an empty network up to time 0; ``way``: seconds to the queue, [flow]."""
     n = flows.rtt.size
     y = Senders(
         forward_delay=way,
@@ -209,7 +211,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def chances(scenario: Scenario) -> Chance:
-    """With which probability the link drops a packet although the buffer has room: loss or RED."""
+    """Probability that the link drops a packet although the buffer has room: random loss or RED."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
         return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
@@ -222,7 +224,7 @@ def chances(scenario: Scenario) -> Chance:
 def resting(
     flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
-    """Curves up to time 0 of flows that have always been at ``rest``: straight lines."""
+    """Senders and past of flows that have always been at ``rest``, as straight lines."""
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
     rtt, x = flows.rtt + s, np.where(flows.measures_base, 0.0, flows.over_estimate)

@@ -2,22 +2,22 @@
 
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 
-The method is Dormand and Prince's Runge-Kutta pair 5(4). Its quartic dense output gives the
-solution and its past. Delays need four additions:
+The method is Dormand and Prince's Runge-Kutta pair 5(4).  Its quartic dense output gives the
+solution and its past.  Delays need four additions:
 
-* A break in a derivative (of the initial function, or where an event jumps) returns, one
-  derivative smoother, each time a delayed argument passes it. Such times are found, and steps end
-  there, until the break is too smooth for the method to see. Until then an argument reads the
-  smooth piece on its side of the break.
-* A delay shorter than the step asks for the solution inside the step. The step is then iterated.
-  A delay that is below 0 only at a trial state makes the step shorter. One that vanishes for good
-  ends the run, and the status says so.
+* A break is a time at which a derivative of the solution jumps: at the start, or at an event. Each
+  time a delayed argument passes a break, a new break arises in a derivative of one order more. The
+  integrator finds these times and ends steps there, up to the order that the method can see. Near
+  a break, a delayed argument reads the smooth piece on its own side.
+* If a delay is shorter than the step, f reads the solution inside the step. The step is then
+  iterated. If a delay is below 0 only at a trial state, the step is made shorter. If a delay
+  vanishes for good, the run ends, and the status says so.
 * Events are roots of functions of the solution. They are found by sign changes on sub-samples of
   the dense output, so that two in one step are not missed, and by Brent's method. An action may
   change the state there.
 * Only the part of the past that a delay can reach is kept, if its length is given.
 
-The integrator is general: it contains nothing about networks. Without delays it is an ordinary
+The integrator is general: it contains nothing about networks.  Without delays it is an ordinary
 solver.
 """
 
@@ -78,7 +78,10 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of ``integrate``; a call gives y at any kept time, a float or an array [t]."""
+    """The result of ``integrate``.
+
+    Called with a time or an array [t] of kept times, it returns y.
+    """
 
     time: Floats  # [step] ends of the steps, t_0 first
     state: Floats  # [step, n]; after the action where an event moved the state
@@ -105,7 +108,7 @@ class Solution:
 
 
 class _Stepper:
-    """Steps of the Runge-Kutta pair, iterated where a delay is shorter than the step."""
+    """Makes Runge-Kutta steps, and iterates them where a delay is shorter than the step."""
 
     def __init__(self, f: Right, memory: Memory, rtol: float, atol: float | Floats) -> None:
         self.f, self.memory, self.rtol, self.atol = f, memory, rtol, atol
@@ -118,7 +121,10 @@ class _Stepper:
         return float(np.sqrt(np.mean((x / scale) ** 2)))
 
     def attempt(self, t: float, y: Floats, h: float) -> tuple[Piece, Floats, float]:
-        """One step: dense output, end, and error over the tolerance (inf: no fixed point)."""
+        """One step from (t, y) of length h: its dense output, its final state, its relative error.
+
+        The error is over the tolerance; inf means that the iteration did not converge.
+        """
         memory = self.memory
         memory.current, memory.used_current = None, False
         K = np.empty((7, y.size))
@@ -169,11 +175,11 @@ def integrate(
 ) -> Solution:
     """Solve from ``span[0]`` to ``span[1]``.
 
-    ``history`` is phi(t) or a constant state. ``start`` is y(t_0) if it differs from phi(t_0).
-    ``lags`` are delays in seconds: numbers, or functions ``tau(t, y, past)`` for which ``t - tau``
-    grows with t. ``keep`` bounds the past that is kept: no delay may be longer. ``sample`` holds
-    times in any order. Wrong arguments raise ``ValueError``; ``Solution.status`` reports a failure
-    on the way.
+    ``history`` is the function phi(t) or a constant state.  ``start`` is y(t_0) if it differs from
+    phi(t_0).  ``lags`` are delays in seconds: numbers, or functions ``tau(t, y, past)`` for which
+    ``t - tau`` grows with t.  ``keep`` is the length of the past that is kept: no delay may be
+    longer.  ``sample`` holds times in any order.  Wrong arguments raise ``ValueError``;
+    ``Solution.status`` reports a later failure.
     """
     t, end = float(span[0]), float(span[1])
     if not end > t:
@@ -291,7 +297,8 @@ class _Run:
     ) -> tuple[Piece, Floats, float, int | None, float] | None:
         """An accepted step: dense output, end, error, order of a break at its end, and the next h.
 
-        None if the step became too small; NegativeDelayError if a delay below 0 caused that.
+        None if the step became too small.  If a delay below 0 was the cause, it raises
+        NegativeDelayError.
         """
         remaining, negative = self.end - t, None
         while True:
@@ -320,7 +327,7 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """Length of the step until a delayed argument first reaches a break, and its order."""
+        """Length of the step at which a delayed argument first reaches a break, and its order."""
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h
         for k in range(len(memory.lags)):

@@ -99,7 +99,10 @@ def index(times: Floats, k: int, last: int, t: float) -> int:
 
 @jit
 def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
-    """Count the packets of each flow that have reached the queue by t in ``came``; their sum."""
+    """Write into ``came`` the packets of each flow that have reached the queue by t.
+
+    Returns the sum.
+    """
     total = 0.0
     for i in range(came.size):
         k = index(past.time, y.outward[i], last, t - y.forward_delay[i])
@@ -126,7 +129,7 @@ def dropped(chance: Chance, mean: float) -> float:
 
 @jit
 def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average after ``came`` more packets; each moves it towards the queue by ``weight``."""
+    """RED's average after ``came`` more packets; each moves it by ``weight`` of the distance."""
     if chance.weight >= 1.0:
         return queue
     left: float = np.exp(np.log1p(-chance.weight) * came)
@@ -405,10 +408,11 @@ def march(
     chance: Chance, losers: int, end: float, longest: float, out: Totals, grid: Floats,
     record: Floats,
 ) -> tuple[Past, int]:  # fmt: skip
-    """Integrate up to ``end`` by steps of at most ``longest`` seconds; the past and its last index.
+    """Integrate up to ``end`` by steps of at most ``longest`` seconds.
 
-    For each flow, ``record[k]`` receives at ``grid[k]`` its window, the delay that it sees, and the
-    packets sent, delivered and lost. The queue's delay follows.
+    Returns the past and its last index.  For each flow, ``record[k]`` receives at ``grid[k]`` its
+    window, the delay that it sees, and the packets sent, delivered and lost.  The queue's delay
+    follows.
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)

@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 class NegativeDelayError(ValueError):
-    """Delay number ``k`` is below 0: it asks for the future."""
+    """Delay number ``k`` is below 0, so it would need a future state."""
 
     def __init__(self, k: int, tau: float, t: float) -> None:
         super().__init__(f"delay {k} is {tau!r} at t = {t!r}: a delay is at least 0")
@@ -52,7 +52,7 @@ class ForgottenError(ValueError):
 
 
 class Memory:
-    """The pieces, the initial function before them, and which arguments have passed each break."""
+    """The pieces, the function before the start, and the breaks that each argument has passed."""
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
         self.history, self.t0, self.lags = history, start, lags
@@ -94,7 +94,7 @@ class Memory:
         return tau
 
     def past(self, t: float, y: Floats) -> Floats:
-        """States at the delayed arguments: one row a delay, [lag, n]."""
+        """States at the delayed arguments: one row per delay, [lag, n]."""
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]

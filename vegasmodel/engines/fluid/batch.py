@@ -1,12 +1,12 @@
 """The fluid of thousands of scenarios at once; it returns averages only.
 
-Windows decide as each flow's stack and law do. Where all flows follow the papers' law they decide
-at every instant, by the self-clocked fluid of ``windows.py``. Scenarios of different sizes then lie
-side by side, padded with flows that never start. Two engines solve them. ``threads`` runs the
-compiled loop of ``march.py`` over the scenarios, one thread a core. Its results are bit for bit
-those of single runs. It skips whole cycles once they repeat (to 1e-9 of a window). ``jax`` steps
-all scenarios together through jit and vmap, on whatever device JAX has. It is meant for a GPU; on a
-CPU it is slower. No history is kept: memory is a few numbers a flow.
+A flow decides about its window as often as its stack and law do.  If all flows of a scenario follow
+the papers' law, they decide at every instant, by the equations of ``windows.py``.  Such scenarios
+are packed into arrays, padded with flows that never start.  Two engines solve them.  ``threads``
+runs the compiled loop of ``march.py`` over the scenarios, with one thread per core.  Its results
+are bit for bit those of single runs.  It skips whole cycles once they repeat (to 1e-9 of a window).
+``jax`` steps all scenarios together through jit and vmap, on whatever device JAX has.  It is meant
+for a GPU; on a CPU it is slower.  No history is kept: memory is a few numbers per flow.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ SHARE = 64  # scenarios that a thread takes at a time
 
 @dataclass(frozen=True, eq=False)
 class BatchRun:
-    """Averages over the active part of warmup .. duration; NaN where padded, or not ``ok``."""
+    """Averages from warmup to duration while a flow is active.
+
+    NaN for padding and where not ``ok``.
+    """
 
     throughput: Floats  # [scenario, flow] pkt/s
     rtt_mean: Floats  # [scenario, flow] s, mean over the packets
@@ -57,7 +60,7 @@ class BatchRun:
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
     """Scenarios as arrays, for windows that decide at every instant, whatever the stack.
 
-    Raises ``ValueError`` that names a scenario for which the model has no equation.
+    Raises ``ValueError``, which names the scenario, if the model has no equation for one of them.
     """
     if not scenarios:
         raise ValueError("a batch has at least one scenario")
@@ -95,13 +98,13 @@ def run(
 ) -> BatchRun:
     """Simulate all scenarios.
 
-    Windows decide as each flow's stack and law do. In three cases they decide at every instant and
-    use only the thresholds of a stack: where all flows follow the papers' law, where ``losers`` or
-    ``packets`` is given, and in a packed batch. These two and ``step`` are those of
-    ``continuous.run``. ``engine`` is "threads" (their number is ``threads``, default one a core) or
-    "jax". In "jax", ``chunk`` scenarios share a loop (default: all of them on a GPU, 64 on a CPU).
-    Raises ``ValueError`` for wrong arguments. A scenario that fails is flagged in ``ok`` and does
-    not affect the others.
+    A flow decides about its window as often as its stack and law do.  In three cases flows decide
+    at every instant and use only the thresholds of their stacks: if all flows follow the papers'
+    law, if ``losers`` or ``packets`` is given, and in a packed batch.  ``losers``, ``packets`` and
+    ``step`` are those of ``continuous.run``.  ``engine`` is "threads" (their number is ``threads``,
+    default one per core) or "jax". In "jax", ``chunk`` scenarios share a loop (default: all of them
+    on a GPU, 64 on a CPU).  Raises ``ValueError`` for wrong arguments.  A scenario that fails is
+    flagged in ``ok`` and does not affect the others.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
@@ -133,7 +136,7 @@ def run(
 def _mixed(
     scenarios: Sequence[Scenario], sampled: list[int], step: float, threads: int | None
 ) -> BatchRun:
-    """Run scenarios numbered ``sampled`` one by one on threads, the others as a packed batch."""
+    """Run the scenarios numbered ``sampled`` singly on threads, the others as a packed batch."""
     for i in sampled:
         reason = one_by_one.unsupported(scenarios[i])
         if reason is not None:

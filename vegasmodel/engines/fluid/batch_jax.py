@@ -1,12 +1,12 @@
 """The engine of ``batch.py`` on JAX: the self-clocked fluid of ``windows.py``, jit and vmap.
 
-Each pass of the loop steps all scenarios. Each has its own step: a part of its shortest round trip.
-A pass solves (W1) once, at the end of the step, by a fixed number of bracketed Newton iterations.
-If the queue begins or overflows within a step, the next pass solves for the time of that event.
-After a jump it solves for the new delay. Steps end at these events, at starts and stops and at the
-ends of fast recovery. They do not end where a window meets a threshold, so averages differ from
-those of the engine "threads" by the error of a step. Both engines compute cycles that repeat only
-once.
+Each pass of the loop advances all scenarios by a step.  A scenario's step is a fraction of its
+shortest round trip.  A pass solves (W1) once, at the end of the step, by a fixed number of
+bracketed Newton iterations.  If the queue begins or overflows within a step, the next pass solves
+for the time of that event.  After a jump of windows a pass solves for the new delay only.  Steps
+end at these events, at starts and stops of flows and at the ends of fast recovery.  They do not end
+where a window meets a threshold, so averages differ from those of the engine "threads" by the error
+of a step.  Both engines compute repeating cycles only once.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
@@ -120,7 +120,7 @@ class _Mark(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """State of one scenario; arrays [flow], else scalars."""
+    """State of one scenario; fields are arrays [flow] or scalars."""
 
     t: Array
     s: Array
@@ -163,7 +163,7 @@ class _Motion(NamedTuple):
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
     """``windows.window_after`` for all flows after a step h to the delay s1.
 
-    Returns the windows, their derivatives by s1 and h, and their motions.
+    Returns the windows, their derivatives by s1 and by h, and their motions.
     """
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
@@ -183,11 +183,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # L is the window at which the backlog is alpha (in slow start: gamma). A window W below L grows
-    # until it meets L. If L falls, W then follows L for the rest of the step. When do they meet?
-    # W/L - 1 is g0 < 0 at the step's start. If W grew for the whole step, it would be g1 > 0 at the
-    # end. We take it as linear in time: then it is zero after the fraction -g0/(g1 - g0) of the
-    # step.
+    # L is the window at which the backlog is alpha (in slow start: gamma).  A window W below L
+    # grows until it meets L. If L falls, W then follows L for the rest of the step.  When do they
+    # meet? Let g = W/L - 1. At the start of the step it is g0 < 0. If W grew for the whole step, it
+    # would be g1 > 0 at the end.  We take g as linear in time: then it is zero after the fraction
+    # -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (
@@ -237,7 +237,10 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
 
 
 def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
-    """Delay and length of a step: ``windows.delay_after``, or ``time_to`` at a full buffer."""
+    """Delay at the end of a step and the step's length.
+
+    It is ``windows.delay_after``, or ``time_to`` if the step has to end at the delay ``level``.
+    """
     c, level, full = case.capacity, y.level, y.full
     empty = ~full & (_excess(p, c, y, jnp.zeros_like(y.s), h)[0] <= 0)
 
@@ -275,7 +278,7 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 
 
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
-    """``march.lose`` where the step has ended in an overflow; whole cycles are then skipped."""
+    """``march.cut_windows`` if the step has ended in an overflow; then skips whole cycles."""
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
     hit = hit & y.on & spilt
@@ -313,7 +316,7 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 
 
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be: ``march.horizon``, but at most to the next threshold."""
+    """How long the next step may be: ``events.horizon``, but at most to the next threshold."""
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
@@ -328,7 +331,7 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
-    """One pass: a step, or the same step cut at the overflow, or the delay after a jump."""
+    """One pass: a step; or the same step, ended at the queue's event; or the delay after a jump."""
     p, c = case.flows, case.capacity
 
     def next_of(*times: Array) -> Array:

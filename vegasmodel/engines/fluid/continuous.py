@@ -1,10 +1,10 @@
 """The fluid in continuous time: windows, rates, round-trip times and the queue of one link.
 
-``run`` integrates the self-clocked model of ``windows.py``, which has no feedback delay. Vegas
-follows ``boutremans`` (1) with Filippov's sliding on its thresholds. Reno grows by one packet a
-round trip. Losses occur where the queue reaches the buffer. ``variant`` sets where the thresholds
-lie. The other mechanisms of implementations, once a round trip on whole packets, are in ``sampled``
-and in the simulator ``rounds``.
+``run`` integrates the self-clocked model of ``windows.py``, which has no feedback delay.  Vegas
+follows ``boutremans`` (1); on a threshold its window slides (Filippov).  Reno grows by one packet
+per round trip.  Losses occur when the queue fills the buffer.  ``variant`` sets where the
+thresholds lie.  The other mechanisms of implementations, which decide once a round trip on whole
+packets, are in ``sampled`` and in the simulator ``rounds``.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def unsupported(
 ) -> str | None:
     """Why this model cannot answer the scenario; None if it can.
 
-    The flags are for models that build on it: ``random_loss`` for feedback delay (``feedback.py``),
-    ``red`` and ``any_law`` as well for ``run.py``.
+    The flags are for models that are built on this one: ``random_loss`` for feedback delay
+    (``feedback.py``), all three for ``run.py``.
     """
     queues = DropTail | Red if red else DropTail
     reasons = {
@@ -82,7 +82,7 @@ def unsupported(
 
 
 def thresholds(flow: Flow) -> tuple[float, float]:
-    """Backlogs below which the window grows and above which it shrinks; infinite if loss-based."""
+    """Backlogs below which a window grows and above which it shrinks; infinite if loss-based."""
     if not flow.keeps_backlog:
         return math.inf, math.inf
     lower, upper = dead_zone(flow.alpha, flow.beta, flow.variant)
@@ -92,7 +92,8 @@ def thresholds(flow: Flow) -> tuple[float, float]:
 def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
     """The scenario's flows as arrays, with one entry for each flow of a group.
 
-    With ``packets`` a loss-based source rests for the round trip of its fast recovery.
+    With ``packets`` the window of a loss-based source is constant during fast recovery, a round
+    trip.
     """
     from vegasmodel.engines.fluid.records import Flows
 
@@ -155,16 +156,16 @@ def empty_tally(n: int) -> Tally:
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     """Capacity, pkt/s, and the queueing delay at which the buffer overflows, s.
 
-    ``devendictis`` 3: a packet is lost at W_V + W_R = mu T + B + 1. The windows of an
-    implementation are the whole part of a growing W, which on average is half a packet below W. The
-    line through that average is at B + 1/2 when the packet is lost.
+    ``devendictis`` 3: a packet is lost at W_V + W_R = mu T + B + 1. With ``packets``, a window is
+    the whole part of a growing number W, which on average is half a packet less than W. A line
+    through that average is at B + 1/2 when the packet is lost.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity
 
 
 def in_packets(scenario: Scenario, packets: bool | None) -> bool:
-    """Whether windows count whole packets: as asked, else if the variant of some flow does so."""
+    """Whether windows count whole packets: as asked, else if any flow's variant does so."""
     if packets is not None:
         return packets
     return any(not STACKS[flow.variant].real_numbers for flow in scenario.flows)
@@ -178,16 +179,18 @@ def run(
     packets: bool | None = None,
     step: float = STEP,
 ) -> ContinuousRun:
-    """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
+    """Integrate from 0 to ``duration``.
 
-    ``losers`` selects who loses in an overflow: those whose window grows at that moment, ``all``
-    (``devendictis``, hypothesis 5), or every loss-based source and no Vegas. ``packets`` adds the
-    effect of whole packets on averages: fast recovery takes a round trip, and a loss-based window
-    counts by its whole part (default: if a flow's variant is ns2 or linux). ``step`` is relative to
-    the shortest round trip. Steps are longer where the queue changes slowly, and the error falls
-    with the square of ``step``. Cycles that repeat (to 1e-9 of a window) are computed once. Raises
-    ``ValueError`` where the model has no equation for the scenario (``unsupported`` gives the
-    reason).
+    Trajectories every ``sample`` seconds (default: 1000 samples).
+
+    ``losers`` selects who loses in an overflow: ``growing``, the flows whose windows grow at that
+    moment; ``all`` (``devendictis``, hypothesis 5); or ``loss-based``, every loss-based source and
+    no Vegas source.  ``packets`` adds the effect of whole packets on averages: fast recovery takes
+    a round trip, and of a loss-based window only the whole part counts (default: if a flow's
+    variant is ns2 or linux).  ``step`` is the step's length over the shortest round trip.  Steps
+    are longer where the queue changes slowly, and the error falls with the square of ``step``.
+    Cycles that repeat (to 1e-9 of a window) are computed once.  Raises ``ValueError`` where the
+    model has no equation for the scenario (``unsupported`` gives the reason).
     """
     from vegasmodel.engines.fluid import march as windows_march
 

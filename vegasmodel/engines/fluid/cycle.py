@@ -1,12 +1,12 @@
 """The periodic steady state: a fixed point of the map from one overflow to the next.
 
-Sources that only a loss turns back move in cycles from one overflow of the buffer to the next
-(``devendictis`` figure 2). The state just after an overflow is the vector of windows. The return
-map P takes it to the state after the next overflow. A fixed point of P is the limit cycle, and the
-eigenvalues of its derivative DP there are the Floquet multipliers. One multiplier, for the
-direction across the section, is zero and is left out. One is 1 where a dead zone, alpha < beta,
-remembers where it was entered. If no buffer overflows, the motion ends in a fixed point. Its
-multipliers are those of the map over one round trip.
+If only losses turn the sources back, they move in cycles from one overflow of the buffer to the
+next (``devendictis`` figure 2).  The state just after an overflow is the vector of windows.  The
+return map P takes it to the state after the next overflow.  A fixed point of P is the limit cycle,
+and the eigenvalues of its derivative DP there are the Floquet multipliers.  All these states
+satisfy the condition of an overflow, so one multiplier is zero; it is left out.  One is 1 if the
+motion depends on where a dead zone, alpha < beta, was entered.  If the buffer does not overflow,
+the motion ends in a fixed point.  Its multipliers are those of the map over one round trip.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ def limit_cycle(
 ) -> LimitCycle:
     """Find the steady state of a scenario, without a long average if the motion repeats.
 
-    Windows decide as each flow's stack and law do (``steady.py``). In two cases they decide at
-    every instant and use only the thresholds of a stack: where all flows follow the papers' law,
-    and where ``losers`` or ``packets`` is given. These two and ``step`` are those of
-    ``continuous.run``. ``longest``, in round trips, bounds the wait for an overflow or for rest
-    (default ``LONGEST_WAIT``). Raises ``ValueError`` where the model has no equation for the
-    scenario.
+    A flow decides about its window as often as its stack and law do (``steady.py``).  In two cases
+    flows decide at every instant and use only the thresholds of their stacks: if all flows follow
+    the papers' law, and if ``losers`` or ``packets`` is given.  ``losers``, ``packets`` and
+    ``step`` are those of ``continuous.run``.  ``longest``, in round trips, bounds the wait for an
+    overflow or for rest (default ``LONGEST_WAIT``).  Raises ``ValueError`` where the model has no
+    equation for the scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)
@@ -130,7 +130,7 @@ def limit_cycle(
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
-    """Advance to an overflow, or until the windows rest (``DONE``), or neither in time."""
+    """Advance to an overflow (``OVERFLOW``), to rest (``DONE``), or to neither (``UNSETTLED``)."""
     trips = 16.0
     while trips <= longest:
         old = state.window.copy()
@@ -195,7 +195,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """The result where no overflow followed: the windows rest, or the march has failed."""
+    """The result if no overflow followed: the windows rest, or the march has failed."""
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
         if code == Status.DONE:
@@ -262,7 +262,7 @@ def _newton(
 def _average(
     motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
-    """For motions that never repeat: mean over many overflows, with its standard error."""
+    """The mean over many overflows, with its standard error, for motions that never repeat."""
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
         block = empty_tally(motion.n)
@@ -283,7 +283,8 @@ def _average(
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
     """Derivative of a map of the active windows, by central differences.
 
-    NaN where the map jumps: a window just at an edge is cut on one side of it only.
+    A column is NaN where the map jumps: there a nudge to one side leads to a cut, and one to the
+    other side does not.
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))

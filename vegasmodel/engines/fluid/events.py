@@ -1,7 +1,7 @@
-"""Find the time within a step at which a window or the queue changes its motion.
+"""Finds the time within a step at which a window or the queue changes its motion.
 
 A window grows, shrinks, rests or follows a threshold, and steps must end where that changes.
-``horizon`` computes how long a step may otherwise be.
+``horizon`` computes how long a step may be otherwise.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """How far a step to the delay s1 goes past the end of a window's or the queue's motion.
+    """How far a step to the delay s1 goes beyond the end of a window's or the queue's motion.
 
-    The distance is relative to the window, and the largest one counts. It is positive if a motion
-    that held in the last step ends within this one.
+    The distance is relative to the window, and the largest one counts.  It is positive if a motion
+    of the last step ends within this one.
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -85,8 +85,9 @@ def time_to_change(
 ) -> float:  # fmt: skip
     """The part of the step h after which a motion changes: a root of ``changed`` from below.
 
-    Beyond the root other motions hold and ``changed`` has another slope. So the secant goes through
-    the last two points before the root. If that fails, the chord to the point beyond it is used.
+    Beyond the root other motions hold, and ``changed`` has another slope.  So the next point is
+    taken from the secant through the last two points before the root.  If that fails, it is taken
+    from the chord to the point beyond the root.
     """
     low, high = 0.0, h
     f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
@@ -124,9 +125,9 @@ def time_to_change(
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
     """The derivative s' = ds/dt of the queueing delay if all motions continue, from (W1).
 
-    It solves sum (m + (dW/ds - W) s')/(T + s) = 0 over the flows. ``m``, packets/s, is climb/(T +
-    s) of a window that grows. ``dW/ds`` is not 0 where a window W slides on a threshold. T is the
-    propagation delay.
+    It solves sum (m + (dW/ds - W/(T + s)) s')/(T + s) = 0 over the flows. m, packets/s, is dW/dt of
+    a window W that grows or shrinks, else 0. dW/ds is that of a window that slides on a threshold,
+    else 0. T is the propagation delay.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):
@@ -147,10 +148,11 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 def horizon(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
-    """The usual step, the longest, and a time that none may pass: ``until`` or a recovery's end.
+    """The usual length of a step, the longest allowed, and a time that no step may pass.
 
-    A step's error comes only from the change of the delay within it. So where the delay moves
-    slowly a step is longer: until T + s, or s - x where Vegas slides, has changed by a given part.
+    That time is ``until`` or the end of a fast recovery.  A step's error comes only from the change
+    of the delay within it.  So where the delay changes slowly a step may be longer: until T + s, or
+    s - x where Vegas slides, has changed by a given fraction.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):

@@ -1,7 +1,8 @@
-"""Advance the windows of ``windows.py`` through time, from event to event.
+"""Advances the windows of ``windows.py`` through time, from event to event.
 
 Steps end at events: a flow starts or stops, a window reaches or leaves a threshold, the queue
-begins or ends, the buffer overflows. Between events steps are a part of the shortest round trip.
+begins or ends, the buffer overflows.  Between events a step is a fraction of the shortest round
+trip.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Workspace(NamedTuple):
 
 @jit
 def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
-    """Set the delay that goes with the current windows: (W1) after a jump."""
+    """Set the delay to the one that (W1) gives for the current windows, after a jump."""
     y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
 
 
@@ -51,9 +52,9 @@ def cut_windows(
 ) -> bool:
     """Cut the windows of the losers; False if no window could be cut.
 
-    A source whose window is constant or falls sends one packet per ACK, so each finds the place
-    that its last packet left. The additional packet that does not fit comes from a source whose
-    window grows.
+    A source whose window is constant or falls sends one packet per ACK, which takes the place that
+    its last packet left.  The additional packet that does not fit comes from a source whose window
+    grows.
     """
     cut = False
     for i in range(on.size):
@@ -92,7 +93,7 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Make the end of a step the current state.  True: a slow start ended."""
+    """Make the end of a step the current state; returns whether a slow start ended."""
     ended = False
     for i in range(on.size):
         if on[i]:
@@ -123,11 +124,12 @@ def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Integrate up to ``end``, or to the first overflow; DONE, OVERFLOW or STUCK.
+    """Integrate up to ``end``, or to the first overflow; returns DONE, OVERFLOW or STUCK.
 
-    ``fraction`` is the step over the shortest round trip. ``skip`` skips whole cycles once they
-    repeat, unless a grid needs a cycle of more than ``TRAIL`` steps. ``record[k]`` receives the
-    windows and the delay at ``grid[k]``, linear within a step, and the losses of ``out``.
+    ``fraction`` is the step over the shortest round trip.  ``skip`` skips whole cycles once they
+    repeat, unless a grid needs a cycle of more than ``TRAIL`` steps.  ``record[k]`` receives the
+    windows and the delay at ``grid[k]``, interpolated linearly within a step, and the losses of
+    ``out``.
     """
     arrays = workspace(y.window, out.losses, TRAIL if skip and grid.size > 0 else 0)
     return march_in(

@@ -1,4 +1,4 @@
-"""Once the simulated cycles repeat, skip whole cycles and fill in their samples."""
+"""Skips whole cycles once the simulated cycles repeat, and fills in their samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRAIL = 2**12  # steps of a cycle that are kept
 
 @jit
 def nearest(x: float) -> float:
-    """The whole number nearest to a count that has a rounding error."""
+    """The whole number nearest to ``x``, a count with a rounding error."""
     count: float = np.floor(x + 0.5)
     return count
 
@@ -36,9 +36,9 @@ def replay(
 ) -> int:  # fmt: skip
     """Record the samples at grid times before ``until`` when whole cycles have been skipped.
 
-    They come from one cycle, of which ``m`` instants are stored, since all later cycles equal it.
-    ``earlier`` holds the losses up to the end of that cycle, ``lost`` those up to ``until``. Each
-    cycle begins with a loss. Returns the index of the next grid time.
+    All skipped cycles equal one cycle, of which ``m`` instants are stored in ``trail``; the samples
+    come from these.  ``earlier`` holds the losses up to the end of that cycle, ``lost`` those up to
+    ``until``.  Each cycle begins with a loss.  Returns the index of the next grid time.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
@@ -63,11 +63,11 @@ def replay(
 def skip_cycles(
     y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
 ) -> float:
-    """Just after an overflow: if the state equals that after the last one, skip whole cycles.
+    """Skip whole cycles if the state after an overflow equals that after the previous overflow.
 
-    ``mark`` and ``before`` hold the state and the integrals after the last overflow, and are
-    updated. ``earlier`` receives the losses up to now. ``known`` says whether the cycle's instants
-    are stored, if they are needed. Returns the period.
+    ``mark`` and ``before`` hold the state and the integrals after the previous overflow, and are
+    updated.  ``earlier`` receives the losses up to now.  ``known`` says whether the instants of the
+    cycle are stored, if samples need them.  Returns the period.
     """
     period: float = y.clock[0] - mark.clock[0]
     same = True

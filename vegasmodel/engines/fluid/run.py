@@ -1,9 +1,10 @@
 """Entry to the fluid of one link, for any law, stack and queue: averages and trajectories.
 
-Where every flow follows the papers' law (``paper``), windows are continuous and decide at every
-instant; ``continuous.py`` integrates them exactly. Where a flow runs in ns-2 or Linux, windows are
-of whole packets and decide once a round trip; ``sampled`` steps them. It also steps a law from
-outside the package, whose thresholds are unknown; in ``paper`` that law decides at every instant.
+If every flow follows the papers' law (``paper``), windows are continuous and decide at every
+instant; ``continuous.py`` integrates them exactly.  If a flow runs in ns-2 or Linux, windows are
+whole packets and decide once a round trip; ``sampled`` integrates them in steps.  It also
+integrates laws from outside the package, whose thresholds are unknown; with ``paper`` such a law
+decides at every instant.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _MECHANISMS = (
 
 
 def papers_only(scenario: Scenario) -> bool:
-    """Whether every flow follows the papers' law: windows decide at every instant."""
+    """Whether every flow follows the papers' law, so that windows decide at every instant."""
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
 
@@ -64,11 +65,14 @@ def all_continuous(scenario: Scenario) -> bool:
 def run(
     scenario: Scenario, sample: float | None = None, *, runs: int | None = None
 ) -> ContinuousRun:
-    """Integrate from 0 to ``duration``; trajectories every ``sample`` seconds (default: 1000).
+    """Integrate from 0 to ``duration``.
 
-    Jittered starts or packets, RED or random loss make the scenario random. Then averages are means
-    over ``runs`` (default: the number in the scenario if it states one, else 5), and trajectories
-    are of the first run. Raises ``ValueError`` where the model has no equation for the scenario.
+    Trajectories every ``sample`` seconds (default: 1000 samples).
+
+    Jittered starts or packets, RED or random loss make the scenario random.  Then averages are
+    means over ``runs`` (default: the number in the scenario if it states one, else 5), and
+    trajectories are those of the first run.  Raises ``ValueError`` where the model has no equation
+    for the scenario.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -122,7 +126,7 @@ def by_chance(scenario: Scenario) -> bool:
 
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
-    """Run number k: averages after warmup, and the windows and the delay at these times."""
+    """Run number k: averages after warmup, and windows and delay at the given times."""
     from vegasmodel.engines.fluid.sampled import march
 
     n, state = flows.size, begin(scenario, flows, k)

@@ -1,10 +1,10 @@
 """The steady state of windows that decide once a round trip, or of any law's drift.
 
-States are compared at the moments at which a window falls by a packet upon ACKs: a cut, or a step
-down of Vegas. If the state of senders and queue returns, and returns once more after as many such
-moments, the motion is periodic. If no window moves, it is at rest. Otherwise, and where chance
-decides, the answer is the long average with its standard error. The windows move in steps of whole
-packets, so there are no multipliers.
+States are compared at the moments at which ACKs make a window fall by a packet or more: a cut, or a
+step down of Vegas.  If the state of senders and queue returns, and returns once more after as many
+such moments, the motion is periodic.  If no window moves, the state is a fixed point.  Otherwise,
+and if the scenario is random, the answer is the long average with its standard error.  The windows
+move in steps of whole packets, so there are no multipliers.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Motion:
         return bool(self._march(self.flows, self.state, end, *told))
 
     def now(self) -> _State:
-        """The state on which the future depends."""
+        """The part of the state on which the future depends."""
         flows = self.flows
         moving = np.array([flows[name].astype(np.float64) for name in self._columns])
         left = np.maximum(flows["timeout_ends"] - self.time, 0.0)
@@ -86,7 +86,7 @@ class _Motion:
         )  # fmt: skip
 
     def rested(self, before: _State) -> bool:
-        """Whether no window has moved since ``before`` and no loss is to come."""
+        """Whether no window has moved since ``before`` and no further loss can come."""
         moved = np.abs(self.flows["cwnd"] - before.window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
         return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
@@ -105,7 +105,7 @@ class _State(NamedTuple):
     def apart(self, later: _State) -> float:
         """The largest difference of two states; infinite if random numbers were drawn between them.
 
-        The time since a loss counts only for flows that have lost again.
+        The time since a flow's last loss counts only if the flow has lost a packet between them.
         """
         if later.draws > self.draws:
             return math.inf
@@ -118,8 +118,8 @@ class _State(NamedTuple):
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     """Run until the motion repeats or its average is known, once all long-lived flows have started.
 
-    ``longest`` bounds the run after that, in round trips. Raises ``ValueError`` where the model has
-    no equation for the scenario.
+    ``longest`` is the longest run after that, in round trips.  Raises ``ValueError`` where the
+    model has no equation for the scenario.
     """
     reason = fluid_run.unsupported(scenario)
     if reason is not None:

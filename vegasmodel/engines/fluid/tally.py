@@ -19,7 +19,7 @@ def zero_tally(n: int) -> Tally:
 def tally_step(
     p: Flows, y: State, on: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
 ) -> None:
-    """Add one step's integrals by the trapezoidal rule, so the rates add up to c exactly."""
+    """Add one step's integrals by the trapezoidal rule, so that the rates add up to c exactly."""
     s = y.clock[1]
     for i in range(on.size):
         if on[i]:

@@ -1,26 +1,28 @@
 """Windows over one self-clocked link: the fluid without feedback delay, integrated by exact events.
 
-Symbols as in ``boutremans`` 3.1: propagation delay ``d_i`` (here ``T_i``, as in ``devendictis``),
-capacity ``c``, queueing delay ``s`` (the papers' Delta outside the steady state), over-estimate
-``x_i``. The queue follows the windows at once, because ACKs clock the sources:
+Symbols are those of ``boutremans`` 3.1: propagation delay ``d_i`` (here ``T_i``, as in
+``devendictis``), capacity ``c``, queueing delay ``s`` (the papers' Delta, here also outside the
+steady state), over-estimate ``x_i``.  The queue follows the windows at once, because ACKs clock the
+sources:
 
     sum_i W_i / (T_i + s) = c,   or s = 0 where that sum is below c already             (W1)
 
-(``devendictis`` (5) for equal ``T``), and windows move by at most one packet a round trip:
+(``devendictis`` (5) for equal ``T``), and windows move by at most one packet per round trip:
 
     dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
 
-For Reno ``m = 1``. For Vegas ``boutremans`` (1) gives m: 1 below the lower threshold, -1 above the
-upper one, 0 between, and on a threshold *every value between those of the two sides*. That is
-Filippov's solution of the discontinuous law: where the law chatters about a threshold, the window
-slides along it. In terms of the window the thresholds are ``W = threshold(e, s)``.
+For Reno ``m = 1``.  For Vegas ``boutremans`` (1) gives m: 1 below the lower threshold, -1 above the
+upper one, 0 between.  On a threshold m may have *every value between those of the two sides*. That
+is Filippov's solution of the discontinuous law: where the law would switch to and fro about a
+threshold, the window slides along it.  In terms of the window the thresholds are ``W = threshold(e,
+s)``.
 
 One step of length h solves (W1) and (W2) together, implicitly, by the trapezoidal rule for ``1/(T +
-s)``. Given the new s each window is known in closed form (it grows, shrinks, rests or has reached
-its threshold). So a step is one scalar monotone equation, for any number of flows. Sliding and the
-steady state of Vegas are exact. The rest is of second order in h. The instants at which a motion
-changes (a window reaches its threshold, the queue begins) are located, and steps end there. So the
-state after a time depends smoothly on the state before it.
+s)``.  Given the new s, each window is known in closed form (it grows, shrinks, rests or has reached
+its threshold).  So a step is one scalar monotone equation, for any number of flows.  Sliding and
+the steady state of Vegas are exact; all other motions are of second order in h.  The instants at
+which a motion changes (a window reaches its threshold, the queue begins) are located, and steps end
+there.  So the state after a time depends smoothly on the state before it.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ def window_after(
 ) -> tuple[float, float, float, int]:
     """Window of flow i after a step from delay s to s1, its derivatives by s1 and h, its motion.
 
-    The implicit form of (W2): W1 = W + m g with m in Sgn(W1, s1) and g = h/2 (1/(T + s) + 1/(T +
-    s1)) round trips. m is the direction of motion, T the propagation delay, h the step.
+    (W2) is solved in the implicit form W1 = W + m g with m in Sgn(W1, s1) and g = h/2 (1/(T + s) +
+    1/(T + s1)) round trips. m is the direction of motion, T the propagation delay, h the step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -154,7 +156,7 @@ def delay_after(
 def time_to(
     p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
 ) -> float:
-    """The part of the step h after which the delay reaches ``s_max``, by the same equation."""
+    """Time within a step of length h at which the delay reaches ``s_max``: a root of ``excess``."""
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
         f, _, slope = excess(p, y, on, s, s_max, guess, c)
@@ -183,10 +185,12 @@ def try_step(
     p: Flows, y: State, on: np.ndarray, h: float, trend: tuple[float, float], c: float,
     s_max: float, new: Floats, moves: np.ndarray,
 ) -> tuple[float, float]:  # fmt: skip
-    """One step of at most h, cut where the buffer is full; returns its length and the new delay.
+    """One step of at most h, which ends when the buffer is full.
 
-    ``trend``: approximate first two derivatives of the delay. ``new`` receives the windows.
-    ``moves`` receives their motions and, at the end, whether there is a queue.
+    Returns its length and the new delay.
+
+    ``trend``: approximate first two derivatives of the delay.  ``new`` receives the windows.
+    ``moves`` receives their motions and, as its last entry, whether there is a queue.
     """
     s = y.clock[1]
     s1 = delay_after(p, y, on, extrapolate(s, trend, h), h, c, s_max)

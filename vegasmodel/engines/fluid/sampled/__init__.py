@@ -1,20 +1,21 @@
 """Windows of whole packets that decide once a round trip, over one self-clocked link.
 
-The times at which an implementation decides are part of its law. ns-2's and Linux's Vegas decide at
-the end of a round trip, on what they measured in it, and only whole packets leave. So the fluid of
-(W1) and (W2) is sampled here. With ``n_i`` packets of flow i in flight and ``k_i`` of them lost,
+When an implementation decides is part of its law. ns-2's and Linux's Vegas decide at the end of a
+round trip, on what they measured in it, and only whole packets leave.  So here the fluid of (W1)
+and (W2) is sampled once a round trip.  With ``n_i`` packets of flow i in flight and ``k_i`` of them
+lost,
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 where that sum is below c               (S1)
     dW_i/dt = m_i/(T_i + s),   m_i = drift of the law                                   (S2)
-    n_i = floor(W_i); after a cut n_i falls by one an ACK until it is that              (S3)
+    n_i = floor(W_i); after a cut each ACK lowers n_i by one until it is floor(W_i)     (S3)
 
 A round trip ends when as many packets as were in flight have been acknowledged: integral of dt/(T +
-s) = 1. ACKs report the queue that their packets met when they were sent, a round trip ago. The
-packet that finds c s > B is lost. It is the packet that made the whole part of its window grow, so
-a flow whose window is constant or falls loses nothing. Its sender learns of the loss a round trip
+s) = 1. ACKs report the queue that their packets met when they were sent, a round trip ago.  The
+packet that finds c s > B is lost.  It is the packet that made the whole part of its window grow, so
+a flow whose window is constant or falls loses nothing.  Its sender learns of the loss a round trip
 later.
 
-Steps are a part of the shortest round trip. Events within one step count in their order; their
+A step is a fraction of the shortest round trip.  Events within one step count in their order; their
 effect on the queue begins at the step's end.
 """
 

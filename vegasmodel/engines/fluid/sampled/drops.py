@@ -25,18 +25,17 @@ def seed(number: int) -> None:
 
 @jit
 def draw(now: LinkState) -> float:
-    """A uniform random number on 0 .. 1; draws are counted."""
+    """A uniform random number on 0 .. 1; ``now.draws`` counts the calls."""
     now.draws += 1
     return np.random.random()
 
 
 @jit
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
-    """Packets of the flow are lost, ``ago`` seconds before this step ends.
+    """Lose ``packets`` of the flow, ``ago`` seconds before this step ends.
 
-    A round trip later its sender learns of the first.
-    ``packets`` is 0 at an overflow of smooth windows, where each flow that grows loses one packet
-    and is cut at once.
+    A round trip later its sender learns of the first of them.  ``packets`` is 0 at an overflow of
+    smooth windows, where each flow that grows loses one packet and is cut at once.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
@@ -70,10 +69,10 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
 
 @jit
 def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float) -> None:
-    """Random loss and RED among ``packets`` arrivals.
+    """Drop some of ``packets`` arrivals by random loss and by RED.
 
     RED (Floyd and Jacobson 1993; ns-2's ``wait_``): the number of packets between two drops is
-    uniform on 1/p .. 2/p. So the next drop comes when the sum of p since the last one reaches a
+    uniform on 1/p .. 2/p.  So the next drop comes when the sum of p since the last one reaches a
     uniform random number on 1 .. 2.
     """
     if link.loss > 0.0:
@@ -97,7 +96,12 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
 
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Losses at a full buffer, of a slow start's train and of a sender that has woken."""
+    """Drop packets of a slow start's train that find the buffer full.
+
+    The train queues although the average rate would not.  A flow that has a single packet in
+    flight, as after a timeout, loses it only if it finds no room at a random moment of a
+    transmission.
+    """
     if flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
         over = min(np.ceil(over - WINDOW_ERROR), flow.extra)
@@ -116,7 +120,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     """The flow that was the last to send an additional packet, beyond one per ACK; -1 if none did.
 
-    If several sent at one instant, as like flows do, chance selects one: packets have an order.
+    If several sent at the same instant, as equal flows do, one of them is drawn at random.
     """
     last, which, like = np.inf, -1, 0.0
     for i in range(flows.shape[0]):
@@ -134,10 +138,10 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 
 @jit
 def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """When a packet arrives after the departure that clocked it out, in transmission times.
+    """Time from the departure that clocks a packet out to the packet's arrival at the queue.
 
-    Without the queue, that is a round trip later, and the sender's wait. The part beyond a whole
-    number is the packet's phase between two departures.
+    The unit is a transmission time.  It is the round trip without the queue plus the sender's
+    random wait.  Its fractional part is the packet's phase between two departures.
     """
     return flow.rtt * link.capacity + link.max_wait * draw(now)
 
@@ -146,11 +150,11 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
     """The flow that loses a packet at a full buffer when flow ``grew`` has sent one too many.
 
-    A departure makes room for one packet. Two packets that arrive before the next departure come
-    from one window that grew, or from two ACKs. Chance brings together packets of flows whose RTTs
-    differ. Those of one flow keep a transmission time between them, unless waits take one of them
-    past a departure that the other one does not pass. The later packet is lost (Floyd and Jacobson
-    1992, on phase effects).
+    A departure makes room for one packet.  If two packets arrive before the next departure, the
+    later one is lost (Floyd and Jacobson 1992, on phase effects).  The two were released by one
+    window that grew, or by two ACKs.  Packets of flows with different RTTs meet at random.  Packets
+    of flows with one RTT keep a transmission time between them, unless a random wait moves one of
+    them past a departure.
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
@@ -174,10 +178,10 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 
 @jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> None:
-    """Drop the packets that find the buffer full: those sent last, or one per smooth window.
+    """Drop the packets that find the buffer full: the last sent, or one of each smooth window.
 
-    A flow whose window is constant or falls sends one packet an ACK, which finds the place that its
-    last packet left, unless another packet has taken it (``loser``).
+    A flow whose window is constant or falls sends one packet per ACK. This packet takes the place
+    that the flow's last packet left, unless another packet has taken it (``loser``).
     """
     for i in range(flows.shape[0]):
         flow = flows[i]

@@ -14,11 +14,12 @@ from vegasmodel.engines.tables import Table, jit
 def recovering(flow: Sender) -> float:
     """Packets in flight while a sender without a scoreboard repairs a hole in each round trip.
 
-    Its window counts from the first hole on, and duplicate ACKs swell it. In the first round trip
-    all but half of the packets that arrive beyond the holes release another. In the second, packets
-    between the second hole and the end of the lost window take their places in the window. In
-    later ones only a hole is sent again. With deflation by partial ACKs (RFC 2582, section 3) the
-    window stays in use.
+    Its window begins at the first hole, and duplicate ACKs inflate it.  In the first round trip,
+    each packet that arrives beyond the holes causes a duplicate ACK; half of these refill the
+    window that was cut, and each other one releases a packet.  In the second round trip, the
+    packets between the second hole and the end of the lost window occupy places in the window.  In
+    later ones only the next missing packet is sent.  If partial ACKs deflate the window (RFC 2582,
+    section 3), it stays in use.
     """
     if flow.partial_deflates:
         return flow.cwnd
@@ -30,10 +31,10 @@ def recovering(flow: Sender) -> float:
 
 @jit
 def growing(flow: Sender, now: LinkState, h: float) -> float:
-    """The part of a round trip in a step of ``h`` seconds in which ACKs move the window.
+    """How many round trips' ACKs move the window in a step of ``h`` seconds; less than one.
 
-    A recovery or a timer may go first. The last ACK before the news of a loss is that of the packet
-    before the lost one.
+    ACKs during a recovery or before a timer expires do not count.  Before the sender learns of a
+    loss, the last ACK that counts is that of the packet before the lost one.
     """
     acked = h / (flow.rtt + now.delay)
     g = acked
@@ -70,7 +71,10 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
 
 @jit
 def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
-    """Send what the window allows beyond the packets in flight, (S3), or less than ACKs release."""
+    """Send what the window allows beyond the packets in flight, (S3).
+
+    If the window allows fewer packets than are in flight, fewer leave than ACKs arrive.
+    """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.timeout_ends > now.time + h:
         allowed = 0.0
@@ -87,7 +91,8 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
     """Apply (S2) and (S3) over a step of ``h`` seconds; returns whether packets in flight changed.
 
-    ``extra``: packets that left beyond those that ACKs released. ``growth``: of the window, pkt/s.
+    It sets two fields of each flow.  ``extra``: packets that left beyond those that ACKs released.
+    ``growth``: growth of the window, pkt/s.
     """
     moved = False
     for i in range(flows.shape[0]):

@@ -1,4 +1,4 @@
-"""The main loop: from step to step it starts and stops flows, moves windows and sums averages."""
+"""The main loop: in each step it starts and stops flows, moves windows and sums up averages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def admit(flows: Table[Sender], now: LinkState) -> float:
 
 @jit
 def rests(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether nothing will move until a flow starts or stops."""
+    """Whether no window will move until a flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
     for i in range(flows.shape[0]):
@@ -63,7 +63,7 @@ def step_length(
     flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, smooth: bool,
     until: float,
 ) -> float:  # fmt: skip
-    """Length of the next step: a part of the shortest round trip; if all rest, up to ``until``."""
+    """Length of the next step: a fraction of the shortest round trip; at rest, up to ``until``."""
     h: float = until - now.time
     if smooth or not rests(flows, link):
         for i in range(flows.shape[0]):
@@ -78,10 +78,12 @@ def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
 ) -> bool:  # fmt: skip
-    """Advance to ``end``, or until a window falls by a packet upon ACKs; True if one fell.
+    """Advance to ``end``.
 
-    ``fraction`` is the step over the shortest round trip. ``smooth`` means no whole packets and no
-    delay of decisions: the law's drift acts at every instant.
+    With ``until_fall``, stop when ACKs make a window fall by a packet or more.
+
+    Returns whether a window fell.  ``fraction`` is the step over the shortest round trip.  With
+    ``smooth`` the law's drift acts at every instant, and windows are not rounded to packets.
     """
     now, fell = state[0], False
     k = 0

@@ -11,7 +11,7 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 
 @jit
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
-    """The queueing delay s that solves (S1); Newton's method never overshoots from below."""
+    """The queueing delay s that solves (S1).  From below, Newton's method does not overshoot."""
     s = now.delay
     for _ in range(50):
         f, slope = -c, 0.0
@@ -44,10 +44,11 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 @jit
 def burst(flow: Sender, now: LinkState, c: float) -> float:
-    """Packets of a round trip's train that queue though at the average rate none would wait.
+    """Packets of a train that wait although at the flow's average rate none would.
 
-    In slow start two packets come for each ACK, of which the link sends one. So the queue grows at
-    least by the growth of the window in this round trip. A recovery may end with a train, too.
+    In slow start two packets arrive for each ACK, and the link sends one of them.  So the queue
+    grows at least by the growth of the window in this round trip.  A recovery may also end with a
+    train.
     """
     return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 

@@ -23,7 +23,7 @@ LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 @jit
 def silent(flow: Sender) -> bool:
-    """Whether so many packets are lost that no ACK is to come, or only that of a hole's."""
+    """Whether all packets in flight are lost, so that no ACK comes but that of a retransmission."""
     return flow.undetected >= flow.in_flight
 
 

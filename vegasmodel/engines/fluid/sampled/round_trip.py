@@ -13,7 +13,7 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def sample_delay(flows: Table[Sender], now: LinkState, h: float) -> float:
-    """Collect the delays that the packets of a step measure; returns the number of packets."""
+    """Add up the delays that the packets of a step measure; returns the number of packets."""
     s, arrivals = now.delay, 0.0
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -45,7 +45,7 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 @jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """End a round trip: store what it measured, and let the law decide if it does so then."""
+    """End a round trip: store what it measured, and let a law decide that does so once a round."""
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
         flow.backoff = 1.0
@@ -84,7 +84,10 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
 @jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
-    """Process the ACKs of ``g`` round trips: losses, whose number it returns, and a round's end."""
+    """Process the ACKs of ``g`` round trips: the sender may learn of a loss, and a round may end.
+
+    Returns 1 if the sender has reacted to losses, else 0.
+    """
     losses = 0
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
