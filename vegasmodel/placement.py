@@ -32,10 +32,10 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """The rules of the scenario's laws that its implementations do not follow, as text.
+    """What the implementations do and the scenario's laws leave out, as text; empty if nothing.
 
-    Empty if there is no such rule.  ``counted``: whether the caller simulates an implementation's
-    own version of CUBIC, so that this version need not be reported.
+    ``counted``: whether the caller simulates an implementation's own version of CUBIC, so that this
+    version need not be reported.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))

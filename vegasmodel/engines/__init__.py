@@ -1,8 +1,8 @@
-"""Simulators of a scenario; each stands alone, and ``vegasmodel.simulation`` chooses by name.
+"""Simulators of a scenario.  None uses another, and ``vegasmodel.simulation`` chooses by name.
 
-``fluid`` solves differential equations of continuous windows, in a millisecond a scenario.
+``fluid`` solves differential equations of continuous windows, in about a millisecond per scenario.
 ``rounds`` sends groups of packets through a network of queues; where windows are small it handles
-every packet. ``delayed`` is the fluid with feedback delay.
+every packet.  ``delayed`` is the fluid with feedback delay.
 """
 
 from vegasmodel.support import lazy

@@ -75,7 +75,7 @@ def _compiled(rule: Rule) -> _Compiled:
 
 
 def _reason(error: Exception) -> str:
-    """Numba's message about an error in the user's line, without Numba's remarks on itself."""
+    """Numba's message about an error in the user's line, without the part about Numba itself."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     return (telling or lines or [type(error).__name__])[0][:160]

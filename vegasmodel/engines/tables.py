@@ -1,7 +1,7 @@
 """Arrays of records for compiled code, with fields that a type checker knows.
 
-A record is a class of annotated fields. ``layout`` makes the columns of a NumPy array from it.
-``Table`` is the type of that array: compiled code writes ``table[i].field``.
+A record is a class of annotated fields.  ``layout`` makes the columns of a NumPy array from it.
+``Table`` is the type of that array; compiled code accesses a field by ``table[i].field``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def making(function: _Function) -> _Function:
 
 
 def jit(function: _Function) -> _Function:
-    """``making`` for functions that create no arrays: it skips reference counts to save time."""
+    """Like ``making``, for functions that create no arrays: faster, without reference counts."""
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 
 class Table(Protocol[Row]):
-    """An array of records in compiled code: a row by its index, a column by its name."""
+    """An array of records in compiled code: an index gives a row, a name gives a column."""
 
     @property
     def shape(self) -> tuple[int, ...]:

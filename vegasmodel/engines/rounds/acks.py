@@ -39,9 +39,9 @@ def sendable(f: Sender, packets: float) -> float:
 def add_hole(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> None:
-    """Record that ``count`` packets are missing at the receiver; no-op if they already are.
+    """Record that ``count`` packets are missing at the receiver; nothing if they already are.
 
-    A hole is a range of missing packets. Its row holds: its first packet, the one behind its last,
+    A hole is a range of missing packets.  Its row holds: its first packet, the one behind its last,
     when it was sent, when the packet before it was sent, whether Linux knows that it is lost, and
     its first packet that has not been sent again. ns-2's Vegas remembers when each packet was sent,
     so there each packet is a hole of its own.
@@ -67,7 +67,7 @@ def add_hole(
 def fill_holes(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> float:
-    """Packets arrive out of order and fill holes.  Returns how many of them were new."""
+    """Packets arrive out of order and fill holes; returns how many of them are new."""
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
         f.received_at = sent_at
@@ -92,7 +92,7 @@ def fill_holes(
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """How many SACK blocks, at most three, an ACK carries (RFC 2018)."""
+    """Number of SACK blocks that an ACK carries, at most three (RFC 2018)."""
     beyond = f.holes
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole
@@ -103,7 +103,8 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 def send(f: Sender, packets: float, spread: float) -> None:
     """Send ``packets`` new packets: ``spread`` of them evenly, the rest at the end of the interval.
 
-    The packets that one ACK releases leave together when that ACK arrives, which is the end.
+    The rest are packets that one ACK releases.  They leave together when that ACK arrives, at the
+    end.
     """
     packets = sendable(f, packets)
     f.first = f.next
@@ -116,7 +117,8 @@ def send(f: Sender, packets: float, spread: float) -> None:
 def waits_first(f: Sender, acks: float) -> bool:
     """Whether the sender waits before it sends what ``acks`` ACKs release (``wait.py``).
 
-    It waits upon single ACKs only. Several ACKs that are treated together release packets evenly.
+    It waits only for what a single ACK releases.  ACKs that are treated as a group release packets
+    evenly.
     """
     return f.jitter > 0.0 and acks <= 1.0
 
@@ -132,8 +134,8 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
     """Take the ACKs of ``packets`` packets off the parcel; returns when the last ACK arrives.
 
-    A parcel is a group of packets that travel together. ``samples`` of the ACKs acknowledge packets
-    that were sent once, so these give RTT samples.
+    A parcel is a group of packets that travel together.  ``samples`` of the ACKs are of packets
+    that were sent only once, so these give RTT samples.
     """
     part = packets / p.count
     end = now + max(p.back - now, 0.0) * part

@@ -39,7 +39,10 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The features of the scenario that the simulator lacks, one line each; empty if none."""
+    """Assumptions about features that the simulator lacks; one holds if the scenario lacks it too.
+
+    The features are rules of the laws, slow access links, and forced drops.
+    """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
     slow = [
@@ -109,7 +112,7 @@ def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
 
 
 def _throughput(scenario: Scenario, totals: Totals) -> Floats:
-    """Packets a second that each flow delivers while active within ``warmup .. duration``."""
+    """Packets per second that each flow delivers while active within ``warmup .. duration``."""
     members = scenario.members
     begin = np.array([max(m.start, scenario.run.warmup) for m in members])
     end = np.minimum([m.stop for m in members], _finished(scenario, totals))
@@ -120,7 +123,10 @@ def _throughput(scenario: Scenario, totals: Totals) -> Floats:
 
 
 def _finished(scenario: Scenario, totals: Totals) -> Floats:
-    """When each flow had delivered all its data, to a sampling interval; inf if it did not."""
+    """When each flow had delivered all its data, to within a sampling interval.
+
+    Inf if it did not.
+    """
     finished = np.full(len(scenario.members), np.inf)
     if totals.times.size:
         delivered = totals.per_flow[:, :, 3]
@@ -180,7 +186,7 @@ def answer(
 
 
 def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
-    """The prediction from these runs: their mean."""
+    """The prediction that is the mean of these runs."""
     rates = _rates(scenario, outcomes)
     failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)

@@ -20,11 +20,11 @@ def run(
 ) -> tuple[Prediction, ...]:
     """The answer to each scenario, in order: ``answers.answer`` on several threads.
 
-    The figures do not depend on the number of ``threads`` (default: one a core), since each run has
-    its own random numbers and shares nothing. ``parts`` and ``runs`` are those of ``answer``. A
-    scenario that the simulator cannot answer, or whose run fails, gets an entry that is not
-    applicable, with the reason; the others are unaffected. Raises ``ValueError`` for ``parts``,
-    ``runs`` or ``threads`` below 1.
+    The figures do not depend on the number of ``threads`` (default: one per core), since each run
+    has its own random numbers and shares nothing.  ``parts`` and ``runs`` are those of ``answer``.
+    If the simulator cannot answer a scenario, or its run fails, its entry is not applicable and
+    gives the reason; the others are unaffected.  Raises ``ValueError`` for ``parts``, ``runs`` or
+    ``threads`` below 1.
     """
     for name, value in (("parts", parts), ("runs", runs), ("threads", threads)):
         if value is not None and value < 1:

@@ -1,10 +1,10 @@
 """Linux's CUBIC (``tcp_cubic.c`` of 6.1): it counts ACKs in whole numbers and has HyStart.
 
-RFC 9438 gives the window to reach one RTT ahead. The kernel turns it into ``cnt``, the number of
-ACKs after which the window grows by a packet. It does so at most once a clock tick and in whole
-numbers. It looks ahead by the least RTT that it has seen. From the end of a recovery it also
-computes the window that Reno would have. HyStart ends slow start when the RTT has grown or when a
-train of closely spaced ACKs is long.
+RFC 9438 gives the window to be reached one RTT ahead.  From it the kernel computes ``cnt``, the
+number of ACKs after which the window grows by a packet.  It does so at most once per clock tick and
+in whole numbers.  For the RTT ahead it takes the least RTT that it has seen.  From the end of a
+recovery it also computes the window that Reno would have.  HyStart ends slow start if the RTT has
+grown, or if ACKs have been closely spaced for a long time.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -37,7 +37,7 @@ NEVER = 1e300
 
 @jit
 def reset(f: Sender, now: float) -> None:
-    """At the start and at a timeout: bictcp_reset and bictcp_hystart_reset of the kernel."""
+    """bictcp_reset and bictcp_hystart_reset of the kernel, at the start and at a timeout."""
     f.cnt, f.last_max, f.last_cwnd = 0.0, 0.0, 0.0
     f.delay_min, f.epoch_start, f.hystart_found = NEVER, NEVER, False
     _hystart_reset(f, now)
@@ -75,7 +75,7 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
 
 @jit
 def _target(f: Sender, now: float) -> float:
-    """RFC 9438 (1), C (t - K)^3 + W_max, in whole packets; t is ahead by the least RTT seen."""
+    """RFC 9438 (1), C (t - K)^3 + W_max, in whole packets, at the time t one least RTT ahead."""
     min_rtt = np.ceil(f.delay_min / JIFFY) * JIFFY if f.delay_min < NEVER else 0.0
     offset = now - f.epoch_start + min_rtt - f.cubic_k
     delta = np.floor(C * abs(offset) ** 3)
@@ -84,7 +84,7 @@ def _target(f: Sender, now: float) -> float:
 
 @jit
 def _update(f: Sender, acks: float, now: float) -> None:
-    """bictcp_update: compute anew after how many ACKs the window grows by a packet."""
+    """bictcp_update: compute anew ``cnt``, the number of ACKs per packet of growth."""
     window = np.floor(f.cwnd)
     ticks = np.floor(now / JIFFY) - np.floor(f.counted / JIFFY)
     f.reno_acks += acks

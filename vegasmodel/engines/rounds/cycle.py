@@ -1,10 +1,10 @@
 """The steady state of the packet simulator: rest, a periodic motion, or a long average.
 
 All counts are whole packets, so the exact state of senders, packets in flight and queues
-(``snapshot.py``) can return. States are compared at the moments at which some window falls by a
-packet. If the state returns, and returns once more after as many such moments, the motion is
-periodic. If no window moves, the motion is at rest. Otherwise the answer is the long average with
-its standard error.
+(``snapshot.py``) can return.  States are compared at the moments at which some window falls by a
+packet.  If the state returns, and returns once more after as many such moments, the motion is
+periodic.  If no window moves, the state is a fixed point.  Otherwise the answer is the long average
+with its standard error.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Steady:
 def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     """Run until the motion repeats or its average is known, once all long-lived flows have started.
 
-    ``longest`` bounds the run, in round trips. By default there is one attempt; if nothing repeats
-    and a source has waited for its timer, the run goes on to ``LONGEST_TIMEOUTS`` seconds.
+    ``longest`` is the longest run, in round trips.  By default there is one attempt; if nothing
+    repeats and a source has waited for its timer, the run goes on to ``LONGEST_TIMEOUTS`` seconds.
     """
     from vegasmodel.engines.rounds.run import Simulation
 
@@ -101,7 +101,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 
 
 def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
-    """March until the whole state has returned, and once more after as many falls of a window.
+    """Run until the whole state has returned, and once more after as many falls of a window.
 
     To save time, a full state is stored only if its rough whole numbers have occurred before.
     """

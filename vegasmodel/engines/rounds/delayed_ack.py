@@ -1,7 +1,7 @@
 """Delayed ACKs (RFC 1122 4.2.3.2): one ACK for two packets, or for one after a pause.
 
-A packet out of order is acknowledged at once, and so are all packets while any is missing. Delayed
-ACKs halve the growth per round trip of a window that grows upon ACKs, and packets leave in pairs.
+While a packet is missing, each packet that arrives is acknowledged at once.  Delayed ACKs halve the
+growth per round trip of a window that grows upon ACKs, and packets leave in pairs.
 ``Sender.delack_packets`` is the number of packets that have arrived and whose ACK still waits.
 Times are those at which the ACK reaches the sender.
 """
@@ -16,7 +16,7 @@ from vegasmodel.laws.packets import NEVER
 
 @jit
 def packets_per_ack(f: Sender) -> float:
-    """How many packets the next ACK acknowledges: two, if the receiver delays ACKs, else one."""
+    """Number of packets that the next ACK acknowledges: two if ACKs are delayed, else one."""
     return 2.0 if f.delayed_ack and f.quick_acks_left <= 0.0 else 1.0
 
 
@@ -40,7 +40,10 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
 
 @jit
 def sample_single(f: Sender, delay: float) -> None:
-    """RTT sample of a packet without a second one, whose ACK is ``delay`` seconds delayed."""
+    """RTT sample of a packet that no second one has followed.
+
+    Its ACK came ``delay`` seconds later.
+    """
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay
     f.rtt_count += 1.0

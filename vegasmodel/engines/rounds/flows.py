@@ -28,7 +28,7 @@ _SUMS = (*_COUNTS, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
-    """The mechanisms of the flow's stack that apply to its law, written into its record."""
+    """Write into a flow's record the mechanisms of its stack that apply to its law."""
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
     thresholds = law.per_ack == "thresholds"
@@ -140,11 +140,11 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
 
 
 def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
-    """The records of all flows, one each.
+    """The records of all flows, one for each.
 
-    Where a group's short flows arrive at random, each short flow has a record.  ``starts``
-    [n_flows] overrides the start times. ``seed`` and the scenario's own seed together determine
-    arrivals and random sizes.
+    If a group's short flows arrive at random, each of them has a record.  ``starts`` [n_flows]
+    overrides the start times.  ``seed`` and the scenario's own seed together determine arrivals and
+    random sizes.
     """
     found, places = [], []
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
@@ -172,14 +172,14 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
 
 
 def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
-    """The receivers of the flows, which have seen nothing yet."""
+    """The receivers of the flows, to which no packet has come yet."""
     found = np.zeros(len(flows), RECEIVER)
     found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
     return found
 
 
 def _place(law: Law) -> int:
-    """Rank of a flow of this law among flows that are otherwise alike."""
+    """Rank of this law, which orders flows that are equal in all other respects."""
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 

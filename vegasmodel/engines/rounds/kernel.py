@@ -1,9 +1,9 @@
 """The main loop of the packet simulator: flows meet in queues, event by event.
 
-Between events a flow's packets arrive at a constant rate, and the queue is a fluid. Delays are then
-exact: a packet that finds the queue q at capacity c leaves q/c later, and the packet that its ACK
-releases follows a round trip after it. A round trip takes at most a few tens of events, whatever
-the number of packets in it.
+Between events a flow's packets arrive at a constant rate, and the queue is a fluid.  So delays are
+exact: a packet that finds the queue q at capacity c leaves q/c later.  Its ACK releases a packet
+one round trip after it.  A round trip takes at most a few tens of events, whatever the number of
+packets in it.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -75,7 +75,7 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
 def finish_interval(net: Net, f: Sender) -> bool:
     """End the flow's interval of even sending: its packets join its first queue or are lost.
 
-    A burst at the end of the interval is sent by ``send_burst``. Returns False if the run fails.
+    If the interval ends with a burst, ``send_burst`` sends that.  Returns False if the run fails.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -105,9 +105,9 @@ def finish_interval(net: Net, f: Sender) -> bool:
 def send_burst(net: Net, f: Sender, at: float) -> bool:
     """Send the flow's burst into its first queue, packet by packet, from ``at`` on.
 
-    The packets follow one another over the access link. If another flow's event comes first, the
-    rest of the burst waits for it, so a foreign packet may arrive in between. Linux's kernel hands
-    a burst to the link at once. Returns False if the run fails.
+    The packets follow one another over the access link.  If another flow's event comes first, the
+    rest of the burst is sent after it, so packets of other flows may arrive in between.  Linux's
+    kernel hands a burst to the link at once.  Returns False if the run fails.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -146,7 +146,7 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 @jit
 def _end_warmup(net: Net, k: int) -> None:
-    """Warm-up has ended at queue ``k``: store the totals so far, to be subtracted later."""
+    """Warm-up ends at queue ``k``: store the totals so far, to be subtracted at the end."""
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link == k:
@@ -193,7 +193,7 @@ def _take_due_samples(
     warmup: float,
     end: float,
 ) -> float:
-    """Take the samples due up to ``now`` and end warm-up.  Returns when the next one is due."""
+    """Take the samples due up to ``now``, and end warm-up; returns when the next one is due."""
     due = NEVER
     for k in range(net.links.shape[0]):
         link = net.links[k]
@@ -213,7 +213,7 @@ def _take_due_samples(
 
 @jit
 def _handshake(net: Net, f: Sender) -> float:
-    """Seconds that the handshake takes; its SYN crosses the queues as a small packet.
+    """Seconds that the handshake takes.  Its SYN crosses the queues as a small packet.
 
     In ns-2 2.35 the SYN is packet 0, without data.
     """
@@ -232,7 +232,7 @@ def _handshake(net: Net, f: Sender) -> float:
 
 @jit
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Send the first window, or the packets after a timeout, at once and from ``next`` on."""
+    """Send at once: at the start the first window, after a timeout the packets from ``next`` on."""
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
             f.event = DATA
@@ -254,7 +254,10 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def _count_active(net: Net, f: Sender, change: int) -> None:
-    """Count a flow that starts or ends: Rate-Delay services share the link by numbers of flows."""
+    """Count a flow that starts or ends.
+
+    Rate-Delay services share a link by the numbers of flows.
+    """
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
         k = net.hops[e].link
@@ -268,8 +271,8 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 def _far_from_loss(f: Sender, link: Queue) -> bool:
     """Whether long intervals suffice: no loss is near and the window does not double.
 
-    If a queue neither overflows nor runs empty, only the total of the arrivals matters. A window
-    that grows by a packet a round trip changes little in one interval.
+    As long as a queue neither overflows nor runs empty, only the total of the arrivals matters.  A
+    window that grows by a packet per round trip changes little in one interval.
     """
     room = link.buffer - link.queue * link.packets_per_work
     steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
@@ -358,11 +361,12 @@ def march(
     grid: Floats,
     falls: float,
 ) -> tuple[int, int, float]:
-    """Run to ``end`` and sample at ``times``.  Returns status, number of events, and the time.
+    """Run to ``end`` and sample at ``times``; returns status, number of events, and the time.
 
-    From ``falls`` on it stops, with the status ``FALL``, after each event that lowers a window by a
-    packet. All queues are then brought to that moment, and the next call continues. ``grid`` holds
-    the rounding of ns-2's clock (``route.roundings``). The time is that of the simulation's clock.
+    From the time ``falls`` on, the run stops with the status ``FALL`` after each event that lowers
+    a window by a packet.  All queues are then brought to that moment, and the next call continues.
+    ``grid`` holds the rounding of ns-2's clock (``route.roundings``).  The time is that of the
+    simulation's clock.
     """
     events, due, fits = 0, 0.0, True
     binade, limit = -1, 0.0

@@ -1,9 +1,10 @@
 """When a source moves its window, in whole packets: at ACKs, rounds, losses, marks, timeouts.
 
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
-third duplicate ACK, ``retransmission_timeout`` at a timeout. The files in ``laws/`` say how far
-each law then moves its window; the rules here hold for every sender. The rules of ``ns2`` are those
-of its Agent/TCP family with the defaults of 1999-2001. The rules of ``linux`` are the kernel's.
+third duplicate ACK, and ``retransmission_timeout`` at a timeout.  How far each law then moves its
+window stands in the files of ``laws/``; the rules here hold for every sender.  The rules of ``ns2``
+are those of its Agent/TCP family with the defaults of 1999-2001. The rules of ``linux`` are the
+kernel's.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -71,7 +72,7 @@ def _per_ack(f: Sender) -> float:
 
 @jit
 def _acks_to_change(f: Sender) -> float:
-    """ACKs until a user's law is asked again: at a whole packet or a fixed part of a window."""
+    """ACKs until a user's law is called again: at a whole packet or some part of a window."""
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
     acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
@@ -86,7 +87,7 @@ def _upon_acks(f: Sender, acks: float) -> None:
 
 @jit
 def _upon_round(f: Sender, over: Round) -> None:
-    """End of a round trip for a user's law: slow start may end, and the drift is asked."""
+    """End of a round trip for a user's law: slow start may end, and the drift is computed."""
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
@@ -95,7 +96,7 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Nothing to do: a user's law is asked at ACKs in any case."""
+    """Nothing to do: a user's law is called at ACKs in any case."""
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -135,7 +136,7 @@ def decide_per_ack(f: Sender) -> None:
 
 @jit
 def end_round(f: Sender, now: float, outstanding: float) -> None:
-    """A round trip ends with ``outstanding`` packets in flight, and the law makes its decision."""
+    """End a round trip with ``outstanding`` packets in flight; the law makes its decision."""
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
     exact = (f.without & WITHOUT_ROUNDING) != 0
@@ -146,7 +147,7 @@ def end_round(f: Sender, now: float, outstanding: float) -> None:
 
 @jit
 def _decreased(f: Sender, factor: float) -> float:
-    """The window times ``factor``, rounded down to whole packets unless the stack keeps more."""
+    """The window times ``factor``, in whole packets unless the stack keeps fractions."""
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
     return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
@@ -177,7 +178,10 @@ def dupack_threshold(f: Sender, later: float) -> float:
 
 @jit
 def cut(f: Sender) -> bool:
-    """At the third duplicate ACK, cut the window, once a window of data.  True: retransmit."""
+    """At the third duplicate ACK, cut the window, but only once per window of data.
+
+    Returns True if the first missing packet is to be sent again.
+    """
     # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
     if again and not f.echoed:
@@ -207,7 +211,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """ns-2's Vegas takes its first missing packet, sent at ``sent_at``, for lost and cuts.
 
     It cuts only if the window has not changed since then: by a quarter, or by half if the packet
-    was sent for the second time. Duplicate ACKs swell the window itself. Returns True if it
+    was sent for the second time.  Duplicate ACKs inflate the window itself.  Returns True if it
     retransmits.
     """
     if f.timed_out and f.acked <= f.recover:
@@ -253,7 +257,7 @@ def restart_when_idle(f: Sender) -> None:
 
 @jit
 def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
-    """Linux in recovery (RFC 6937): packets that ``acks`` release, W/flight of those delivered."""
+    """Packets that ``acks`` release in Linux's recovery: W/flight per one delivered (RFC 6937)."""
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
         allowed = np.ceil(f.prr_delivered * f.cwnd / f.recover_in_flight - SLACK) - f.prr_out
@@ -264,7 +268,7 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
 
 @jit
 def enter_cwr(f: Sender) -> None:
-    """ECN echo: cut the window without a loss, once a window of data."""
+    """ECN echo: cut the window without a loss, once per window of data."""
     if f.acked >= f.recover or f.timed_out:
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)

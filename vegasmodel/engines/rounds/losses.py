@@ -1,7 +1,7 @@
 """The sender while packets are missing: duplicate ACKs, and ACKs that fill a hole.
 
-A hole is a range of packets that the receiver misses. ``duplicate_acks`` and ``acks_fill_hole``
-handle the next group of such ACKs. The rules of the window are in ``laws``.
+A hole is a range of packets that the receiver misses.  ``duplicate_acks`` and ``acks_fill_hole``
+handle the next group of such ACKs.  The rules of the window are in ``laws``.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -96,7 +96,7 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """``send_in_recovery``, after the sender's wait if there is one; Linux does not wait here."""
+    """``send_in_recovery``, unless the sender waits first; Linux does not wait here."""
     if f.paced_recovery or not waits_first(f, acks):
         send_in_recovery(f, holes, free, acks)
 
@@ -145,8 +145,8 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 def _mark_lost(f: Sender, holes: Floats) -> float:
     """Linux in recovery: mark the packets that are now known to be lost; returns their number.
 
-    These were sent before a packet that has arrived, even if that one was a retransmission
-    (tcp_rack_detect_loss). So a loss at the end of the window is known once a retransmission
+    They are the packets sent before one that has arrived, also if that one was a retransmission
+    (tcp_rack_detect_loss).  So a loss at the end of the window is known once a retransmission
     arrives.
     """
     found = 0.0
@@ -168,7 +168,7 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
 
 @jit
 def retransmit_first(f: Sender, holes: Floats) -> None:
-    """Note that the first hole's first packet is sent again; Linux also finds which are lost."""
+    """Note that the first missing packet is sent again.  Linux also finds which others are lost."""
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
@@ -183,7 +183,8 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the ``acks`` have the same effect, so that one call can treat them together.
 
-    The effect changes at the threshold of duplicates, and where the window lets packets out again.
+    The effect changes at the threshold of duplicates, and where the window again allows packets to
+    leave.
     """
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
@@ -199,7 +200,10 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 @jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """Handle duplicate ACKs, for data beyond a hole or data that the receiver had already."""
+    """Handle duplicate ACKs: of data beyond a hole, or of data that the receiver had already.
+
+    Returns when the last of them arrives.
+    """
     acks = _acks_alike(f, p, portion(p, now, step), 3.0)
     end = now + max(p.back - now, 0.0) * acks / p.count
     if f.deadline < end:
@@ -248,9 +252,9 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
 @jit
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
-    """Linux's earlier alarms: a hole counts as lost, or a tail probe is sent.
+    """Handle Linux's earlier timers: a hole counts as lost, or a tail probe is sent.
 
-    Returns False if it is the retransmission timer itself that expires.
+    Returns False if it is the retransmission timer itself that has expired.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -273,7 +277,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """ns-2's Vegas at duplicate ACKs: retransmit at the first one if a packet is overdue."""
+    """ns-2's Vegas at duplicate ACKs: if a packet is overdue at the first, retransmit it."""
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
         if cut_overdue(f, sent_at, end):
@@ -285,7 +289,10 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
 
 @jit
 def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """The first hole fills: the ACK number jumps to the next hole or to all that was received."""
+    """Handle ACKs of packets that fill the first hole; returns when the last of them arrives.
+
+    The ACK number jumps to the next hole or beyond all that was received.
+    """
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
     alone = in_flight(f) <= 1.0
     if f.phase == OPEN:
@@ -329,7 +336,10 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
 @jit
 def _more_known_lost(f: Sender, holes: Floats) -> bool:
-    """Linux at the end of a recovery: more packets are known to be lost (tcp_time_to_recover)."""
+    """Whether, at the end of a recovery in Linux, more packets are known to be lost.
+
+    See tcp_time_to_recover of the kernel.
+    """
     known = 0.0
     for k in range(f.holes):
         known += holes[k, 4]
@@ -382,7 +392,7 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
 def _partial(
     f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:
-    """A partial ACK in recovery: more packets are missing.
+    """Handle a partial ACK in recovery: more packets are missing.
 
     NewReno of ns-2 2.35 follows RFC 2582: only the first partial ACK restarts the timer
     (newreno_changes1_), and each reduces the window by what it acknowledges

@@ -1,8 +1,9 @@
 """Phase effects: does the outcome depend on senders that are unrealistically exact?
 
 Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992): the same
-source then loses again and again. So the scenario is simulated twice: as it is, and with its
-senders' random waits reversed (none if they wait, those of hosts if they do not).
+source then loses again and again.  So the scenario is simulated twice, as it is and with the
+opposite choice of random waits: if its senders wait, they do not in the second run; if they do not
+wait, they wait in it as hosts do.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
-    """Whether flows can lock: a drop-tail queue overflows, and its sources lose or differ in RTT.
+    """Whether flows can lock: a drop-tail queue may overflow, and the flows differ as follows.
 
-    There must be several sources that react to loss, or one of them and another RTT. One loss-based
-    source beside Vegas sources of the same RTT does not lock, since only it loses.
+    Several sources must react to loss, or one of them must share the link with a flow of another
+    RTT. One loss-based source beside Vegas sources of the same RTT does not lock, since only it
+    loses.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and math.isfinite(k.buffer) for k in crossed)
@@ -49,7 +51,7 @@ def otherwise(scenario: Scenario) -> Scenario:
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """Compare the answer ``found`` with the answer if the senders' random waits are reversed."""
+    """Compare the answer ``found`` with the answer for the opposite choice of random waits."""
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
     asked = otherwise(scenario)

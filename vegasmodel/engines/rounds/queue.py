@@ -1,13 +1,12 @@
 """How a queue delays and drops: a fluid between events, whole packets at events.
 
-``queue`` is the work in the system, in packets of the scenario's size. It includes the packet in
-transmission. An arriving packet waits for the work that it finds, and drop-tail accepts it if that
-work is at most ``buffer`` packets. A buffer counts packets even if their sizes differ. So the work
-is multiplied by ``packets_per_work``, the number of packets in one packet's worth of work
-(``stock.py``).
+``queue`` is the work in the system, in packets of the scenario's size.  It includes the packet in
+transmission.  An arriving packet waits for the work that it finds, and drop-tail accepts it if that
+work is at most ``buffer`` packets.  A buffer counts packets even if their sizes differ.  So the
+work is multiplied by ``packets_per_work``, the number of packets per unit of work (``stock.py``).
 
-Rate-Delay services (``podlesny``) put two queues, the classes R and D, behind one link. Each is
-sure of its share of the capacity, and what one leaves unused goes to the other.
+Rate-Delay services (``podlesny``) put two queues, the classes R and D, behind one link.  Each is
+guaranteed its share of the capacity, and the other may use what is left of it.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -109,10 +108,10 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
 
 @jit
 def share_capacity(links: Table[Queue], k: int) -> None:
-    """Service shares of the two classes, S_R : S_D = k n_R : n_D (``podlesny`` (5)).
+    """Set the service shares of the two classes, S_R : S_D = k n_R : n_D (``podlesny`` (5)).
 
-    n_R and n_D are the numbers of flows of classes R and D, k the target ratio of their rates. A
-    class without flows keeps its share; the other class uses what it leaves.
+    n_R and n_D are the numbers of flows of classes R and D, k the target ratio of their rates.  A
+    class without flows keeps its share; the other class uses it.
     """
     one, two = links[k], links[links[k].partner]
     if one.active > 0.0 and two.active > 0.0:
@@ -123,7 +122,7 @@ def share_capacity(links: Table[Queue], k: int) -> None:
 
 @jit
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
-    """Whether a transmission ends at this instant, so that only whole packets are left."""
+    """Whether a transmission ends at this instant, so that whole packets are in front."""
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 
@@ -143,7 +142,7 @@ def _red_probability(link: Queue) -> float:
 
 @jit
 def _update_red_average(link: Queue, packets: float, seen: float) -> None:
-    """RED's moving average: a step for each arrival; idle time counts as arrivals at queue 0."""
+    """Update RED's moving average: a step per arrival; idle time counts as arrivals at queue 0."""
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
     link.average *= (1.0 - link.weight) ** missed
@@ -155,7 +154,8 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
     """How many of ``packets`` arrivals RED drops or marks, at the drop probability ``p``.
 
     ns-2 (``wait_``) picks the n-th packet since the last pick with the probability p/(2 - n p),
-    from n_0 = 1/p on. So the probability that all up to the m-th pass is (2 - (m+1) p)/(2 - n_0 p).
+    from n_0 = 1/p on.  So all packets up to the m-th pass with the probability (2 - (m+1) p)/(2 -
+    n_0 p).
     """
     picked, left = 0.0, packets
     while left > 0.0:
@@ -199,8 +199,8 @@ def random_drops(
 ) -> tuple[float, float]:
     """How many of ``packets`` arrivals are lost to random loss or to RED, and how many RED marks.
 
-    ``before``: work that the first arrival found. ``data``: whether they are data; random loss
-    spares ACKs. ``precedes``: whether they come before a departure at the same instant.
+    ``before``: work that the first arrival found.  ``data``: whether they are data; random loss
+    spares ACKs.  ``precedes``: whether they come before a departure of the same instant.
     ``capable``: whether they carry ECN.
     """
     lost, picked = 0.0, 0.0
@@ -239,7 +239,7 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
 
 @jit
 def drop(link: Queue, work: float) -> None:
-    """Remove ``work`` that was counted as arrived but is dropped."""
+    """Remove ``work`` that was counted as arrived, because it is dropped."""
     if link.mixed:
         remove_last(link, work)
         count(link, link.queue - work)
@@ -251,7 +251,7 @@ def drop(link: Queue, work: float) -> None:
 
 @jit
 def overflow(link: Queue, packets: float, work: float) -> float:
-    """How many of ``packets`` that arrived evenly until now found the buffer full and are dropped.
+    """How many of ``packets`` that have arrived evenly find the buffer full; they are dropped.
 
     ``work`` is the size of each, in packets of the scenario.
     """
@@ -281,9 +281,10 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
 @jit
 def room_for(link: Queue, packets: float, precedes: int) -> float:
-    """How many of ``packets`` that arrive at once find room; the j-th finds q + j - 1 packets.
+    """How many of ``packets`` that arrive at once find room.  The j-th finds q + j - 1 packets.
 
-    ``precedes``: at the instant of a departure, the departing packet still takes its place.
+    ``precedes``: they arrive before a departure of the same instant, so the departing packet still
+    takes its place.
     """
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:

@@ -1,8 +1,8 @@
 """Which queues a scenario has, which of them each flow crosses, and the delays between them.
 
-A link has a queue in each direction that data cross, and two queues there if it offers Rate-Delay
-services. A flow's ACKs cross the queues on their way back that carry data of other flows. Other
-links delay ACKs but do not queue them.
+A link has a queue in each direction in which data cross it, and two queues there if it offers
+Rate-Delay services.  If data of other flows cross a link in the direction of a flow's ACKs, the
+ACKs go through that queue.  Other links delay ACKs but do not queue them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Routes:
 
     @property
     def data_queues(self) -> int:
-        """The queues that data packets cross."""
+        """Number of queues that data packets cross."""
         return len(set(self.hops["link"][self.hops["data"] == 1]))
 
 
@@ -77,12 +77,12 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 
 
 def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
-    """Whether ACKs of two flows repeatedly meet on ns-2's way back.
+    """Whether ACKs of two flows repeatedly meet on the reverse link, in ns-2.
 
-    Packets leave a busy link a service time apart, and their ACKs return to it after half a round
-    trip. If the halves of two flows differ by whole service times, or by less than the transmission
-    of an ACK, one ACK waits for the other. The wait is short, but it decides whose next packet
-    comes first.
+    Packets leave a busy link one service time apart, and their ACKs return to it after half a round
+    trip.  Take half the round trip of each flow, modulo the service time.  If those of two flows
+    differ by less than the transmission time of an ACK, one ACK waits for the other.  The wait is
+    short, but it decides whose next packet arrives first.
     """
     if list(queues) != [(scenario.links[0].name, "forward", "")]:
         return False
@@ -125,7 +125,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
-    """Indices of the queues that the flow crosses, and for each whether data cross it, not ACKs."""
+    """The queues that the flow crosses: for each its index, and True for data, False for ACKs."""
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_key(link, group.direction, group)], True) for link in path]
     for link in reversed(path):
@@ -138,7 +138,7 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
 def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
     """Seconds from each queue of a flow's path to the next, and from the last to the first.
 
-    All queues are empty. ``live`` says which links of the way back have a queue for the flow's
+    This is without queueing.  ``live`` says which links of the way back have a queue for the flow's
     ACKs.
     """
     group = member.flow
@@ -213,11 +213,11 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
 def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
     """For each link of the path: whether an arrival precedes a departure of the same instant.
 
-    If flows keep a queue busy, their packets come back in step with its departures. Equal instants
-    are then common: a sixth of all packets of a Vegas source among two of Reno. ns-2's scheduler
-    takes events of one instant in the order in which they were scheduled. An arrival is scheduled
-    when the packet enters the last wire, a departure when its transmission begins. If the arrival
-    comes first, it still finds a full buffer full.
+    If flows keep a queue busy, their packets come back in step with its departures.  Then arrival
+    and departure often fall on the same instant: for a Vegas source among two of Reno, in a sixth
+    of all packets. ns-2's scheduler takes events of one instant in the order in which they were
+    scheduled.  It schedules an arrival when the packet enters the last wire, and a departure when
+    its transmission begins.  If the arrival comes first, it still finds a full buffer full.
     """
     path = scenario.path(member.flow)
     set_out = [to_first_link(scenario, member), *gaps[: len(path) - 1]]
@@ -239,10 +239,10 @@ def _clocks(
 ) -> tuple[float, Floats]:
     """How long an interval of arrivals may last, and how far each queue's clock runs behind.
 
-    A queue learns the fate of the packets of an interval of S seconds when it ends. The next queue,
-    d seconds away, needs this when the first packet arrives there. So its clock runs behind:
-    ``shift' - shift >= S - d``. The longest S for which shifts exist is the least mean of d around
-    a cycle of queues.
+    A queue learns which packets of an interval of S seconds are lost when the interval ends.  The
+    next queue, d seconds away, needs this when the first packet arrives there.  So the next queue's
+    clock runs behind: ``shift' - shift >= S - d``.  The longest S for which such shifts exist is
+    the least mean of d around a cycle of queues.
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -272,7 +272,7 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """The least shifts >= 0 that allow intervals of ``span``, or None (Bellman and Ford)."""
+    """The least shifts >= 0 that allow intervals of ``span``, by Bellman and Ford; else None."""
     shift = np.zeros(n)
     for _ in range(n + 1):
         before = shift.copy()
@@ -285,13 +285,15 @@ def _shifts(
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     """How ns-2's clock rounds service times and delays, [binade, 1 + hop].
 
-    ns-2's times are doubles. So each service time and each wire's delay is rounded to a unit that
-    doubles at 1, 2, 4 ... seconds. If a round trip is a whole number of service times, packets come
-    back at the very instants of departures. Then the sum of these roundings decides for minutes
-    which of the two comes first, and so who meets the full buffer. The table holds the capacity and
-    ``to_next`` while times lie between 2^(k-1) and 2^k seconds. The roundings are magnified: above
-    our own rounding error, and below the differences of RTTs given to four digits. The table is
-    empty if there are several links.
+    ns-2's times are doubles.  So each service time and each wire's delay is rounded to a unit that
+    doubles at 1, 2, 4 ... seconds.  If a round trip is a whole number of service times, packets
+    come back exactly at the instants of departures.  Then the sum of these roundings decides which
+    of the two comes first, and so who meets the full buffer.  This can last for minutes.
+
+    Row k of the table holds the capacity and ``to_next`` of each hop for times between 2^(k-1) and
+    2^k seconds.  The roundings are magnified, so that they exceed our own rounding errors but not
+    the differences of RTTs that are given to four digits.  The table is empty if there are several
+    links.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 1))

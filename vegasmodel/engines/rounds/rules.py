@@ -1,8 +1,8 @@
 """The laws of the package as compiled functions, and the choice among them by number.
 
-``Sender.rules`` is the number of a flow's law. A law of the user has 0 and is called by its
-address; the laws of the package follow. A choice is a chain of comparisons, into which the compiler
-LLVM inlines the rules.
+``Sender.rules`` is the number of a flow's law.  The number 0 means a law of the user, which is
+called by its address; the laws of the package have the numbers from 1 on.  A choice is a chain of
+comparisons, into which the compiler LLVM inlines the rules.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
 
 
 def choice(name: str, by_address: _Function) -> Any:
-    """The rule ``name`` of a sender's law; ``by_address`` serves the laws of the user."""
+    """A function that calls the rule ``name`` of a sender's law, or ``by_address``.
+
+    ``by_address`` is for the laws of the user.
+    """
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address
     for k, function in enumerate(asked, 1):

@@ -1,8 +1,8 @@
 """Entry to the packet simulator: a scenario in, trajectories and totals out.
 
-A round trip costs a bounded number of events, so the cost does not grow with the capacity. If a
-round trip holds fewer packets than that, each packet is its own event. So small windows, where
-whole packets decide the outcome, are simulated packet by packet.
+A round trip costs a bounded number of events, so the cost does not grow with the capacity.  If a
+round trip holds fewer packets than this bound, each packet is its own event.  So small windows,
+where whole packets decide the outcome, are simulated packet by packet.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ class Totals:
         return self.routes.links[0]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
-        """Sums over the classes of each link, in its forward direction: [..., n_links].
+        """Sum the values of a link's queues (its Rate-Delay classes), forward direction only.
 
-        ``values`` [..., queue]; the sum is 0 where no data cross a link.
+        ``values`` is [..., queue], the result [..., n_links].  The sum is 0 where no data cross a
+        link.
         """
         out = np.zeros((*values.shape[:-1], len(names)))
         for k, (name, direction, _) in enumerate(self.routes.keys):
@@ -78,7 +79,7 @@ class Totals:
 
     @functools.cached_property
     def base(self) -> Floats:
-        """BaseRTT that each flow has measured; NaN where its law keeps none."""
+        """The baseRTT that each flow has measured; NaN if its law does not use one."""
         known = np.where(np.isnan(self.flows["known_base"]), self.flows["base"], self.flows["rtt"])
         fixed = ~np.isnan(self.flows["known_base"])
         known = np.where(fixed, self.flows["known_base"], known)
@@ -88,14 +89,15 @@ class Totals:
 def resolution(scenario: Scenario) -> tuple[int, int]:
     """Events per flow, queue and round trip that the scenario needs: (near losses, elsewhere).
 
-    Packets travel in intervals of even arrivals; more events mean shorter intervals. With several
-    losers, RTTs or packet sizes at a finite buffer, the packet that arrives first after each
-    departure decides who loses (the phase effects of drop-tail). That takes single packets, up to a
-    number that bounds the cost. Otherwise, and for one flow against another like it, intervals
-    suffice. Those that would hold several packets are long while no loss is near. They are shorter
-    near a loss, where packets decide how many are lost and whether a timeout follows. Delayed ACKs
-    also take single packets, since packets then leave in pairs. So does an interval that would by
-    itself fill the buffer.
+    Packets travel in intervals of even arrivals; more events mean shorter intervals.  If flows with
+    different RTTs or packet sizes, or more than two flows, meet at a finite buffer (or two at RED),
+    the packet that arrives first after a departure decides who loses (phase effects).  That
+    takes single packets, up to a number that bounds the cost.  So do delayed ACKs, since packets
+    then leave in pairs, and intervals that would fill the buffer by themselves.
+
+    Otherwise, and for one flow or two equal ones, intervals suffice.  Those that hold several
+    packets are long while no loss is near.  They are shorter near a loss, where single packets
+    decide how many are lost and whether a timeout follows.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -119,7 +121,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 class Simulation:
     """A run of the simulator; ``proceed`` continues it to its end or to the next fall of a window.
 
-    Parameters as of ``run``.
+    The parameters are those of ``run``.
     """
 
     def __init__(
@@ -181,9 +183,9 @@ class Simulation:
         start_flows(self.net, (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32)
 
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
-        """Continue the run and return status and time.
+        """Continue the run; returns status and time.
 
-        From time ``falls`` on it stops where a window falls by a packet.
+        From the time ``falls`` on it stops whenever a window falls by a packet.
         """
         from vegasmodel.engines.rounds.kernel import march
 
@@ -207,7 +209,7 @@ class Simulation:
         return int(status), float(time)
 
     def with_progress(self) -> AbstractContextManager[None]:
-        """Report the progress of the run to the terminal, if it asks."""
+        """A context that reports the run's progress on the terminal, if the user asked for it."""
         from vegasmodel.support.machine_code import compiling  # the kernel has loaded it
 
         return running(self.now, self.duration, compiling)
@@ -236,12 +238,12 @@ def run(
 ) -> Totals:
     """Run a scenario once; ``samples`` instants, evenly spaced over the duration, are kept.
 
-    ``parts`` bounds the events per flow and round trip (default: ``resolution``). ``starts``
-    [n_flows] overrides the flows' start times, seconds. With ``synchronised``, when a flow loses,
-    all do, as ``devendictis`` assumes; otherwise only the flow whose packet met the full buffer
-    loses. ``without`` names the ``MECHANISMS`` to switch off, to measure their effect. All random
-    numbers follow from the scenario's seed and ``seed``. In the totals, a group of short flows that
-    arrive at random is one flow. Raises ``ValueError`` for ``parts`` below 1, for unknown
+    ``parts`` bounds the events per flow and round trip (default: ``resolution``).  ``starts``
+    [n_flows] overrides the flows' start times, seconds.  With ``synchronised``, when a flow loses,
+    all do, as ``devendictis`` assumes; otherwise only the flow whose packet found the buffer full
+    loses.  ``without`` names the ``MECHANISMS`` to switch off, to measure their effect.  All random
+    numbers follow from the scenario's seed and ``seed``.  In the totals, a group of short flows
+    that arrive at random is one flow.  Raises ``ValueError`` for ``parts`` below 1, for unknown
     mechanisms, and for synchronised losses at more than one queue.
     """
     simulation = Simulation(

@@ -1,9 +1,9 @@
 """The sender between two events: which ACKs arrive next, and what it sends upon them.
 
-A flow's packets travel as parcels: groups of packets spread evenly over some time. ``plan`` takes
+A flow's packets travel as parcels: groups of packets spread evenly over some time.  ``plan`` takes
 the next ACKs that return, up to the first change: the window passes a whole packet, the round ends,
-a third duplicate arrives, or a silence ends. It moves the window by the flow's law and computes how
-many packets leave, and when.
+a third duplicate arrives, or a pause without ACKs ends.  It moves the window by the flow's law and
+computes how many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -62,7 +62,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _before_new_data(f: Sender) -> None:
-    """What ends with the arrival of an ACK of new data."""
+    """Prepare for an ACK of new data: end what such an ACK ends, and react to a mark."""
     if f.overdue_checks:
         deflate(f)
         f.rechecks = 0.0
@@ -109,7 +109,7 @@ def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
 
 @jit
 def _single_ack(f: Sender, at: float, delay: float) -> float:
-    """Handle the ACK of one packet, delayed by ``delay`` seconds.  Returns when the ACK arrives."""
+    """Handle the ACK of one packet, delayed by ``delay`` seconds; returns when the ACK arrives."""
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end
@@ -125,7 +125,7 @@ def _single_ack(f: Sender, at: float, delay: float) -> float:
 def _advance_window(
     f: Sender, acks: float, each: float, now: float, end: float, decides: bool, alone: bool
 ) -> None:
-    """Move the window by ``acks`` ACKs and send what it lets out."""
+    """Move the window by ``acks`` ACKs and send what it allows."""
     packets = acks * each
     f.acked += packets
     f.delivered += packets
@@ -159,7 +159,7 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 
 @jit
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
-    """Join short parcels of one round trip, so that it has a bounded number of them."""
+    """Join short parcels, so that a round trip has a bounded number of them."""
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
@@ -183,7 +183,7 @@ def _armed(f: Sender) -> bool:
 
 @jit
 def _next_wait_end(f: Sender) -> float:
-    """When something happens without an ACK from the network: a wait of sender or receiver ends."""
+    """When the first wait of the sender or the receiver ends; no ACK from the network is needed."""
     return min(f.wait_ends, delack_expiry(f))
 
 
@@ -198,7 +198,7 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
-    """No ACK is on its way: send what the window allows, or wait for the timer."""
+    """No ACK has arrived: send what the window allows, or wait for parcels or for the timer."""
     due = f.deadline if _armed(f) else NEVER
     soon = _next_wait_end(f)
     if soon < due and (f.transit == 0 or soon <= now):
@@ -276,7 +276,7 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
 
 @jit
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
-    """Packets of a parcel arrive, unless another event is first; the receiver's ACKs follow."""
+    """Packets of a parcel arrive and are acknowledged, unless another event comes first."""
     first = now + max(p.back - now, 0.0) / p.count
     if _next_wait_end(f) < min(first, f.deadline):
         _end_first_wait(f, holes, now)

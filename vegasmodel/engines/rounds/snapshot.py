@@ -1,9 +1,9 @@
 """The whole state of the simulator at a moment: equal states have equal futures.
 
-To compare states, sequence numbers count from the first unacknowledged packet and times from now.
-Times are in service times of the first queue, so all numbers are in packets. The state leaves out
-what cannot affect the future: totals, times long past, and ns-2's coarse timer while it is
-restarted and does not expire.
+To compare states, sequence numbers count from the first unacknowledged packet, and times from now.
+Times are divided by the service time of the first queue, so all numbers are in packets.  The state
+leaves out what cannot affect the future: totals, times long past, and ns-2's coarse timer as long
+as it is restarted before it expires.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The state to compare a moment by, and the totals until then."""
+    """The state at a moment, for comparison with other moments, and the totals until then."""
 
     time: float
     rough: bytes
@@ -107,7 +107,7 @@ class Snapshot(NamedTuple):
 
 
 def rough(net: Net) -> bytes:
-    """A few whole numbers that equal states have in common; they are quick_acks_left to compare."""
+    """A few whole numbers that equal states have in common.  They are quick to compare."""
     flows = array(net.flows)
     parts = (np.floor(flows["cwnd"] + 1e-6), flows["next"] - flows["acked"], flows["holes"])
     numbers: NDArray[np.int64] = np.stack([*parts, flows["phase"], flows["count"]]).astype(np.int64)
@@ -168,7 +168,10 @@ def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
 
 
 def apart(one: Snapshot, two: Snapshot) -> float:
-    """Largest difference of two states, packets; inf if their shapes differ."""
+    """Largest difference of two states, packets; inf if their shapes differ.
+
+    ns-2's coarse timers count only if one has expired, or has not been restarted, between the two.
+    """
     if one.rough != two.rough or one.state.shape != two.state.shape:
         return float("inf")
     worst = float(np.abs(one.state - two.state).max())

@@ -1,8 +1,8 @@
-"""The simulator's state: one record a flow, a queue and a group of packets on its way.
+"""The simulator's state: one record per flow, per queue and per group of packets on its way.
 
-Numba reads these structured arrays without copies. Counts are in packets, times in seconds. Each
-flow has its own clock, which shows when packets reach its first queue. Each queue has its own
-clock, which shows when packets reach it.
+Numba reads these structured arrays without copies.  Counts are in packets, times in seconds.  Each
+flow has its own clock, which shows when packets reach its first queue.  Each queue has its own
+clock, which shows when packets reach that queue.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class Sender(Mechanisms):
 
 
 class Receiver:
-    """What a receiver with SACK has seen: fields of ``Sender``, as its next ACK will say."""
+    """What a receiver with SACK has seen: fields of ``Sender`` that its next ACK will update."""
 
     received: float
     received_at: float
@@ -304,7 +304,7 @@ FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECOR
 
 
 class Net(NamedTuple):
-    """The whole network, as the compiled functions pass it on."""
+    """The whole network: all records that the compiled functions need."""
 
     flows: Table[Sender]
     hops: Table[Hop]  # of all flows, each flow's in a row

@@ -1,7 +1,7 @@
-"""The packets waiting in a queue where sizes differ: a buffer counts packets, not work.
+"""The packets that wait in a queue if their sizes differ: a buffer counts packets, not work.
 
-The queue is first in, first out. A row of ``stock`` holds the work of packets of one size. These
-are whole packets (the one in transmission counts until its end) or a fluid, of which fractions
+The queue is first in, first out.  A row of ``stock`` holds the work of packets of one size.  They
+are either whole packets (the one in transmission counts until its end) or a fluid, whose fractions
 count.
 """
 
@@ -66,14 +66,14 @@ def remove_last(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """Whole packets of one size at the head of the queue; 0 if a fluid is there."""
+    """Number of packets of one size at the front of the queue; 0 if a fluid is there."""
     front = link.stock[link.oldest]
     return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
 
 
 @jit
 def count(link: Queue, queue: float) -> None:
-    """Set ``packets_per_work``: the packets in the system over their work ``queue``."""
+    """Set ``packets_per_work``: the number of packets in the system over their work ``queue``."""
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]

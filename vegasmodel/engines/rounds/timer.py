@@ -1,8 +1,9 @@
 """The timers by which a source takes a packet for lost.
 
-The coarse timer of BSD and ns-2 counts in ticks and times one packet at a time. Linux times every
-ACK. It also sends a probe before it gives up the end of a window (tcp_schedule_loss_probe). ns-2's
-Vegas has a fine timer as well, which it reads when an ACK arrives.
+The coarse timer of BSD and ns-2 counts in ticks and measures the RTT of one packet at a time.
+Linux takes an RTT sample from every ACK. It also sends a probe before its timer declares the end of
+a window lost (tcp_schedule_loss_probe). ns-2's Vegas has a fine timer as well, which it reads when
+an ACK arrives.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -30,8 +31,8 @@ INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 def expiry(now: float, pause: float) -> float:
     """When Linux's timer wheel ends a pause of whole ticks: at the tick after, never early.
 
-    The phase of the ticks is unknown, so the timer ends half a tick late, as on average. From 64
-    ticks on the wheel looks at every 8th tick only, from 512 on at every 64th (calc_index).
+    The phase of the ticks is unknown, so the timer ends half a tick late, which is the average.
+    From 64 ticks on the wheel looks at every 8th tick only, from 512 on at every 64th (calc_index).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else 64.0)
@@ -40,7 +41,10 @@ def expiry(now: float, pause: float) -> float:
 
 @jit
 def timeout(f: Sender) -> float:
-    """The timeout in seconds; RFC 2988 applies the floor before the backoff (rfc2988_, minrto_)."""
+    """The timeout, seconds.
+
+    RFC 2988 applies the least timeout before the backoff (rfc2988_, minrto_).
+    """
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
     return min(max(f.backoff * f.rto, MIN_RTO), f.longest_rto)
@@ -48,7 +52,7 @@ def timeout(f: Sender) -> float:
 
 @jit
 def arm(f: Sender, now: float) -> None:
-    """Restart the retransmission timer."""
+    """Restart the retransmission timer, or in Linux the earlier timer of a tail probe."""
     pause = timeout(f)
     f.deadline, f.timer_kind = now + pause, RETRANSMIT
     if not f.timer_wheel:
@@ -75,7 +79,7 @@ def syn_lost(f: Sender) -> float:
 
 @jit
 def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
-    """A handshake that began now gives the first sample of the RTT."""
+    """Take the first RTT sample from a handshake that begins now."""
     if not f.timestamps:
         if f.backoff == 1.0:  # what is sent again is not timed
             f.timed_at = now
@@ -89,7 +93,7 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 
 @jit
 def reordering_window(f: Sender) -> float:
-    """Seconds for which Linux allows reordering, before three duplicates (tcp_rack_reo_wnd)."""
+    """Seconds that Linux allows for reordering, before three duplicates (tcp_rack_reo_wnd)."""
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
@@ -101,7 +105,7 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 
 @jit
 def back_off(f: Sender) -> None:
-    """Double the timeout, up to 64 times; from 16 times on BSD discards its mean RTT."""
+    """Double the timeout, up to 64 times; from 16 times on, BSD discards its mean RTT."""
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
     if f.backoff > 8.0:
@@ -126,10 +130,10 @@ def time_one_packet(f: Sender) -> None:
 
 @jit
 def restart_timer(f: Sender, now: float) -> None:
-    """At ACKs of new data restart the timer, then take the RTT sample of a timed packet.
+    """At ACKs of new data restart the timer, then take the RTT sample of the timed packet.
 
     The order is that of ns-2 until 2001, which set the timer before it updated the estimate
-    (timerfix_). Linux has already taken a sample from every ACK (``update_mean``).
+    (timerfix_).  In Linux ``update_mean`` has already taken a sample from every ACK.
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
@@ -159,7 +163,7 @@ def update_ticks(f: Sender, now: float) -> None:
 
 @jit
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
-    """Update the means of the RTT (gain 1/8) and its deviation (1/4) by ``samples`` samples."""
+    """Update the means of the RTT (gain 1/8) and of its deviation (1/4) by ``samples`` samples."""
     if f.mean_rtt == 0.0:
         f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
     error = rtt - f.mean_rtt

@@ -1,9 +1,9 @@
 """How groups of packets travel: through each queue on a flow's path and back to the sender.
 
-A parcel is a group of packets that travel together. At a queue its packets arrive evenly over an
-interval, or together at its end. At the end of the interval the simulator knows which packets are
-lost and when the others leave. So the next queue hears of a parcel only when its last packet has
-left this queue. ``Sender.longest_stretch`` and ``Queue.shift`` make sure that this is before the
+A parcel is a group of packets that travel together.  At a queue its packets arrive evenly over an
+interval, or together at its end.  At the end of the interval the simulator knows which packets are
+lost and when the others leave.  So the next queue receives a parcel only when its last packet has
+left this queue.  ``Sender.longest_stretch`` and ``Queue.shift`` make sure that this is before the
 next queue's clock reaches the parcel's first packet.
 """
 
@@ -43,8 +43,9 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 def schedule(net: Net, e: int, time: float) -> None:
     """Set the next event of hop ``e`` to ``time``, by its queue's clock.
 
-    Flows whose RTTs differ by whole service times have ACKs that are due at the same instant. In
-    the kernel a few instructions then decide which timer runs first, so chance decides it here.
+    If the RTTs of flows differ by whole service times, their ACKs are due at the same instant.  In
+    the Linux kernel a few instructions then decide which of the flows' timers runs first.  So the
+    model draws their order at random.
     """
     net.keys[e] = time + net.links[net.hops[e].link].shift
     if net.flows[net.hops[e].flow].random_ties:
@@ -81,7 +82,7 @@ def push(
     marked: int,
     sent_at: float,
 ) -> int:
-    """Add a parcel to a ring.  Returns the number of parcels added, or -1 if the ring is full."""
+    """Add a parcel to a ring; returns the number of parcels added, or -1 if the ring is full."""
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
         if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
@@ -110,7 +111,7 @@ def _lengthen(
 ) -> bool:
     """Merge a parcel (packets that travel together) into the one before it in the same queue.
 
-    So a round trip has a bounded number of parcels.  False: the two may not be merged.
+    So a round trip has a bounded number of parcels.  Returns False if the two cannot be merged.
     """
     if h.count < 2 or count == 0.0:
         return False
@@ -130,8 +131,8 @@ def _lengthen(
 def _noise(f: Sender, h: Hop, back: float) -> float:
     """Random seconds by which the ACK of a packet, due at ``back``, is late; ACKs keep their order.
 
-    In ns-2 the noise is before the first queue, and in Linux the sender's own wait is there. Since
-    packets are sent upon ACKs, a delay on the way back gives the same round trip.
+    In ns-2 the noise is before the first queue, and in Linux the sender's own wait is there.  Since
+    packets are sent upon ACKs, the same delay on the way back gives the same round trip.
     """
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
     late += f.queue_wait * np.random.random()
@@ -152,7 +153,10 @@ def _forward(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """Send a parcel on from hop ``e``; its last packet arrives at ``back``.  False: failure."""
+    """Send a parcel on from hop ``e``; its last packet arrives at ``back``.
+
+    False if that fails.
+    """
     h = net.hops[e]
     f = net.flows[h.flow]
     if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
@@ -187,7 +191,7 @@ def _forward(
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record how far an arrival lies in the past of the queue's clock; bursts are exempt."""
+    """Record how far an arrival lies in the past of the queue's clock, except in a burst."""
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
 
@@ -205,10 +209,10 @@ def arrive_evenly(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Packets have arrived evenly over an interval: find who was lost, and when the rest leaves.
+    """Packets have arrived evenly over an interval: find how many are lost, pass on the rest.
 
-    ``found`` is the queue before them, ``behind`` the packets lost earlier on the way, ``spent``
-    and ``least`` the mean and the least time that the packets have taken so far.
+    ``found`` is the queue before them, ``behind`` the number of packets lost earlier on the way.
+    ``spent`` and ``least`` are the mean and the least time that the packets have taken so far.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -232,7 +236,7 @@ def arrive_evenly(
 
 @jit
 def _count_lost(f: Sender, h: Hop, lost: float) -> float:
-    """Count lost packets; lost ACKs do not count, since the next ACK acknowledges the same data."""
+    """Count lost packets; returns 0 for ACKs, since the next ACK acknowledges the same data."""
     if h.data:
         f.lost += lost
         return lost
@@ -253,7 +257,10 @@ def arrive_at_once(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Packets arrive together: each finds those before it.  Arguments as of ``arrive_evenly``."""
+    """Packets arrive together: each finds those before it in the queue.
+
+    The arguments are those of ``arrive_evenly``.
+    """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
@@ -293,7 +300,7 @@ def arrive_at_once(
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
-    """No packet arrived until ``time``, or all were lost earlier on the way."""
+    """Pass on that no packet arrived until ``time``, or that all were lost earlier on the way."""
     h = net.hops[e]
     queue = net.links[h.link].queue
     back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
@@ -382,7 +389,7 @@ def _report(net: Net, e: int) -> float:
 
 @jit
 def hop(net: Net, e: int) -> bool:
-    """Handle an event of a queue behind the first on a flow's path.  False: the run fails."""
+    """Handle an event of a queue behind the first on a flow's path; False if the run fails."""
     h = net.hops[e]
     now, fits = h.time, True
     link = net.links[h.link]

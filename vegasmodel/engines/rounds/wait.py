@@ -1,10 +1,10 @@
 """The sender's random wait before it uses a window that has opened (ns-2: ``overhead_``).
 
-When the window lets a packet go and no wait runs, a wait begins. It lasts a uniform random time up
-to ``FLOW.jitter`` seconds. At its end the sender sends all that the window then allows. A fast
-retransmit does not wait. Neither does what Linux sends in a recovery, since Linux paces it. Where
-the simulator treats several ACKs as one group, no wait is drawn: the waits would average out, and
-the packets leave evenly spaced.
+A wait begins when the window allows a packet to leave and no other wait is under way.  It lasts a
+uniform random time up to ``FLOW.jitter`` seconds.  At its end the sender sends all that the window
+then allows.  A fast retransmit does not wait.  Neither do packets that Linux sends in a recovery,
+since Linux paces them.  Where the simulator treats several ACKs as one group, no wait is drawn: the
+waits would average out, and the packets leave evenly spaced.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -21,7 +21,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _may_send(f: Sender, holes: Floats, now: float) -> bool:
-    """Whether the window allows a packet that the sender has."""
+    """Whether the window allows a packet to leave, and the sender has one."""
     mends = f.phase == RECOVERY and f.scoreboard
     free = np.floor(usable_window(f, now) + 1e-9)
     if free < 1.0 or (mends and f.paced_recovery):
@@ -35,7 +35,7 @@ def _may_send(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
-    """Begin the sender's wait at ``at`` if a packet may go and no wait runs."""
+    """Begin the sender's wait at ``at``, if a packet may leave and no wait is under way."""
     if f.wait_ends == NEVER and _may_send(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
 
