@@ -1,18 +1,18 @@
-"""How near a simulator comes to ns-2: seeded cases, seven families, ablations.
+"""Measures the error of a simulator against ns-2, over random cases of several families.
 
     python -m benchmarks.accuracy                 # rounds: table of both halves, from stored runs
     python -m benchmarks.accuracy --model fluid   # the same for the differential equations
     python -m benchmarks.accuracy --measure       # first runs ns-2 for the cases not stored yet
-    python -m benchmarks.accuracy --refine        # more seeds where five spread by over 2 %
-    python -m benchmarks.accuracy --ablations     # which mechanism buys how much
+    python -m benchmarks.accuracy --refine        # more ns-2 seeds for cases that spread over 2 %
+    python -m benchmarks.accuracy --ablations     # the error with each mechanism switched off
     python -m benchmarks.accuracy --fresh 31415   # the same for another seed's cases
-    python -m benchmarks.accuracy --again 40 red/6 red/10   # so many runs of both, side by side
+    python -m benchmarks.accuracy --again 40 red/6 red/10   # 40 runs of both for two cases
 
-Cases are drawn by ``default_rng([seed, family, index])``.  Those of ``SEED`` were looked at while
-the model was built, the even half more than the odd; those of ``--fresh`` were not.  A measurement
-is the mean of 5 ns-2 runs with starts jittered by up to 0.5 s, of 20 where a throughput's
-coefficient of variation passes 2 %.  The model is asked with draws of its own (``OTHER_DRAWS``): it
-does not know when the measured runs began.
+Cases are drawn by ``default_rng([seed, family, index])``.  The cases of ``SEED`` were looked at
+while the model was built, the even-numbered half more than the odd-numbered half.  The cases of
+``--fresh`` were not.  A measurement is the mean of 5 ns-2 runs with starts jittered by up to 0.5 s,
+or of 20 runs if a throughput's coefficient of variation is above 2 %.  The model draws its own
+start times (``OTHER_DRAWS``), because it does not know those of the measured runs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def mixed(rng: Rng) -> Scenario:
 
 
 def arrivals(rng: Rng) -> Scenario:
-    """4 to 40 Vegas sources, one after another, in front of an infinite buffer."""
+    """4 to 40 Vegas sources that start one after another, at a link with an infinite buffer."""
     count, every = int(rng.integers(4, 41)), float(np.round(rng.uniform(2, 20), 2))
     alpha, settled = float(rng.integers(2, 6)), count * every + 100.0
     rtt, start = _time(rng, 0.05, 0.25), Staggered(0.0, every)
@@ -152,7 +152,10 @@ JITTER = "-jitter"  # ends the name of a family whose sources wait
 
 
 def _waiting(family: str) -> Callable[[Rng], Scenario]:
-    """The same networks, whose sources wait up to 0.1 ms or more, at most a transmission time."""
+    """A family's networks, with a random wait of the senders (``send_jitter``).
+
+    The longest wait of a case is drawn between 0.1 ms and one transmission time.
+    """
 
     def draw(rng: Rng) -> Scenario:
         drawn = FAMILIES[family](rng)
@@ -199,14 +202,14 @@ BARS = {
 
 
 def case(family: str, index: int, seed: int = SEED) -> Scenario:
-    """The ``index``-th case of a family, as it was measured."""
+    """The ``index``-th case of a family, with the seed with which ns-2 ran it."""
     number = LOCKED.index(family.removesuffix(JITTER))  # with and without waits: one network
     drawn = FAMILIES[family](np.random.default_rng([seed, number, index]))
     return _draws(drawn, 1 if seed == SEED else seed)
 
 
 def _draws(scenario: Scenario, seed: int) -> Scenario:
-    """The same with other draws of the starts."""
+    """The scenario with another seed, which draws other start times."""
     return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, seed=seed))
 
 
@@ -231,7 +234,7 @@ def _spread(runs: np.ndarray) -> float:
 def measure(
     *, refine: bool, processes: int = 2, seed: int = SEED, families: Sequence[str] = tuple(FAMILIES)
 ) -> None:
-    """Run ns-2 for what is not stored; ``refine``: 20 seeds where 5 spread too far."""
+    """Run ns-2 for the cases that are not stored; ``refine``: 20 seeds if 5 spread too much."""
     from vegasmodel.packets import ns2
 
     stored = _load(seed)
@@ -264,7 +267,7 @@ def measure(
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """One case: the error, the standard error of the measurement in the same unit."""
+    """The result of one case: the model's error, and the measurement's standard error."""
 
     family: str
     index: int
@@ -276,7 +279,7 @@ class Outcome:
 
 
 def _ask(scenario: Scenario, model: str, options: dict[str, Any]) -> Prediction:
-    """The model's answer; only ``rounds`` has mechanisms to switch off."""
+    """The model's answer; ``options`` switch off mechanisms, which only ``rounds`` can do."""
     if model == "rounds":
         return answer(scenario, **options)
     if options:
@@ -292,11 +295,14 @@ def judge(
     model: str = "rounds",
     **options: Any,
 ) -> Outcome:
-    """Error of the model on one case: ratio error, or NRMSE over the flows; NaN: no answer."""
+    """The model's error on one case: of the Vegas ratio, or the NRMSE over flows of one kind.
+
+    NaN: the model has no answer.
+    """
     change = options.pop("change", None)
     scenario = case(family, index, seed)
     asked = scenario if options.pop("same_draws", False) else _draws(scenario, OTHER_DRAWS)
-    # a mean over as many runs as the measurement: neither has less noise
+    # a mean over as many runs as the measurement has, so that both have the same noise
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=len(known["runs"])))
     began = time.process_time()
     prediction = _ask(change(asked) if change else asked, model, options)
@@ -336,7 +342,7 @@ def outcomes(
     families: Sequence[str] = tuple(FAMILIES),
     **options: Any,
 ) -> list[Outcome]:
-    """Every stored case of the families, judged."""
+    """The results of every stored case of the families."""
     stored = _load(seed)
     jobs = [
         (family, index, stored[f"{family}/{index}"], {"seed": seed} | options)
@@ -376,7 +382,7 @@ def _row(name: str, chosen: list[Outcome], bar: float | None) -> str:
 def report(
     results: list[Outcome], *, model: str = "rounds", fresh: bool = False, cases: bool = False
 ) -> None:
-    """Both halves by family, or all of a fresh set; ``cases``: every case too."""
+    """Print a table by family, with both halves or as one fresh set; ``cases``: every case too."""
     print(
         f"{'family':22s}{'cases':>5s}{'mean error':>18s}{'95 % > 2se':>9s}"
         f"{'ns-2 se':>9s}{'max cv':>9s}{'CPU ms':>9s}{'bar':>7s}"
@@ -425,7 +431,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 
 def ablations(processes: int = 2, seed: int = SEED) -> None:
-    """Mean error per family with each mechanism switched off in turn."""
+    """Print the mean error per family with each mechanism switched off in turn."""
     print(f"{'':28s}" + "".join(f"{family:>10s}" for family in FAMILIES))
     for name, options in ABLATIONS.items():
         results = outcomes(processes, seed, **({"runs": 5} | options))
@@ -437,9 +443,10 @@ def ablations(processes: int = 2, seed: int = SEED) -> None:
 
 
 def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
-    """Cases run so many times with new starts: shares of the capacity, and how they spread.
+    """Run some cases ``runs`` times in ns-2 and in ``rounds``; print the shares of the capacity.
 
-    Where runs end in one of two ways, as Vegas does that may lose its baseRTT, five say little.
+    Some cases end in one of two ways, for example if Vegas may lose its baseRTT.  Five runs are too
+    few for their mean.
     """
     from vegasmodel.packets import ns2
 

@@ -1,15 +1,16 @@
-"""Basins beside ns-2: on random multistable cases, do as many starts lead to each outcome?
+"""Tests whether a model and ns-2 have the same shares of starts per outcome, on multistable cases.
 
     python -m benchmarks.accuracy_basins [--cases 4] [--starts 200] [--seed 1] [--model rounds]
 
-Five families.  In each, cases are drawn until so many are multistable: less than nine starts in ten
-of ns-2 lead to one outcome.  The model has no say in that.  ns-2 runs every start.  The model runs
-the same ones, for the share that lead to the same outcome, and as many others for the chi-squared
-test (two samples, 1 %), which asks for independent ones; no two cases have starts in common.
+There are five families.  In each, random cases are drawn until ``--cases`` of them are multistable,
+which means that in ns-2 no outcome has nine tenths of the starts or more.  The model does not
+influence this choice.  ns-2 and the model run the same starts, which gives the share of starts with
+the same outcome.  The model also runs as many other starts for the chi-squared test (two samples,
+1 %), because this test requires independent samples.  No two cases have starts in common.
 
-How it is judged: a case is told apart if its p is below 1 %.  If model and ns-2 agreed everywhere,
-20 tests would still tell 0.2 cases apart on average, and one or more in 18 % of campaigns.  So the
-last lines also give the chance of so many, and whether the least p stands after Holm's correction.
+A case "differs" if its p is below 1 %.  Even if the model agreed with ns-2 everywhere, 0.2 of 20
+cases would differ on average, and at least one would in 18 % of campaigns.  So the last lines also
+give the probability of so many cases, and the number of cases that differ by Holm's correction.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ STILL = 'send_jitter = "0 s"'
 
 
 def flow(name: str, law: str, rtt: int, alpha: int, beta: int, wait: str) -> str:
-    """A table of a scenario file."""
+    """The table of a flow in a scenario file."""
     return FLOW.format(name=name, law=law, rtt=rtt, alpha=alpha, beta=beta, wait=wait)
 
 
 def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
-    """A case of the family: what differs, and the scenario file."""
+    """A random case of the family: a description, and the text of its scenario file."""
     capacity, rtt = int(rng.integers(150, 400)), int(rng.integers(40, 120))
     alpha = int(rng.integers(1, 4))
     beta, other = alpha + int(rng.integers(2, 6)), int(rtt * rng.uniform(1.2, 2.5))
@@ -84,20 +85,23 @@ FAMILIES = ("whole windows", "bands", "hold", "threshold", "phases")
 
 
 def answer(text: str, model: str, starts: int, seed: int, threads: int) -> Basins:
-    """Starts, first windows and their seeds drawn alike for the model and for ns-2."""
+    """The outcomes by a model or ns-2; the same seed gives both the same starts."""
     case = vm.Scenario.from_toml(text)
     return basins(case, model, starts=starts, seed=seed, tolerance=0.02, threads=threads)
 
 
 def several(measured: Basins) -> bool:
-    """Less than nine starts in ten lead to one outcome."""
+    """Whether every outcome has less than nine tenths of the starts."""
     return bool(agreement(measured, measured).counts[1].max() < 0.9 * measured.answered)
 
 
 def compared(
     said: str, text: str, measured: Basins, model: str, seed: int, threads: int
 ) -> tuple[float, float]:
-    """Print a case's line; p of the test, and the share of starts with the same outcome."""
+    """Compare the model with ns-2 on one case and print a line.
+
+    Returns p of the test, and the share of starts with the same outcome.
+    """
     starts = len(measured.starts)
     same = agreement(answer(text, model, starts, seed, threads), measured)
     other = agreement(answer(text, model, starts, seed + 1, threads), measured)
@@ -111,10 +115,10 @@ def compared(
 
 
 def verdict(p: list[float]) -> str:
-    """How many are told apart, how likely so many are by chance, and what Holm's test leaves."""
+    """How many cases differ, how likely so many are by chance, and how many differ by Holm."""
     told = sum(each < LEVEL for each in p)
     chance = binom.sf(told - 1, len(p), LEVEL)
-    held = 0  # least p first, each at 1 % over how many are left
+    held = 0  # smallest p first, each tested at 1 % / (number of p not tested yet)
     while held < len(p) and sorted(p)[held] < LEVEL / (len(p) - held):
         held += 1
     return (
@@ -125,7 +129,7 @@ def verdict(p: list[float]) -> str:
 
 
 def main() -> None:
-    """Print a line a case, then how many are told apart."""
+    """Print a line for each case, then how many cases differ."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=int, default=4, help="of each family, multistable")
     parser.add_argument("--starts", type=int, default=200)

@@ -1,18 +1,22 @@
-"""How near the simulators come to CUBIC of ns-2 or ns-3: python -m benchmarks.accuracy_cubic
+"""Measures the simulators' errors for CUBIC against ns-2 or ns-3.
 
-Seeded cases on ns-2's stack, at a drop-tail link: CUBIC alone, and against one source of another
-law; capacities of 200 to 3000 packets a second, RTTs of 30 to 200 ms, buffers of 12 to 80 packets.
-ns-2 runs fresh: Agent/TCP/Linux, CUBIC of Linux 2.6 with the scenario's factor.  Starts are
-jittered by up to 0.5 s, and the models draw their own.  Each family runs with senders that wait
-before they send, up to a transmission time, and with senders that do not (``send_jitter``).
+    python -m benchmarks.accuracy_cubic
+
+Random cases with ns-2's variant at a drop-tail link: CUBIC alone, and CUBIC against one source of
+another law.  Capacities are 200 to 3000 packets per second, RTTs 30 to 200 ms, buffers 12 to 80
+packets.  ns-2 is run anew with Agent/TCP/Linux, which is CUBIC of Linux 2.6 with the scenario's
+factor.  Starts are jittered by up to 0.5 s; the models draw their own starts.  Each family is run
+with senders that wait up to a transmission time before they send (``send_jitter``), and without.
 
 ``--engine ns3`` measures the same networks with ns-3's TcpCubic and senders that wait, in 2 runs
-of 80 s.  The simulators then follow the variant ``linux``: as in ns-3, windows are whole packets,
-every law recovers by SACK, and the packet in transmission takes no place in the buffer.  ns-3's
-Vegas rounds its backlog up and Linux's rounds it down, so ns-3 gets thresholds larger by 1.
+of 80 s.  The simulators then follow the variant ``linux``.  It agrees with ns-3 in three points:
+windows are whole packets, every law recovers by SACK, and the buffer's limit does not count the
+packet in transmission.  ns-3's Vegas rounds its backlog up and Linux's rounds it down, so ns-3 gets
+thresholds larger by 1.
 
-An error is by how much CUBIC's share of the throughput is off; alone, its utilization.  Printed:
-each case's rates, then the table of ``docs/ns2.md`` or ``docs/ns3.md``.
+The error is the model's CUBIC share of the throughput minus the measured one; for CUBIC alone, it
+is that of the utilization.  The output is each case's rates, then the table of ``docs/ns2.md`` or
+``docs/ns3.md``.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ BAR = 0.05  # mean error of a share, by rounds
 
 
 def case(law: str, index: int, waits: bool = True) -> Scenario:
-    """The ``index``-th case against a law, or of CUBIC ``alone``; whether senders wait."""
+    """The ``index``-th case of CUBIC against ``law``, or ``alone``; ``waits``: senders wait."""
     rng = np.random.default_rng([SEED, 4 if law == "alone" else AGAINST.index(law), index])
     capacity = float(np.round(np.exp(rng.uniform(np.log(200), np.log(3000)))))
     rtt, buffer = float(np.round(rng.uniform(0.03, 0.2), 4)), float(rng.integers(12, 81))
@@ -67,12 +71,12 @@ def in_ns3(scenario: Scenario, more: float = 0.0) -> Scenario:
 
 
 def part(scenario: Scenario, rates: Floats) -> float:
-    """CUBIC's share; alone, its part of the capacity."""
+    """CUBIC's share of the throughput; if it is alone, its part of the capacity."""
     return float(rates[0] / (rates.sum() if len(rates) > 1 else scenario.links[0].capacity))
 
 
 def errors(law: str, cases: int, waits: bool, engine: str) -> dict[str, list[float]]:
-    """By model, how far its part is off in each case, which is printed."""
+    """Each model's errors of ``part`` over the cases, by its name; also prints each case."""
     found: dict[str, list[float]] = {model: [] for model in MODELS}
     for index in range(cases):
         scenario = case(law, index, waits)

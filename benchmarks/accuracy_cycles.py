@@ -1,10 +1,10 @@
-"""How right ``limit_cycle`` by rounds is: against runs twenty times as long.
+"""Compares ``limit_cycle`` by ``rounds`` with averages over runs that are twenty times as long.
 
     python -m benchmarks.accuracy_cycles [--cases N] [--seed S]
 
-Seeded cases of one to five sources of any law at a drop-tail buffer, with one RTT or with several,
-as ns-2 or as Linux.  Printed for each kind of answer: how many there are, and the largest error of
-a flow's throughput, as a part of the capacity.  About 3 CPU seconds a case.
+Random cases of one to five sources of any law at a drop-tail buffer, with one RTT or several, in
+the variant ns2 or linux.  For each kind of answer the table has the number of cases and the largest
+error of a flow's throughput, divided by the capacity.  A case takes about 3 CPU seconds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAR = 5  # standard errors
 
 
 def draw(seed: int, k: int) -> Scenario:
-    """The ``k``-th case."""
+    """The ``k``-th random case."""
     rng = np.random.default_rng([seed, k])
     n = int(rng.integers(1, 6))
     variant = ("ns2", "ns2", "linux")[rng.integers(3)]
@@ -57,7 +57,7 @@ def draw(seed: int, k: int) -> Scenario:
 
 
 def long_run(scenario: Scenario) -> Floats:
-    """Throughputs over 19 parts in 20 of a run that is 20 times as long."""
+    """The throughputs over the last 19/20 of a run that is 20 times as long."""
     last = max(flow.start for flow in scenario.flows)
     span = LONGER * FIRST * max(flow.rtt for flow in scenario.flows)
     flows = tuple(replace(flow, stop=None) for flow in scenario.flows)

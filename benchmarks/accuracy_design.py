@@ -1,13 +1,17 @@
-"""Designs put back: random targets, and what the model gives for the values that `design` answers.
+"""Checks `design` on random targets: evaluates the model again at the values that it returns.
 
     python -m benchmarks.accuracy_design [--targets 200] [--ns2 20] [--seed 1]
 
-An answer fails if the model, asked again by `predict` for the scenario with the value in it, gives
-something else than `achieved`; if `exact` is claimed and the target is missed by more than 1e-6 of
-it; if it is not exact and no note says why; if there is none and no reason; if a grid 60 times as
-fine as the scan crosses the target where the answer has nothing.  ``--ns2``: so many
-more targets by `rounds`, each answer run by ns-2: the error is ln(ns-2's figure / the target's).
-Exit status 1 if an answer fails.
+An answer of `design` fails in each of these cases:
+
+- `predict`, for the scenario with the value in it, gives something other than `achieved`;
+- a solution claims to be `exact`, but misses the target by more than a fraction 1e-6;
+- a solution is not exact, and no note says why;
+- there is neither a solution nor a reason;
+- a grid 60 times as fine as the scan crosses the target where `design` found nothing.
+
+``--ns2 N``: also solve N targets by `rounds` and run each solution by ns-2; the error is
+ln(ns-2's quantity / the target).  The exit status is 1 if an answer fails.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ FIELDS = ("link.buffer", "flow.vegas.alpha", "flow.rtt", "link.capacity", "flow.
 
 
 def figure(kind: str, answer: vm.Prediction) -> float:
-    """The target's figure, from the prediction's own numbers."""
+    """The target's quantity, computed here from the prediction's arrays."""
     v, r = np.asarray(answer.throughput)
     if kind == "delay":
         return float(np.asarray(answer.queue_mean)[0]) / answer.scenario.links[0].capacity
@@ -63,7 +67,7 @@ def figure(kind: str, answer: vm.Prediction) -> float:
 
 
 def drawn(rng: np.random.Generator, variant: str | None = None) -> tuple[vm.Scenario, str, float]:
-    """A scenario, a kind of target and its value."""
+    """A random scenario, a random kind of target and its desired value."""
     base = vm.Scenario.from_toml(SCENARIO)
     chosen = variant or str(rng.choice(["paper", "ns2", "linux"]))
     changes = {
@@ -77,7 +81,7 @@ def drawn(rng: np.random.Generator, variant: str | None = None) -> tuple[vm.Scen
 
 
 def wrong(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> list[str]:
-    """What is wrong with an answer."""
+    """The faults of an answer; an empty list if there are none."""
     faults = []
     if not found.solutions and not found.reason:
         faults.append("neither a solution nor a reason")
@@ -95,7 +99,7 @@ def wrong(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> 
 
 
 def missed(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> list[str]:
-    """Values that a grid 60 times as fine finds, and the design does not."""
+    """Solutions that a grid 60 times as fine finds and the design does not."""
     low, high = found.scanned
     grid = np.geomspace(low, high, 4001) if low > 0 else np.linspace(low, high, 4001)
     data = vm.sweep(scenario, {found.field: np.unique(np.clip(grid, low, high))}, found.model)
@@ -117,7 +121,7 @@ def missed(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) ->
 
 
 def by_form(rng: np.random.Generator, targets: int) -> int:
-    """The mini-cycle on random targets; how many answers fail."""
+    """Run random targets by the mini-cycle model; return how many answers fail."""
     ends: collections.Counter[str] = collections.Counter()
     failed = 0
     for i in range(targets):
@@ -136,7 +140,10 @@ def by_form(rng: np.random.Generator, targets: int) -> int:
 
 
 def by_ns2(rng: np.random.Generator, targets: int) -> int:
-    """Buffers by rounds for a share of Vegas, run by ns-2."""
+    """Solve for the buffer that gives Vegas a random share, by ``rounds``; verify by ns-2.
+
+    Returns how many answers fail.
+    """
     errors, failed = [], 0
     while len(errors) < targets:
         scenario, _, _ = drawn(rng, "ns2")
@@ -160,7 +167,7 @@ def by_ns2(rng: np.random.Generator, targets: int) -> int:
 
 
 def main() -> int:
-    """Print a line for each kind."""
+    """Print a line for each kind of check."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--targets", type=int, default=200)
     parser.add_argument("--ns2", type=int, default=0)

@@ -1,11 +1,12 @@
-"""Whether feedback delay brings the continuous fluid nearer to ns-2.
+"""Measures whether feedback delay makes the continuous fluid model agree better with ns-2.
 
     python -m benchmarks.accuracy_feedback [--families NAME ...] [--cases N] [--list]
 
-The drop-tail cases of ``benchmarks.accuracy`` and its stored ns-2 runs: error of the ratio Vegas to
-loss-based, else NRMSE of the flows' throughputs, mean over ``--cases`` cases of each family.  Both
-engines get ns-2's thresholds and the same starts, drawn anew; the mean over five.  At the end what
-a run costs, CPU seconds for 600 s of 2 flows.
+It uses the drop-tail cases of ``benchmarks.accuracy`` and their stored ns-2 runs.  The error is
+that of the throughput ratio of Vegas to loss-based flows, or the NRMSE of the throughputs if all
+flows are of one kind.  The table has its mean over ``--cases`` cases of each family.  The models
+without and with delay get ns-2's thresholds and the same start times, drawn five times anew; their
+throughputs are averaged.  The last lines give the CPU seconds of a run of 600 s with 2 flows.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ENGINES: dict[str, Engine] = {
 
 
 def one_by_one(scenario: Scenario, k: int) -> Scenario:
-    """Every flow a group of its own, with its start of the k-th draw."""
+    """The scenario with every flow as a group of its own, starting as in the k-th random draw."""
     flows = tuple(
         dataclasses.replace(m.flow, name=f"f{i}", count=1, rtt=m.rtt, start=float(start))
         for i, (m, start) in enumerate(zip(scenario.members, starts_of(scenario, k), strict=True))
@@ -42,7 +43,7 @@ def one_by_one(scenario: Scenario, k: int) -> Scenario:
 
 
 def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
-    """Of the ratio of the two groups' means, or NRMSE where there is one kind of source."""
+    """The error of the ratio of Vegas to loss-based means; the NRMSE if all flows are of a kind."""
     asked = _draws(scenario, OTHER_DRAWS)
     model = np.mean([engine(one_by_one(asked, k)) for k in range(MIN_RUNS)], axis=0)
     vegas = np.array([m.flow.law == "vegas" for m in scenario.members])

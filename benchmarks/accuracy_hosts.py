@@ -1,14 +1,16 @@
-"""How near the simulators come where hosts are not those of the papers: fresh runs of ns-2.
+"""Measures the simulators' errors against ns-2 for hosts and buffers that the papers do not have.
 
     python -m benchmarks.accuracy_hosts                          # every kind and family
     python -m benchmarks.accuracy_hosts --kinds small --cases 12 --seed 7 --each
 
-The networks of ``benchmarks.accuracy`` with the default ``send_jitter``, and besides: nothing
-(``waits``), receivers that delay their ACKs (``delayed``), noise of 0.1 to 3 ms on the propagation
-delay (``noise``), buffers of 2 to 8 packets (``small``).  ns-2 runs 5 times with starts jittered by
-up to 0.5 s, a model as often, with draws of its own.  Printed for each: the root mean square error
-of the throughputs over their mean (mean and worst over the cases), the same beyond twice the
-standard error of ns-2's mean, and what the same model says if it is not told of the feature.
+The networks are those of ``benchmarks.accuracy`` with the default ``send_jitter``.  There are four
+kinds: ``waits`` adds nothing else, in ``delayed`` receivers delay their ACKs, ``noise`` adds noise
+of 0.1 to 3 ms to the propagation delay, and ``small`` has buffers of 2 to 8 packets.  ns-2 runs 5
+times with starts jittered by up to 0.5 s.  A model runs as often, with its own random draws.
+
+For each kind the table has the NRMSE of the throughputs (mean and worst over the cases), the part
+of it that exceeds twice the standard error of ns-2's mean, and the error of the same model if the
+feature is left out of its scenario ("untold").
 """
 
 from __future__ import annotations
@@ -33,17 +35,17 @@ FAMILY = ("pair", "mixed", "losses", "arrivals", "bands")
 
 
 def waits(_: Rng, flow: Flow) -> Flow:
-    """Senders wait as they do by default."""
+    """The flow with the default random wait of its senders."""
     return dataclasses.replace(flow, send_jitter=None)
 
 
 def delayed(rng: Rng, flow: Flow) -> Flow:
-    """Every receiver delays its ACKs."""
+    """The flow with the default wait, and receivers that delay their ACKs."""
     return dataclasses.replace(waits(rng, flow), delayed_ack=True)
 
 
 def noise(rng: Rng, flow: Flow) -> Flow:
-    """Each group's propagation delay has a noise of its own."""
+    """The flow with the default wait, and random noise on its propagation delay."""
     deviation = float(np.round(np.exp(rng.uniform(np.log(1e-4), np.log(3e-3))), 6))
     return dataclasses.replace(waits(rng, flow), delay_noise=deviation)
 
@@ -57,7 +59,7 @@ KINDS: dict[str, Callable[[Rng, Flow], Flow]] = {
 
 
 def case(kind: str, family: str, index: int, seed: int) -> Scenario:
-    """A network of the family with hosts of that kind."""
+    """The ``index``-th network of the family, changed to the given kind."""
     key = [seed, LOCKED.index(family), index]
     drawn, rng = FAMILIES[family](np.random.default_rng(key)), np.random.default_rng([*key, 1])
     flows = tuple(KINDS[kind](rng, flow) for flow in drawn.flows)
@@ -81,7 +83,7 @@ def _asked(scenario: Scenario, model: str) -> Floats | None:
 
 
 def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
-    """The error of each model, told of the feature and not, and twice ns-2's standard error."""
+    """The errors of each model with and without the feature, and twice ns-2's standard error."""
     measured = ns2.run(scenario, rtts=False)
     runs = np.asarray(measured.extra["throughput_runs"])
     mean = runs.mean(axis=0)

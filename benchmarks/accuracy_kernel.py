@@ -1,16 +1,20 @@
-"""How near the simulators come to Linux hosts that wait: python -m benchmarks.accuracy_kernel
+"""Measures the simulators' errors against hosts with the Linux kernel.
 
-The runs are stored (``scripts/kernel/jittered.py`` draws them, docs/linux.md says how they were
-made): Debian's kernel in a virtual machine, hosts that wait up to 1 ms before they send or not at
-all, that delay ACKs or not, whose windows begin with 2 or 10 packets.  An error is the largest of
-a case: by how much a flow's part of the link is off.  Half of the cases (``--half unseen``) judge
-only: nothing was changed after a look at them.
+    python -m benchmarks.accuracy_kernel
 
-``sure`` is what the two measured runs leave open: the largest standard error of a part.
+The measured runs are stored: ``scripts/kernel/jittered.py`` draws the cases, and docs/linux.md
+describes the runs.  They use Debian's kernel in a virtual machine.  Hosts wait up to 1 ms before
+they send or not at all, delay ACKs or not, and begin with windows of 2 or 10 packets.  The error of
+a case is the largest error of a flow's rate, divided by the link's capacity.  Half of the cases
+(``--half unseen``) serve only for the final judgement: the model was not changed after a look at
+them.
 
-When a flow starts can decide what it gets, by the baseRTT that a Vegas flow then measures.  A model
-answers for starts drawn at random.  ``--starts measured`` gives it the starts of the two measured
-runs instead, and averages over the waits of the senders.
+``sure`` is the uncertainty of the two measured runs: the largest standard error of a flow's rate,
+divided by the capacity.
+
+The time at which a Vegas flow starts can decide its rate, because it decides the baseRTT that the
+flow measures.  By default a model averages over random start times.  ``--starts measured`` gives it
+the start times of the two measured runs, and it averages over the random waits of the senders only.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ BAR, WORST = 0.04, 0.1  # of the link: mean over the cases, and in one
 
 
 def cases(family: str, halves: tuple[str, ...], seed: int | None) -> list[Scenario]:
-    """Stored scenarios of a family, in the order of their draw."""
+    """The stored scenarios of a family, in the order in which they were drawn."""
     found = {}
     for scenario in reference.stored(LINUX):
         name, _, draw = scenario.name.partition(" ")
@@ -56,12 +60,12 @@ def cases(family: str, halves: tuple[str, ...], seed: int | None) -> list[Scenar
 
 
 def parts(rates: Floats | None, scenario: Scenario) -> Floats:
-    """Of the link, by flow."""
+    """Each flow's rate, divided by the link's capacity."""
     return np.asarray(rates, dtype=np.float64) / scenario.links[0].capacity
 
 
 def answered(scenario: Scenario, model: str, starts: str) -> Floats | None:
-    """What the model says each flow delivers, pkt/s; None if it does not answer."""
+    """Each flow's throughput by the model, pkt/s; ``None`` if the model has no answer."""
     if starts == "drawn":
         run = dataclasses.replace(scenario.run, runs=None)
         return predict(dataclasses.replace(scenario, run=run), model=model).throughput
@@ -79,7 +83,7 @@ def answered(scenario: Scenario, model: str, starts: str) -> Floats | None:
 
 
 def one(scenario: Scenario, model: str, starts: str) -> tuple[float, float, str]:
-    """The largest error of a part, what the measurement leaves open, and both in words."""
+    """The largest error of ``parts``, the measurement's largest standard error, and a text line."""
     found = reference.lookup(scenario)
     if found is None:
         raise RuntimeError(f"{scenario.name}: no stored run")

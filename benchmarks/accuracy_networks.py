@@ -1,12 +1,12 @@
-"""How near the rounds engine comes to ns-2 where packets cross several queues.
+"""Measures the errors of ``rounds`` against ns-2 where packets cross several queues.
 
     python -m benchmarks.accuracy_networks [--cases N] [--kind NAME]
 
-Seeded cases of four kinds: parking lots of 2 and 3 drop-tail or RED links, Vegas alone and Vegas
-beside Reno; Rate-Delay services with podlesny's mixes; traffic both ways; flows with packets of
-their own size.  ns-2 runs fresh, 5 seeds with starts jittered by up to 1 s.  Printed: the root
-mean square error of the groups' mean throughputs over their mean, per case, and the CPU time of
-both sides (of one run; the model takes as many).
+The random cases are of these kinds: parking lots of 2 or 3 drop-tail or RED links, with Vegas alone
+or Vegas beside Reno; Rate-Delay services with the ratios of flows of ``podlesny``; traffic in both
+directions; flows with different packet sizes.  ns-2 is run anew with 5 seeds and starts jittered by
+up to 1 s.  For each case the output is the NRMSE of the groups' mean throughputs, and the CPU time
+of one run of ns-2 and of the model (both make the same number of runs).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _rtt(rng: Rng, low: float = 0.05, high: float = 0.15) -> float:
 
 
 def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
-    """One group over all the links, one over each."""
+    """A parking lot: one group crosses all links, and each link has a group of its own."""
     n, count = int(rng.integers(2, 4)), int(rng.integers(1, 4))
     queue = Red(5.0, 15.0) if rng.random() < 0.25 else DropTail()
     links = tuple(
@@ -64,17 +64,17 @@ def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
 
 
 def parking_vegas(rng: Rng) -> Scenario:
-    """Vegas everywhere."""
+    """A parking lot with Vegas flows only."""
     return _lot(rng, ("vegas", "vegas"))
 
 
 def parking_mixed(rng: Rng) -> Scenario:
-    """Vegas on the long way against Reno, or the other way round."""
+    """A parking lot with Vegas on the long path against Reno, or the other way round."""
     return _lot(rng, ("vegas", "reno") if rng.random() < 0.5 else ("reno", "vegas"))
 
 
 def rate_delay(rng: Rng) -> Scenario:
-    """Numbers of flows in the ratios of podlesny, at a twentieth of its scale."""
+    """Rate-Delay services with ratios of flows as in ``podlesny``, at a twentieth of its scale."""
     n_rate, n_delay = int(rng.integers(2, 16)), int(rng.integers(2, 8))
     capacity = 125.0 * n_delay
     link = Link(capacity, buffer=float(round(0.25 * capacity)), queue=RateDelay(delay_buffer=0.1))
@@ -86,7 +86,7 @@ def rate_delay(rng: Rng) -> Scenario:
 
 
 def both_ways(rng: Rng) -> Scenario:
-    """Vegas and Reno forward, one of them or both on the way back."""
+    """Vegas and Reno in the forward direction; one of them or both also in reverse."""
     link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(15, 50)))
     back = [("vegas",), ("reno",), ("vegas", "reno")][int(rng.integers(3))]
     rtt = _rtt(rng)
@@ -123,7 +123,7 @@ KINDS: dict[str, Callable[[Rng], Scenario]] = {
 
 
 def error(scenario: Scenario) -> tuple[float, float, float]:
-    """Error of the groups' throughputs; CPU seconds of one of its runs, and of ns-2's."""
+    """The NRMSE of the groups' throughputs, and the CPU seconds of a run by the model and ns-2."""
     began = time.process_time()
     found = answer(scenario, runs=RUN.runs)
     spent = (time.process_time() - began) / RUN.runs

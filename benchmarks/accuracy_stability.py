@@ -1,13 +1,13 @@
-"""The boundary of stability beside the delayed simulator: 2 % inside and 2 % outside of it.
+"""Checks the stability boundary with the simulator ``delayed``, 2 % inside and 2 % outside of it.
 
 python -m benchmarks.accuracy_stability [POINTS [SEED]]
 
-Random scenarios of four families: Vegas alone on a drop-tail link, with and without random loss;
-Reno under RED; Vegas and Reno under RED.  ``hopf.crossings`` finds where the rest loses its
-stability as capacity (drop-tail) or all RTTs (RED) are scaled.  Then the delayed simulator begins
-at the rest of a link whose capacity differs by a part in 100,000, which favours no mode, and its
-queue is watched: the rate at which its swing grows, beside the rightmost root's real part.
-Exit status 1 if a sign is wrong.
+The random scenarios are of four families: Vegas alone on a drop-tail link, with and without random
+loss; Reno under RED; Vegas and Reno under RED.  ``hopf.crossings`` finds where the equilibrium
+loses its stability as the capacity (drop-tail) or all RTTs (RED) are scaled.  The simulator then
+starts at the equilibrium of a link whose capacity differs by 1e-5, a disturbance that excites all
+modes alike.  The growth rate of the queue's oscillation is compared with the real part of the
+rightmost characteristic root.  The exit status is 1 if a sign is wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST = 2e6  # steps of a run
 
 
 class Case(NamedTuple):
-    """A scenario with one number left open: a factor on its capacity or on its RTTs."""
+    """A scenario with one free number: a factor on its capacity, or on its RTTs under RED."""
 
     family: str
     flows: tuple[dict[str, Any], ...]
@@ -44,7 +44,7 @@ class Case(NamedTuple):
     loss: float
 
     def at(self, x: float, duration: float = 50.0, faster: float = 1.0) -> Scenario:
-        """The scenario; ``faster``: a factor on the capacity alone."""
+        """The scenario for the factor ``x``; ``faster``: another factor, on the capacity only."""
         by_rtt = self.queue is not None
         flows = [
             flow | {"rtt": f"{flow['rtt'] * (x if by_rtt else 1.0)!r} s"} for flow in self.flows
@@ -56,7 +56,10 @@ class Case(NamedTuple):
         return Scenario.from_dict({"link": [link], "flow": flows, "run": run})
 
     def loop(self, x: float, _: float = 1.0) -> Loop | None:
-        """Its linearised loop; None where it has none, or a packet takes longer than an RTT."""
+        """The linearised control loop for the factor ``x``; ``None`` if there is none.
+
+        There is none either if the packets' transmission times exceed an RTT.
+        """
         try:
             found = place(self.at(x))
         except FieldError:
@@ -95,7 +98,10 @@ def draw(rng: np.random.Generator, family: str) -> Case:
 
 
 def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]:
-    """Cases with a crossing that leads, family after family; those without one are passed over."""
+    """Random cases, family after family, each with the boundary of its stability.
+
+    Cases without a boundary are skipped.
+    """
     k = 0
     while True:
         family = FAMILIES[k % len(FAMILIES)]
@@ -108,7 +114,7 @@ def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]
 
 
 def swing(queue: Floats, time: Floats, period: float, begin: float, end: float) -> float:
-    """Rate, 1/s, at which the queue's peak-to-peak swing grows from ``begin`` to ``end``."""
+    """The growth rate, 1/s, of the queue's peak-to-peak amplitude from ``begin`` to ``end``."""
     first = (time >= begin) & (time < begin + period)
     last = (time >= end - period) & (time < end)
     ratio = float(np.ptp(queue[last]) / np.ptp(queue[first]))
@@ -116,7 +122,7 @@ def swing(queue: Floats, time: Floats, period: float, begin: float, end: float) 
 
 
 def measured(case: Case, x: float) -> tuple[bool, float, float]:
-    """(verdict, rate predicted, rate measured), 1/s."""
+    """Whether the equilibrium is stable, and the predicted and the measured growth rate, 1/s."""
     rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + NUDGE))
     if isinstance(rest, str) or isinstance(near, str):
         raise ValueError(f"no rest beside the boundary: {rest}, {near}")
@@ -124,7 +130,7 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
     root, R = said.root, rest.loop.rtt
     span = max(1.5 * said.period, 2.0 * float(R.max()))
     length = FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
-    # interpolation damps a swing by about (w h)^2/8 a round trip: here by a tenth of the rate
+    # interpolation damps an oscillation by about (w h)^2/8 per round trip: a tenth of the rate here
     h = math.sqrt(0.8 * abs(root.real) * float(R.min())) / max(abs(root.imag), 1e-9)
     least = float((R - rest.delay).min())
     step = float(np.clip(h / least, 1 / 512, 1 / 32))
@@ -141,7 +147,7 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
 
 
 def main(points: int = 20, seed: int = 1) -> int:
-    """One line a side of each point."""
+    """Print one line for each side of each boundary point; return 1 if a sign is wrong."""
     wrong = 0
     found = boundaries(np.random.default_rng(seed))
     print(f"{'family':20} {'factor':>9} {'w, 1/s':>9} {'side':>7} {'root':>10} {'measured':>10}")

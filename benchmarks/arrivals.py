@@ -1,4 +1,4 @@
-"""CPU seconds of the arrival recursion, up to a million flows, and what is left of its equation.
+"""Measures the CPU seconds of the arrival recursion for up to a million flows, and its residual.
 
 python -m benchmarks.arrivals
 """
@@ -16,7 +16,7 @@ ALPHA, CAPACITY = 3.0, 1e4
 
 
 def main() -> None:
-    """One line a size; the first one compiles."""
+    """Print one line for each number of flows; the time of the first includes compilation."""
     for n in (2_000, 10_000, 100_000, 1_000_000):
         begin = time.process_time()
         state = arrivals.arrive(np.full(n, ALPHA), CAPACITY)

@@ -2,9 +2,10 @@
 
     python -m benchmarks.beside_rivals [--seed 90125]      # the table of the README
 
-The error is that of the ratio Vegas : loss-based, model over ns-2, mean over the cases that the
-model answers.  The time is CPU seconds of one answer, the median over the cases: of the closed form
-one evaluation, of a simulator as many runs as ns-2 had (5, or 20 where they differ), of ns-2 five.
+The error is that of the throughput ratio Vegas : loss-based, the model's ratio over ns-2's, as the
+mean over the cases that the model answers.  The time is the CPU seconds of one answer, as the
+median over the cases.  An answer is one evaluation of a closed form, as many runs of a simulator as
+were measured (5, or 20 if the runs differ), or five runs of ns-2.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> None:
 
 
 def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
-    """Mean error with its standard error, cases answered, median CPU seconds."""
+    """Texts for a table: mean error with standard error, cases answered, median CPU seconds."""
     judge(family, 0, _load(seed)[f"{family}/0"], seed, model)  # compiles or loads once
     found = outcomes(1, seed, (family,), model=model)
     errors = np.array([abs(o.error) for o in found if not np.isnan(o.error)])
@@ -46,7 +47,7 @@ def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
 
 
 def rival(family: str, seed: int) -> float:
-    """Median CPU seconds that five runs of ns-2 take."""
+    """The CPU seconds of five runs of ns-2: the median over the first cases."""
     from vegasmodel.packets import ns2
 
     used = []

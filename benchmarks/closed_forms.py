@@ -1,11 +1,12 @@
-"""Closed forms that claim all their assumptions, beside the continuous fluid.
+"""Compares closed forms with the continuous fluid model where all their assumptions hold.
 
 python -m benchmarks.closed_forms [CASES [SEED]]
 
-Random scenarios of the papers' laws on one drop-tail link: one to six Vegas flows that start
-together or one after another, with and without a band, baseRTTs measured or given, any buffer; or
-Vegas beside Reno.  Where an adapter says that every assumption holds, its throughputs agree with
-the fluid's within 2 %, or it gives a range that holds them.  Exit status 1 if some do not.
+The random scenarios follow the papers' laws on one drop-tail link.  They have one to six Vegas
+flows that start together or one after another, with alpha = beta or alpha < beta, baseRTTs measured
+or given, and any buffer; or they have Vegas beside Reno.  If an adapter says that every assumption
+holds, its throughputs must agree with the fluid model's within 2 %, or its range must contain them.
+The exit status is 1 if some do not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ACCURATE = 0.02
 
 
 class Claim(NamedTuple):
-    """One closed form that claims to hold, and how far from the fluid it is."""
+    """A closed form whose assumptions all hold, and its error against the fluid model."""
 
     model: str
     scenario: Scenario
@@ -34,7 +35,7 @@ class Claim(NamedTuple):
 
 
 def draw(rng: np.random.Generator) -> Scenario:
-    """One scenario."""
+    """One random scenario."""
     capacity = np.exp(rng.uniform(np.log(100), np.log(5000)))
     mixed, band = rng.random() < 0.3, rng.random() < 0.5
     flows: list[dict[str, Any]] = []
@@ -66,7 +67,7 @@ SHARED = {"buffer-holds-bursts"}  # the fluid has no bursts either: it cannot ju
 
 
 def claims(scenario: Scenario) -> Iterator[Claim]:
-    """The closed forms that claim this scenario; the fluid runs only if there is one."""
+    """The closed forms whose assumptions all hold; the fluid runs only if there is one."""
     reference = None
     for model in MODELS:
         answer = predictor.predict(scenario, model)
@@ -84,7 +85,7 @@ def claims(scenario: Scenario) -> Iterator[Claim]:
 
 
 def gather(cases: int, seed: int) -> list[Claim]:
-    """Claims of random scenarios until there are ``cases`` of them."""
+    """Draw random scenarios until there are ``cases`` claims."""
     rng, found = np.random.default_rng(seed), list[Claim]()
     while len(found) < cases:
         try:
@@ -96,7 +97,7 @@ def gather(cases: int, seed: int) -> list[Claim]:
 
 
 def main() -> int:
-    """Print a table; 0 if all agree."""
+    """Print a table; return 0 if all claims are right, else 1."""
     given = [int(word) for word in sys.argv[1:3]]
     cases, seed = given + [500, 1][len(given) :]
     by_model: dict[str, list[float]] = collections.defaultdict(list)

@@ -1,9 +1,12 @@
-"""What a first answer costs in compilation: python benchmarks/compile_time.py [--functions N]
+"""Measures the time that compilation adds to a model's first answer.
 
-Each model answers one scenario in a new process with an empty folder for compiled code, and in
-another with that folder full.  CPU seconds of the process, all of it: Python's start, imports,
-compilation, the answer.  The machine's pace stands beside it, as CPU seconds of a fixed loop,
-since a busy neighbour slows a core down.  ``--functions``: the N functions that took longest.
+    python benchmarks/compile_time.py [--functions N]
+
+Each model answers one scenario in a new process with an empty cache of compiled code, and again in
+another process with that cache.  The figures are CPU seconds of the whole process: Python's start,
+imports, compilation and the answer.  Another column has the CPU seconds of a fixed loop, which
+shows the machine's speed at that time (other work on the machine slows a core down).
+``--functions N`` lists the N functions that took longest to compile.
 """
 
 from __future__ import annotations
@@ -55,7 +58,10 @@ CASES = (("rounds", "ns2", 10.0), ("fluid", "ns2", 2.0), ("fluid", "paper", 2.0)
 
 
 def ask(model: str, variant: str, cache: str) -> tuple[float, float, float, dict[str, float]]:
-    """The machine's pace, CPU seconds of a process, those of Numba, and the latter by function."""
+    """Run one process; return the CPU seconds of the fixed loop, the process and Numba's part.
+
+    The last result is Numba's part by function.
+    """
     done = subprocess.run(
         [sys.executable, "-c", CHILD, model, variant],
         env={**os.environ, "NUMBA_CACHE_DIR": cache},

@@ -1,10 +1,11 @@
-"""How near a trace's estimates come to the truth, and what they cost the simulator ``rounds``.
+"""Measures the errors of estimates from traces, and their effect on the simulator ``rounds``.
 
 python benchmarks/estimates.py
 
-Scenario files whose capacity, buffer, rtt, alpha and beta are taken out, and traces of what they
-describe: of the Linux kernel (stored), and of ns-2 (run now).  The last line is the throughput
-error of ``rounds`` (NRMSE) with the file as it is and with the estimates in its place.
+The capacity, buffer, rtt, alpha and beta are removed from scenario files and estimated from traces
+of the same scenarios.  The traces are stored ones of the Linux kernel and new ones of ns-2.  The
+last line of a case has the throughput error (NRMSE) of ``rounds``, with the true values and with
+the estimates.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ KEYS = ("capacity", "buffer", "rtt", "alpha", "beta")
 
 
 def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
-    """Name, whole table and trace file."""
+    """The cases: name, complete table of the scenario file, path of the trace."""
     for trace in sorted(LINUX.glob("*.parquet")):
         yield trace.stem, toml_file.read(ROOT / f"paper_checks/linux/{trace.stem}.toml"), trace
     if not ns2.available():
@@ -103,7 +104,7 @@ def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
 
 
 def gaps(table: dict[str, Any]) -> dict[str, Any]:
-    """The table without what can be estimated."""
+    """The table without the keys that can be estimated."""
     result = copy.deepcopy(table)
     for place in (*result["link"], *result["flow"]):
         for key in KEYS:
@@ -112,14 +113,14 @@ def gaps(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def truth(scenario: Scenario, key: str) -> str:
-    """What the whole file says under ``key``."""
+    """The true value of ``key``, such as ``link[0].buffer``, as text."""
     kind, _, rest = key.partition("[")
     place = (scenario.links if kind == "link" else scenario.flows)[int(rest.partition("]")[0])]
     return f"{getattr(place, key.rpartition('.')[2]):.6g}"
 
 
 def main() -> int:
-    """One block a case."""
+    """Print one block of lines for each case."""
     with tempfile.TemporaryDirectory() as folder:
         for name, table, trace in cases(Path(folder)):
             whole = comparison.compare(Scenario.from_dict(table), trace, ["rounds"])

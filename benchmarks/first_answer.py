@@ -1,11 +1,11 @@
-"""CPU seconds of a first answer on the command line, imports included, and what they load.
+"""Measures the CPU seconds of first answers on the command line, and the libraries they import.
 
     python -m benchmarks.first_answer [--runs 3] [--other PYTHON]
 
-Each figure is the least of some runs, user and system time of the whole process.  The second
-column is of another checkout, by the Python that has it installed.  The simulators' code is
-compiled before the first timed run, and Python keeps bytecode, as it does unless told
-otherwise.  A bar missed is marked; the bars are those of this file.
+Each figure is the user and system time of a whole process, imports included: the least of several
+runs.  With ``--other``, a second column is for another checkout, run with the Python in which that
+is installed.  Before the first timed run, the simulators' code is compiled and cached, and so is
+Python's bytecode.  Times above the limits in this file are marked.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def cpu(python: str, arguments: list[str], runs: int, folder: str) -> float:
 
 
 def loaded(python: str, arguments: list[str], folder: str) -> list[str]:
-    """Which of the heavy libraries a command imports."""
+    """The slow-loading libraries (``HEAVY``) that a command imports."""
     done = subprocess.run(
         [python, "-X", "importtime", *arguments], cwd=folder, capture_output=True, text=True,
         check=True,

@@ -1,8 +1,10 @@
-"""The fluid's speed beside named rivals, one run: python benchmarks/fluid.py [--quick]
+"""Compares the fluid model's speed with that of other programs.
 
-Rivals: fixed Euler steps of 0.01 ms over Python lists (written here), and ns-2 where installed.
-Times are CPU seconds of the warm second call, so that a busy machine does not spoil them; a
-batch's rate is CPU time divided over the cores, and its wall time stands beside it.
+    python benchmarks/fluid.py [--quick]
+
+The others are fixed Euler steps of 0.01 ms over Python lists (written here) and, if installed,
+ns-2.  Times are CPU seconds of a second, warm call, which a busy machine hardly disturbs.  The rate
+of a batch is the work divided by the CPU time per core; the rate by wall time stands beside it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def pair(
 
 
 def drawn(n: int, seed: int = 1) -> list[Scenario]:
-    """Cases over the ranges of the accuracy campaign."""
+    """Random cases in the ranges of ``benchmarks.accuracy``."""
     rng = np.random.default_rng(seed)
     return [
         pair(
@@ -54,7 +56,7 @@ def drawn(n: int, seed: int = 1) -> list[Scenario]:
 
 
 def cpu(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Least CPU seconds of a warm call."""
+    """The least CPU seconds of several warm calls."""
     work()
     best = np.inf
     for _ in range(repeats):
@@ -65,7 +67,7 @@ def cpu(work: Callable[[], Any], repeats: int = 5) -> float:
 
 
 def euler(seconds: float, h: float = 1e-5) -> list[float]:
-    """The rival: windows of a Vegas and a Reno source by Euler steps of 0.01 ms in Python lists."""
+    """Integrate a Vegas and a Reno source by Euler steps of ``h`` seconds over Python lists."""
     c, rtt, alpha, most = 1080.0, 0.08, 3.0, 21.0
     windows, queue, done = [10.0, 10.0], 0.0, [0.0, 0.0]
     for _ in range(round(seconds / h)):
@@ -86,7 +88,7 @@ def row(name: str, value: str, bar: str = "") -> None:
 
 
 def single() -> float:
-    """One scenario: a run, its limit cycle, the Euler rival; CPU seconds of the run."""
+    """Time a scenario's run, its limit cycle and the Euler steps; return the run's CPU seconds."""
     scenario = pair()
     took = cpu(lambda: continuous.run(scenario))
     row("600 s of 2 flows, continuous, CPU s", f"{took:.4f}", "bar 0.1")
@@ -102,7 +104,7 @@ def single() -> float:
 
 
 def batches(n: int) -> float:
-    """Flow-seconds per second of both engines."""
+    """Time a batch of ``n`` scenarios by both engines; return flow-seconds per second."""
     cores = os.cpu_count() or 1
     cases = batch.pack(drawn(n))
     work = 2.0 * float(cases.duration.sum())
@@ -119,7 +121,7 @@ def batches(n: int) -> float:
 
 
 def jax_rate(cases: batch.Batch, expected: np.ndarray) -> None:
-    """The same batch by the other engine, on whatever JAX finds here."""
+    """Time the same batch by the JAX engine, on JAX's default device."""
     import jax
 
     n, cores = cases.duration.size, os.cpu_count() or 1
@@ -137,7 +139,10 @@ def jax_rate(cases: batch.Batch, expected: np.ndarray) -> None:
 
 
 def sizes(quick: bool) -> None:
-    """Cost at 5,000 round trips of 100 ms, buffer 0.3 of the bandwidth-delay product."""
+    """Time 5,000 round trips of 100 ms at capacities from 1 Mbit/s to 100 Gbit/s.
+
+    The buffer is 0.3 of the bandwidth-delay product.
+    """
     costs: dict[str, list[float]] = {"continuous": [], "by rounds": [], "ns-2": []}
     for k, megabits in enumerate((1, 10, 100, 1_000, 10_000, 100_000)):
         capacity = megabits * 1e6 / 8 / 500
@@ -157,7 +162,7 @@ def sizes(quick: bool) -> None:
 
 
 def by_ns2(scenarios: list[Scenario]) -> float:
-    """CPU seconds of ns-2, its own and those of reading its output."""
+    """The CPU seconds of ns-2 on these scenarios, including the reading of its output."""
     from vegasmodel.packets import ns2 as engine
 
     begun = os.times()
@@ -167,7 +172,7 @@ def by_ns2(scenarios: list[Scenario]) -> float:
 
 
 def ns2(rate: float, n: int) -> None:
-    """ns-2 on the first of the batch's scenarios."""
+    """Time ns-2 on the first ``n`` scenarios of the batch and compare with the batch's ``rate``."""
     if shutil.which("ns") is None:
         row("ns-2", "not installed", "apt-get install ns2")
         return

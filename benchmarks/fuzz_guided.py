@@ -1,9 +1,9 @@
-"""One reader under atheris: coverage decides which inputs are edited further.
+"""Fuzzes one reader with atheris, which prefers inputs that reach new code (coverage).
 
 Started by ``fuzz_readers.py --guided``:  python fuzz_guided.py FORMAT COUNT SEED FOLDER
 
-The compiled reader of ns-2's traces runs as plain Python here, so that its coverage is seen, and
-so is every index outside its arrays.
+The compiled reader of ns-2's traces runs as plain Python here.  So atheris sees its coverage, and
+Python reports every index outside an array.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVERY = 200
 
 
 def main() -> None:
-    """Feed ``COUNT`` inputs; ``FOLDER/count.json`` holds what became of them."""
+    """Feed ``COUNT`` inputs to the reader and write the counts to ``FOLDER/count.json``."""
     name, count, seed, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
     watch = fuzz_readers.Watch(name, folder)
     wrong: list[str] = []

@@ -1,15 +1,17 @@
-"""Mutated traces in great number: every one is read or refused with a clear error.
+"""Fuzzes the trace readers: every mutated trace must be read or refused with a clear error.
 
 python benchmarks/fuzz_readers.py --count 1000000          # random edits of valid traces
 python benchmarks/fuzz_readers.py --guided --count 100000  # led by coverage: fuzz_guided.py
 
-An input goes wrong with another exception, a warning, a message of several lines, over 2 s of CPU
-time, a process of over 500 MB, a process or a connection opened, a file written or code compiled.
-It is kept in ``out/fuzz`` and the exit status is 1.  One input in a thousand has nearly a megabyte.
+An input is "wrong" if the reader raises another exception or a warning, prints a message of several
+lines, takes over 2 s of CPU time or over 500 MB of memory, starts a process, opens a connection,
+writes a file or compiles code.  Wrong inputs are kept in ``out/fuzz``, and the exit status is 1.
+One input in a thousand has nearly a megabyte.
 
-A process here reads thousands of inputs, and holds its tools and what it has compiled besides.  If
-it passes 500 MB, the input is read once more in a process that does nothing else, and that one
-counts.  Memory that inputs leave behind is measured batch by batch: 50 MB in all are wrong too.
+A process reads thousands of inputs, and its memory also holds the test tools and compiled code.  If
+it exceeds 500 MB, the input is read again in a process that does nothing else, and the memory of
+that process counts.  Memory that is not freed is measured for each batch; more than 50 MB in all is
+wrong, too.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ FORBIDDEN = (
 
 @dataclasses.dataclass
 class Count:
-    """What became of some inputs."""
+    """Counts of inputs by outcome, and the greatest time and memory."""
 
     outcomes: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     slowest: float = 0.0
@@ -76,7 +78,7 @@ class Count:
     megabytes: int = 0  # inputs of more than half of one
 
     def add(self, other: Count) -> None:
-        """Both together."""
+        """Add the counts of ``other``."""
         self.outcomes.update(other.outcomes)
         self.slowest = max(self.slowest, other.slowest)
         self.largest = max(self.largest, other.largest)
@@ -84,7 +86,7 @@ class Count:
         self.megabytes += other.megabytes
 
     def line(self, name: str) -> str:
-        """One row of the summary."""
+        """The row of the summary table for the format ``name``."""
         counts = [self.outcomes[key] for key in ("read", "refused", "wrong")]
         figures = "".join(f"{value:10}" for value in (self.outcomes.total(), *counts))
         memory = "".join(f"{kilo / 1e3:10.0f}" for kilo in (self.largest, self.kept))
@@ -96,7 +98,10 @@ HEAD = f"{'':10}{TITLES}{'slowest, s':>11}{'peak, MB':>10}{'kept, MB':>10}"
 
 
 class Watch:
-    """Reads one input after the other and counts.  Make one a process: its hook stays."""
+    """Reads one input after another and counts the outcomes.
+
+    Make only one in each process, because its audit hook cannot be removed.
+    """
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.path, self.count = name, folder / "trace", Count()
@@ -117,7 +122,7 @@ class Watch:
         warnings.simplefilter("error")  # one that reaches the user is another exception here
 
     def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Notice what a reader has no business to do."""
+        """Note an action that a reader must not do, such as starting a process (an audit hook)."""
         if not self.reading:
             return
         writes = (
@@ -127,7 +132,7 @@ class Watch:
             self.forbidden = f"{event} {arguments[0]!r:.80}"
 
     def outcome(self, form: str) -> tuple[str, str]:
-        """ "read", "refused" or "wrong", and in that case why."""
+        """The outcome of one reading: ``read``, ``refused`` or ``wrong``, and why it is wrong."""
         try:
             read(self.path, form)
         except TraceError as error:
@@ -139,7 +144,7 @@ class Watch:
         return "read", ""
 
     def feed(self, data: bytes, form: str) -> str:
-        """Read one input; what went wrong, or nothing."""
+        """Read one input; return what went wrong, or an empty text."""
         self.path.write_bytes(data)
         _forget_peak()
         self.reading, self.forbidden, begun = True, "", time.process_time()
@@ -161,12 +166,12 @@ class Watch:
         return reason
 
     def alone(self, form: str) -> int:
-        """kB of memory of a process that reads this one input."""
+        """The memory, kB, of a new process that reads only this input."""
         command = [sys.executable, "-c", ALONE, str(self.path), form]
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
     def left(self) -> str:
-        """What is wrong with the memory that the inputs so far have left; or nothing."""
+        """A text if the inputs so far have left too much memory allocated, else an empty text."""
         self.count.kept = max(0, _resting() - self.resting)
         return f"{self.count.kept / 1e3:.0f} MB left behind" if self.count.kept > KEPT else ""
 
@@ -175,18 +180,18 @@ Batch = tuple[str, Count, list[str]]  # format, count, what went wrong
 
 
 def _forget_peak() -> None:
-    """From here on the peak of memory is counted anew: what made the input is not its reader's."""
+    """Reset the process's peak memory, so that making the input does not count for its reader."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak(of: str = "VmHWM") -> int:
-    """kB of memory that the process has had, or has now (``VmRSS``)."""
+    """The process's peak memory, kB, or with ``VmRSS`` its present memory."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition(f"{of}:")[2].split(None, 1)[0])
 
 
 def _resting() -> int:
-    """kB of memory that is in use: the allocators give back what they only hold."""
+    """The memory in use, kB, after the allocators have returned free memory to the system."""
     gc.collect()
     pyarrow.default_memory_pool().release_unused()
     ctypes.CDLL(None).malloc_trim(0)
@@ -194,7 +199,7 @@ def _resting() -> int:
 
 
 def keep(data: bytes, name: str, number: str, reason: str) -> str:
-    """Store what went wrong; the line to print."""
+    """Store an input that went wrong; return the line to print."""
     KEEP.mkdir(parents=True, exist_ok=True)
     path = KEEP / f"{name}-{number}"
     path.write_bytes(data)
@@ -205,7 +210,7 @@ _watches: dict[str, Watch] = {}  # of this process
 
 
 def made(name: str, sample: bytes, rng: random.Random) -> bytes:
-    """An input: edits of a sample, or a large one, as it is or edited."""
+    """A random input: an edited sample, or sometimes a large trace, edited or not."""
     if rng.random() >= LARGE:
         return mutations.mutate(name, sample, rng)
     usual = pyarrow.default_memory_pool()  # keeps what it has had: not for what is made here
@@ -216,7 +221,7 @@ def made(name: str, sample: bytes, rng: random.Random) -> bytes:
 
 
 def batch(seed: int, name: str, folder: str) -> Batch:
-    """``BATCH`` mutated inputs of one format: the count and what went wrong."""
+    """Read ``BATCH`` mutated inputs of one format; return the counts and what went wrong."""
     rng, wrong = random.Random(f"{seed} {name}"), []
     if name not in _watches:
         place = Path(folder) / f"{name}-{os.getpid()}"
@@ -236,7 +241,7 @@ def batch(seed: int, name: str, folder: str) -> Batch:
 
 
 def mutated(names: list[str], options: argparse.Namespace, folder: Path) -> Iterator[Batch]:
-    """Random edits of valid traces, spread over processes, which know one format each."""
+    """Fuzz with random edits of valid traces, in several processes with one format each."""
     for name in names:
         yield from _of_format(name, -(-options.count // len(names) // BATCH), options, folder)
 
@@ -260,7 +265,7 @@ def _of_format(
 
 
 def guided(names: list[str], options: argparse.Namespace, folder: Path) -> Iterator[Batch]:
-    """Coverage decides which inputs are edited further; a process each format."""
+    """Fuzz guided by coverage (``fuzz_guided.py``), in one process for each format."""
     share = -(-options.count // len(names))
 
     def one(name: str) -> Batch:
@@ -278,7 +283,7 @@ def guided(names: list[str], options: argparse.Namespace, folder: Path) -> Itera
 
 
 def main() -> int:
-    """Add up and print."""
+    """Fuzz all formats, add up the counts and print them; return 1 if an input went wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--guided", action="store_true", help="by coverage; needs atheris")

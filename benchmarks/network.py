@@ -1,7 +1,10 @@
-"""Certify random networks: ``python benchmarks/network.py --certify 1000``.
+"""Solves random networks and checks the certificates.
 
-Every matrix has its own size, density, capacities over 2 orders of magnitude, alphas over 3 and
-over-estimates; every third one has links that are copies or sums of others.
+    python benchmarks/network.py --certify 1000
+
+Every network has a random size, density and over-estimates, capacities over 2 orders of magnitude
+and alphas over 3.  In every third network, some rows of the routing matrix are copies or sums of
+others.
 """
 
 from __future__ import annotations

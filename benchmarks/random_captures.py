@@ -1,11 +1,11 @@
-"""Random captures and logs with a known count of packets, in great number.
+"""Tests the trace readers on many random captures and logs whose packet counts are known.
 
 python benchmarks/random_captures.py --count 10000
 python benchmarks/random_captures.py --kind ss   # flowmon, ns3_ascii, iperf3, tcp_probe
 
-Delivered must be exact to the byte; what was sent and sent again exact, or said to be unknown, and
-exact wherever the capture tells it.  A capture that is read wrong is printed by its seed, and the
-exit status is 1.
+Delivered bytes must be exact.  Sent and retransmitted bytes must be exact if the capture shows
+them, and otherwise exact or reported as unknown.  The seed of a capture that is read wrongly is
+printed, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.packets import captures, logs
 
 
 def main() -> int:
-    """Make, read, compare, count."""
+    """Make random captures, read them, compare the counts and print a summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")

@@ -1,10 +1,10 @@
-"""Speed and memory of the trace readers beside the usual way to read the same file.
+"""Measures speed and memory of the trace readers beside the usual way to read the same file.
 
 python benchmarks/readers.py [--megabytes 200]
 
-ns-2: pandas.read_csv (C engine) of an event trace.  pcap: a dpkt loop that parses Ethernet, IP
-and TCP.  Each reading is a process of its own, so that memory is its own; CPU seconds count.  The
-files are made for the purpose and deleted.
+The usual way is pandas.read_csv (C engine) for an ns-2 event trace, and a dpkt loop that parses
+Ethernet, IP and TCP for pcap.  Each reading is a process of its own, so that its peak memory can be
+measured; times are CPU seconds.  The files are generated and deleted afterwards.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def stop():
 
 
 def run(code: str, data: Path, small: Path) -> tuple[float, float]:
-    """CPU seconds and peak memory (MB) of one reading."""
+    """Read one file in a new process; return CPU seconds and peak memory (MB)."""
     text = FRAME.format(small=str(small)) + code.format(data=str(data))
     root = Path(__file__).parent.parent
     done = subprocess.run(
@@ -59,7 +59,7 @@ def run(code: str, data: Path, small: Path) -> tuple[float, float]:
 
 
 def ns2_trace(path: Path, size: int) -> None:
-    """Events of 20 flows through a line of three links, without ns-2: its columns and digits."""
+    """Write a file like an ns-2 event trace: 20 flows, each over three links in a row."""
     rng, time, uid = random.Random(1), 0.0, 0
     seqs = [0] * 20
     with path.open("w") as file:
@@ -82,13 +82,13 @@ def ns2_trace(path: Path, size: int) -> None:
 
 
 def capture(path: Path, size: int) -> None:
-    """A long connection with a fixed window, data and ACKs."""
+    """Write a pcap file of one long connection with a fixed window: data and ACKs."""
     run_ = samples.course(packets=size // 2300)
     path.write_bytes(samples.pcap(samples.frames(run_)))
 
 
 def main() -> None:
-    """Make the files, time both ways, print."""
+    """Make the files, time both ways of reading and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=200)
     size = parser.parse_args().megabytes * 10**6

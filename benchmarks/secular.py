@@ -1,8 +1,8 @@
-"""The steady-state solver: speed, and accuracy against a 50-digit reference.
+"""Measures the speed of the steady-state solver, and its error against a 50-digit reference.
 
-``python benchmarks/secular.py`` times it; ``--accuracy [N]`` compares N cases (default 100,000)
-of seven families, adversarial ones among them, with a 50-digit reference in ``decimal``; ``--jax``
-compares the JAX path with the NumPy one.
+``python benchmarks/secular.py`` times the solver.  ``--accuracy [N]`` compares N random cases
+(default 100,000) of seven families, some of them numerically difficult, with a reference computed
+to 50 digits with ``decimal``.  ``--jax`` compares the JAX path with the NumPy path.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FAMILIES = ("uniform", "cluster", "close", "magnitudes", "small at top", "mixed"
 
 
 def case(rng: np.random.Generator, family: str, n: int) -> Case:
-    """Thresholds, over-estimates and capacity of one case; floats, taken as exact."""
+    """Thresholds, over-estimates and capacity of a random case; the floats count as exact."""
     alpha, x = rng.uniform(0.5, 5.0, n), rng.uniform(0.0, 1.0, n)
     c = 10 ** rng.uniform(-1.0, 6.0)
     if family == "cluster":  # a few places, each with a spread of its own
@@ -50,7 +50,7 @@ def case(rng: np.random.Generator, family: str, n: int) -> Case:
 
 
 def sizes(rng: np.random.Generator, count: int) -> Iterator[int]:
-    """From 1 to 10,000, most of them small, so that the reference ends today."""
+    """Random numbers of flows from 1 to 10,000; most are small, because the reference is slow."""
     for _ in range(count):
         largest = rng.choice(
             [3.0, 12.0, 100.0, 1000.0, 10_000.0], p=[0.25, 0.45, 0.27, 0.025, 0.005]
@@ -59,7 +59,10 @@ def sizes(rng: np.random.Generator, count: int) -> Iterator[int]:
 
 
 def reference(alpha: np.ndarray, x: np.ndarray, c: float, gap: float) -> list[decimal.Decimal]:
-    """Rates to 50 digits: Newton on 1/S from ``gap``, kept in a bracket, in decimal arithmetic."""
+    """The rates to 50 digits, in decimal arithmetic.
+
+    Newton's method on 1/S, started from ``gap`` and kept within a bracket.
+    """
     with decimal.localcontext() as context:
         context.prec = DIGITS + 10
         a, capacity = [decimal.Decimal(v) for v in alpha.tolist()], decimal.Decimal(c)
@@ -83,14 +86,14 @@ def reference(alpha: np.ndarray, x: np.ndarray, c: float, gap: float) -> list[de
 
 
 def _decimal(value: Fraction) -> decimal.Decimal:
-    """A difference of two floats, exactly: its denominator is a power of two."""
+    """A difference of two floats as an exact decimal (its denominator is a power of two)."""
     with decimal.localcontext() as context:
         context.prec = 2500
         return decimal.Decimal(value.numerator) / decimal.Decimal(value.denominator)
 
 
 def units(rates: np.ndarray, exact: list[decimal.Decimal]) -> float:
-    """Largest error of a case in units in the last place of the reference."""
+    """The largest error of a case's rates, in units in the last place of the reference."""
     worst = 0.0
     for found, true in zip(rates.tolist(), exact, strict=True):
         error = abs(decimal.Decimal(found) - true)
@@ -99,7 +102,7 @@ def units(rates: np.ndarray, exact: list[decimal.Decimal]) -> float:
 
 
 def campaign(count: int, seed: int) -> dict[str, tuple[int, float, int]]:
-    """Family -> (cases, worst error in units in the last place, cases flagged)."""
+    """For each family: number of cases, worst error in units in the last place, flagged cases."""
     rng, found = np.random.default_rng(seed), dict.fromkeys(FAMILIES, (0, 0.0, 0))
     for number, n in enumerate(sizes(rng, count)):
         family = FAMILIES[number % len(FAMILIES)]
@@ -116,7 +119,7 @@ def campaign(count: int, seed: int) -> dict[str, tuple[int, float, int]]:
 
 
 def in_jax(count: int, seed: int) -> float:
-    """Largest relative difference of the JAX path from the NumPy one over the same families."""
+    """The largest relative difference between the JAX and the NumPy path, over all families."""
     import jax
     import jax.numpy as jnp
 
@@ -136,7 +139,7 @@ def in_jax(count: int, seed: int) -> float:
 
 
 def best(call: object, repeats: int) -> float:
-    """Shortest wall time of a call, seconds."""
+    """The shortest wall time of several calls, s."""
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()

@@ -1,11 +1,11 @@
-"""Sweeps: points a second by kind of model, time against the number of points, memory.
+"""Measures sweeps: points per second by model, time against the number of points, and memory.
 
     python benchmarks/sweeps.py [--whole] [--figure docs/static/sweep-time.png]
 
-The bars are for 2 cores: 1,000,000 points of the mini-cycle in 10 s and 1 GB, 100,000 runs of 60 s
-of ``fluid`` with two flows in 2 minutes, 10,000 of ``rounds`` in 10.  Without ``--whole`` the last
-two are run on a tenth and a hundredth of that, and the line says what it amounts to.  Compiled
-code is made before the clock starts.
+The goals are for 2 cores: 1,000,000 points of the mini-cycle model in 10 s and 1 GB; 100,000 runs
+of ``fluid`` (60 s, two flows) in 2 minutes; 10,000 runs of ``rounds`` in 10 minutes.  Without
+``--whole``, only a part of the points is computed, and the line gives the time scaled to all of
+them.  The code is compiled before the clock starts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PICTURE = Path(__file__).parents[1] / "docs" / "static" / "sweep-time.png"
 
 
 def timed(model: str, variant: str, points: int, folder: Path) -> tuple[float, float]:
-    """Seconds by the clock and of the processor for a sweep into a new folder."""
+    """The wall seconds and CPU seconds of a sweep into a new folder."""
     scenario = vm.Scenario.from_toml(SCENARIO.format(variant=variant))
     began, worked = time.perf_counter(), time.process_time()
     vm.sweep(scenario, OVER, model, folder / f"{model}-{variant}-{points}.zarr", draw=points)
@@ -65,7 +65,7 @@ def timed(model: str, variant: str, points: int, folder: Path) -> tuple[float, f
 
 
 def linear(folder: Path, picture: Path) -> None:
-    """Draw CPU seconds against points, and a straight line through the first and the last."""
+    """Draw CPU seconds against points, with a line through the first and the last measurement."""
     figure = style.figure()
     axes = figure.subplots()
     for model, variant, sizes in SIZES:
@@ -89,7 +89,7 @@ def linear(folder: Path, picture: Path) -> None:
 
 
 def main() -> None:
-    """Print a line a case; draw the figure."""
+    """Print a line for each case, then draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--figure", type=Path, default=PICTURE)
