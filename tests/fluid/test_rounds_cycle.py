@@ -12,6 +12,7 @@ from vegasmodel.engines.rounds import snapshot
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL
+from vegasmodel.engines.states import Kinds
 from vegasmodel.scenario import Link, Red, Run, Scenario
 from vegasmodel.simulation import limit_cycle
 
@@ -124,7 +125,7 @@ def test_what_waits_at_rest_is_what_the_engine_counts() -> None:
     assert steady(scenario).queue_mean == pytest.approx(long.queue_mean[0], abs=0.05)
 
 
-def names(*parts: snapshot.Kinds) -> list[str]:
+def names(*parts: Kinds) -> list[str]:
     return [name for part in parts for kind in part for name in kind]
 
 
@@ -142,7 +143,7 @@ def names(*parts: snapshot.Kinds) -> list[str]:
         ),
         ("hop", HOP, names(snapshot.STOP)),
         ("link", LINK, [*names(snapshot.QUEUE), "idle", "stock"]),
-        ("parcel", PARCEL, [*names(snapshot.PARCEL), "first"]),
+        ("parcel", PARCEL, [*names(snapshot.WAY), "first"]),
     ],
 )
 def test_every_field_is_of_the_state_or_left_out(

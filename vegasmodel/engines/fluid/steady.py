@@ -32,9 +32,6 @@ LONGEST = 20_480.0  # round trips of the last
 REST = 16.0  # round trips in which no window moves
 BLOCKS = 16  # of an average
 SURE = 0.005  # standard error over mean, at which an average is long enough
-PAST = ("lost", "rounds_at_rest")  # columns that only add up,
-INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
-WITHIN_A_STEP = ("extra", "extra_lost", "growth_before", "delivery_rate")  # ... and made anew
 
 
 class _Motion:
@@ -42,8 +39,10 @@ class _Motion:
 
     def __init__(self, scenario: Scenario) -> None:
         from vegasmodel.engines.fluid.sampled.march import march
+        from vegasmodel.engines.fluid.sampled.state import SIZE, write_state
+        from vegasmodel.engines.states import apart
 
-        self._march = march
+        self._march, self._write_state, self._apart = march, write_state, apart
         self.flows = fluid_run.senders(scenario)
         # the steady state is that of the flows present at the end, for as long as it takes
         stays = self.flows["stop"] >= scenario.run.duration
@@ -56,9 +55,7 @@ class _Motion:
         self.link, self._frame = scenario.links[0], fluid_run.frame(scenario)
         self._nowhere = np.empty((0, 2 * self.n + 1))
         self.delay_based = np.array([find(m.flow.law).delay_based for m in scenario.members])
-        names = list(self.flows.dtype.names or ())
-        moving = names[names.index("active") :]
-        self._columns = [n for n in moving if n not in (*PAST, *INSTANTS, *WITHIN_A_STEP)]
+        self._row, self._grid = np.empty(SIZE * self.n), np.empty(0)
 
     @property
     def time(self) -> float:
@@ -71,23 +68,33 @@ class _Motion:
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
         """Advance to ``end`` or until a window falls; True if one fell."""
-        told = (*self._frame, until_fall, tally, np.empty(0), self._nowhere)
+        told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))
 
     def now(self) -> _State:
         """The part of the state on which the future depends."""
-        flows = self.flows
-        moving = np.array([flows[name].astype(np.float64) for name in self._columns])
-        left = np.maximum(flows["timeout_ends"] - self.time, 0.0)
-        queue = np.full(self.n, self.state["delay"][0])
-        return _State(
-            self.time, flows["cwnd"].copy(), np.array([*moving, left, queue]),
-            self.time - flows["last_loss"], flows["lost"].copy(), int(self.state["draws"][0]),
-        )  # fmt: skip
+        size = self._write_state(self._row, self.flows, self.state)
+        return _State(self.time, self._row[:size].copy(), int(self.state["draws"][0]))
 
-    def rested(self, before: _State) -> bool:
-        """Whether no window has moved since ``before`` and no further loss can come."""
-        moved = np.abs(self.flows["cwnd"] - before.window).max()
+    def apart(self, one: _State, later: _State) -> float:
+        """The largest difference of two states; infinite if it exceeds ``CLOSE``.
+
+        It is also infinite if random numbers were drawn between them.  The time since a flow's last
+        loss counts only if the flow has lost a packet between them.
+        """
+        if later.draws > one.draws:
+            return math.inf
+        n = self.n
+        worst: float = self._apart(one.row, later.row, 2 * n, CLOSE)
+        if worst < math.inf:
+            lost = later.row[:n] > one.row[:n]
+            since = np.abs(one.row[n : 2 * n] - later.row[n : 2 * n])
+            worst = float(max(worst, since[lost].max(initial=0.0)))
+        return worst
+
+    def rested(self, window: Floats) -> bool:
+        """Whether no window has moved since it was ``window``, and no further loss can come."""
+        moved = np.abs(self.flows["cwnd"] - window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
         return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
 
@@ -96,23 +103,8 @@ class _State(NamedTuple):
     """State of senders and queue just after a window has fallen."""
 
     time: float
-    window: Floats  # [flow]
-    moving: Floats  # [column, flow]
-    since: Floats  # [flow] seconds since the last loss
-    lost: Floats  # [flow] packets so far
+    row: Floats  # as ``sampled.state`` writes it
     draws: int  # by chance, so far
-
-    def apart(self, later: _State) -> float:
-        """The largest difference of two states; infinite if random numbers were drawn between them.
-
-        The time since a flow's last loss counts only if the flow has lost a packet between them.
-        """
-        if later.draws > self.draws:
-            return math.inf
-        lost = later.lost > self.lost
-        with np.errstate(invalid="ignore"):
-            apart = np.where(self.moving == later.moving, 0.0, np.abs(self.moving - later.moving))
-        return float(max(apart.max(), np.abs(self.since - later.since)[lost].max(initial=0.0)))
 
 
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
@@ -144,21 +136,22 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
     first, sizes = motion.now(), list[float]()
     while motion.time < end:
-        before = motion.now()
+        window = motion.flows["cwnd"].copy()
         if not motion.integrate(motion.time + REST * motion.trip, tally, until_fall=True):
             sizes.append(float(motion.flows["cwnd"].sum()))
-            if motion.rested(before):
+            if motion.rested(window):
                 return _rest(motion)
             continue
         section += 1
         state, key = motion.now(), np.floor(motion.flows["cwnd"] + CLOSE).tobytes()
-        if section == due and first.apart(state) <= CLOSE:
-            period, residual = state.time - first.time, first.apart(state)
+        if section == due and motion.apart(first, state) <= CLOSE:
+            period, residual = state.time - first.time, motion.apart(first, state)
             return _answer(motion, "periodic", period, due - came, tally, residual=residual)
-        alike = [k for k, then in seen.get(key, ()) if then.apart(state) <= CLOSE]
-        if alike and section >= due:
-            first, came, due = state, section, 2 * section - alike[-1]
-            tally = empty_tally(motion.n)
+        for then, one in reversed(seen.get(key, ())):
+            if section >= due and motion.apart(one, state) <= CLOSE:
+                first, came, due = state, section, 2 * section - then
+                tally = empty_tally(motion.n)
+                break
         seen[key] = [*seen.get(key, ())[-LIKE:], (section, state)]
     if section == 0 and np.all(np.diff(sizes) > 0):
         return _failure(motion)
@@ -167,9 +160,9 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
 
 def _rest(motion: _Motion) -> LimitCycle:
     """Averages over a round trip in which no window moves."""
-    tally, before = empty_tally(motion.n), motion.now()
+    tally, window = empty_tally(motion.n), motion.flows["cwnd"].copy()
     motion.integrate(motion.time + motion.trip, tally)
-    moved = float(np.abs(motion.flows["cwnd"] - before.window).max())
+    moved = float(np.abs(motion.flows["cwnd"] - window).max())
     return _answer(motion, "fixed point", 0.0, 0, tally, residual=moved)
 
 

@@ -21,7 +21,7 @@ from vegasmodel.status import Status
 
 if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Simulation, Totals
-    from vegasmodel.engines.rounds.snapshot import Snapshot
+    from vegasmodel.engines.rounds.snapshot import Observer, Snapshot
     from vegasmodel.scenario import Scenario
 
 FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
@@ -105,26 +105,29 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None
 
     To save time, a full state is stored only if its rough whole numbers have occurred before.
     """
-    from vegasmodel.engines.rounds.snapshot import apart, rough, snapshot
+    from vegasmodel.engines.rounds.snapshot import Observer
 
+    observer = Observer(simulation.net, simulation.holes, simulation.capacity)
     seen: dict[bytes, list[tuple[int, Snapshot]]] = {}
     section, due, period, first, kept = 0, -1, 0, None, 0
     status, now = simulation.proceed(started)
     while status == Status.FALL and kept < MAX_STORED:
         section += 1
-        key = rough(simulation.net)
-        if key in seen:
-            state = snapshot(simulation.net, simulation.holes, now, simulation.capacity)
-            if section == due and first is not None and apart(first, state) <= STATE_TOLERANCE:
-                return status, _periodic(simulation, first, state, period, apart(first, state))
-            for then, one in reversed(seen[key]):
-                if section > due and apart(one, state) <= STATE_TOLERANCE:
+        rough, row = observer.look(now)
+        if rough in seen:
+            state = observer.keep(now, rough, row)
+            if section == due and first is not None:
+                residual = observer.apart(first, state, STATE_TOLERANCE)
+                if residual <= STATE_TOLERANCE:
+                    return status, _periodic(simulation, observer, first, state, period, residual)
+            for then, one in reversed(seen[rough]):
+                if section > due and observer.apart(one, state, STATE_TOLERANCE) <= STATE_TOLERANCE:
                     first, period, due = one, section - then, 2 * section - then
                     break
-            seen[key] = [*seen[key][-STATES_PER_KEY:], (section, state)]
+            seen[rough] = [*seen[rough][-STATES_PER_KEY:], (section, state)]
             kept += state.state.size
         else:
-            seen[key] = []
+            seen[rough] = []
         status, now = simulation.proceed(started)
     return status, None
 
@@ -141,21 +144,26 @@ def _at_rest(totals: Totals) -> bool:
 
 
 def _periodic(
-    simulation: Simulation, before: Snapshot, after: Snapshot, sections: int, residual: float
+    simulation: Simulation,
+    observer: Observer,
+    before: Snapshot,
+    after: Snapshot,
+    sections: int,
+    residual: float,
 ) -> Steady:
     """Means over the two periods between equal states."""
     from vegasmodel.engines.rounds.flows import sum_by_member
+    from vegasmodel.engines.rounds.state import array
 
     n, span = simulation.per_flow.shape[1], after.time - before.time
-    old, new = sum_by_member(before.flows, n), sum_by_member(after.flows, n)
+    old, new = (sum_by_member(observer.flows(one), n) for one in (before, after))
 
     def more(name: str) -> Floats:
         counted: Floats = new[name] - old[name]
         return counted
 
-    totals, links = simulation.totals(0), after.links.copy()
-    for name in ("area", "served"):
-        links[f"mark_{name}"] = before.links[name]
+    totals, links = simulation.totals(0), array(simulation.net.links).copy()
+    links["mark_area"], links["mark_served"] = before.queues
     first, last = np.searchsorted(simulation.times, (before.time, after.time))
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = more("rtt_area") / more("rtt_samples")

@@ -176,7 +176,7 @@ class Simulation:
         self.per_flow = np.zeros((samples, len(members), 6))
         self.queues = np.zeros((samples, len(way.links)))
         self.events = 0
-        self._scenario = scenario
+        self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         self._grid = roundings(scenario, [members[i] for i in who], way)
         # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
@@ -202,7 +202,7 @@ class Simulation:
             falls,
         )
         self.events += int(events)
-        for law in registered(group.law for group in self._scenario.flows):
+        for law in self._outside:
             from vegasmodel.engines.outside import sound
 
             sound(law)

@@ -8,26 +8,29 @@ as it is restarted before it expires.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.state import MECHANISMS, RED, Net, array
+from vegasmodel.engines.rounds.state import (
+    FLOW,
+    HOP,
+    LINK,
+    MECHANISMS,
+    PARCEL,
+    RED,
+    Net,
+    Sender,
+    array,
+    jit,
+)
+from vegasmodel.engines.states import Kinds, Memory, Now, apart, fields, memory, put, write
 from vegasmodel.metrics import Floats
 
 AGO = 16.0  # round trips after which it is of no account when something was
-FAR = 1e6  # seconds; beyond is never
-
-
-class Kinds(NamedTuple):
-    """Names of a record's fields, by their kind."""
-
-    numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
-    instants: tuple[str, ...] = ()
-    spans: tuple[str, ...] = ()  # seconds
-    rates: tuple[str, ...] = ()
-    plain: tuple[str, ...] = ()  # packets, counts, flags
+ROUGH = 5  # whole numbers of a flow
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -67,10 +70,13 @@ QUEUE = Kinds(
         "queue excess average early passed hazard next_hazard active share packets_per_work"
     ),
 )  # fmt: skip
-PARCEL = Kinds(
+WAY = Kinds(
     instants=("back", "sent_at"), spans=("rtt_sum", "rtt_min"), plain=_words("count lost marked")
 )
 
+
+_SENDER, _ROUND, _CUBIC, _TIMER = (fields(FLOW, kinds) for kinds in (SENDER, ROUND, CUBIC, TIMER))
+_PARCEL, _STOP, _QUEUE = fields(PARCEL, WAY), fields(HOP, STOP), fields(LINK, QUEUE)
 
 # of each record what no future hangs on: what was given, is counted only, or says where things lie
 LEFT_OUT = {
@@ -99,87 +105,142 @@ class Snapshot(NamedTuple):
 
     time: float
     rough: bytes
-    state: Floats  # packets
-    timers: Floats  # packets; of ns-2's coarse timer, and the phases of its ticks, 0 to 1
-    ticks: Floats
-    flows: NDArray[np.void]
-    links: NDArray[np.void]
+    state: Floats  # packets; those of ``rough`` first, then of ns-2's coarse timers
+    flows: bytes  # records
+    queues: Floats  # [(area, served), queue]
 
 
-def rough(net: Net) -> bytes:
-    """A few whole numbers that equal states have in common.  They are quick to compare."""
-    flows = array(net.flows)
-    parts = (np.floor(flows["cwnd"] + 1e-6), flows["next"] - flows["acked"], flows["holes"])
-    numbers: NDArray[np.int64] = np.stack([*parts, flows["phase"], flows["count"]]).astype(np.int64)
-    return numbers.tobytes()
+class Observer:
+    """Takes snapshots of a network; the capacity, pkt/s, converts seconds into packets."""
+
+    def __init__(self, net: Net, holes: Floats, capacity: float) -> None:
+        self._net, self._holes, self._capacity = net, holes, capacity
+        self._flows, self._links = array(net.flows), array(net.links)
+        self._coarse = ~self._flows["timestamps"]
+        self._rough = ROUGH * len(self._flows)
+        self._timers = self._rough + int(self._coarse.sum()) * len(_TIMER)
+        self._row = np.empty(1024)
+
+    def look(self, now: float) -> tuple[bytes, Floats]:
+        """Whole numbers that equal states have in common, quick to compare; and the whole state.
+
+        The next look overwrites the state.
+        """
+        size = write_state(self._row, self._net, self._holes, now, self._capacity)
+        if size > self._row.size:
+            self._row = np.empty(2 * size)
+            return self.look(now)
+        return self._row[: self._rough].tobytes(), self._row[:size]
+
+    def keep(self, now: float, rough: bytes, state: Floats) -> Snapshot:
+        """A copy of what ``look`` saw."""
+        queues = np.array([self._links["area"], self._links["served"]])
+        return Snapshot(now, rough, state.copy(), self._flows.tobytes(), queues)
+
+    def flows(self, seen: Snapshot) -> NDArray[np.void]:
+        """The records of the flows, as they were."""
+        return np.frombuffer(seen.flows, self._flows.dtype)
+
+    def apart(self, one: Snapshot, two: Snapshot, enough: float) -> float:
+        """Largest difference of two states, packets; inf if it exceeds ``enough``.
+
+        ns-2's coarse timers count only if one has expired, or has not been restarted, between the
+        two.
+        """
+        if one.rough != two.rough:
+            return math.inf
+        worst = apart(one.state, two.state, self._timers, enough)
+        if worst == math.inf or not self._coarse.any():
+            return worst
+        old, new = self.flows(one)[self._coarse], self.flows(two)[self._coarse]
+        waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
+        if np.any(waits | (old["timeouts"] != new["timeouts"])):
+            turn = np.abs(_ticks(old, one.time) - _ticks(new, two.time))
+            timers = apart(one.state[: self._timers], two.state[: self._timers], 0, enough)
+            worst = max(worst, timers, float(np.minimum(turn, 1.0 - turn).max()))
+        return worst
 
 
-def snapshot(net: Net, holes: Floats, now: float, c: float) -> Snapshot:
-    """The state now; the capacity ``c``, pkt/s, converts seconds into packets."""
-    flows = array(net.flows)
-    ago = AGO * float(flows["rtt_last"].max())
-    acked, rounds, stamped = flows["acked"], flows["rounds"], flows["timestamps"]
-
-    def columns(records: Any, kinds: Kinds, acked: Any) -> Floats:
-        parts = [np.maximum(records[name] - acked, -1.0) for name in kinds.numbers]
-        parts += [np.clip(records[name] - now, -ago, FAR) * c for name in kinds.instants]
-        parts += [np.minimum(records[name], FAR) * c for name in kinds.spans]
-        parts += [records[name] / c for name in kinds.rates]
-        parts += [records[name] for name in kinds.plain]
-        return np.stack(np.broadcast_arrays(*parts)).astype(np.float64)
-
-    timers = columns(flows, TIMER, acked)
-    found = [
-        columns(flows, SENDER, acked),
-        columns(flows[rounds], ROUND, 0.0),
-        (flows["round_end"] - acked)[rounds],
-        columns(flows[flows["bictcp"]], CUBIC, acked[flows["bictcp"]]),
-        (now - flows["epoch_start"])[flows["bictcp"]] * c,
-        timers[:, stamped],
-        columns(net.links, QUEUE, 0.0),
-        np.where(net.links["discipline"] == RED, net.links["idle"] * c, 0.0),
-    ]
-    for i, f in enumerate(flows):
-        some = holes[i, : f["holes"]].copy()
-        some[:, [0, 1, 5]] -= f["acked"]
-        some[:, [2, 3]] = np.maximum(some[:, [2, 3]] - now, -ago) * c
-        found.append(some)
-    for e, h in enumerate(array(net.hops)):
-        f = flows[h["flow"]]
-        first = e == f["hop"]
-        holder = f if first else h
-        ring = array(net.rings)[h["ring"] : h["ring"] + h["room"]]
-        some = ring[(holder["head"] + np.arange(holder["count"])) % len(ring)]
-        found += [columns(some, PARCEL, 0.0), some["first"] - f["acked"]]
-        if not first and not h["idle"]:
-            found.append(columns(h, STOP, f["acked"]))
-    for link in array(net.links)[net.links["mixed"] == 1]:
-        rows = (link["oldest"] + np.arange(link["rows"])) % link["stock"].shape[0]
-        found.append(link["stock"][rows])
-    return Snapshot(
-        now,
-        rough(net),
-        np.concatenate([np.ravel(part) for part in found]),
-        np.ravel(timers[:, ~stamped]),
-        ((now + flows["boot_time"]) / flows["tick"] % 1.0)[~stamped],
-        flows.copy(),
-        array(net.links).copy(),
-    )
+def _ticks(flows: NDArray[np.void], now: float) -> Floats:
+    """The phases of the ticks of clocks, 0 to 1."""
+    phase: Floats = (now + flows["boot_time"]) / flows["tick"] % 1.0
+    return phase
 
 
-def apart(one: Snapshot, two: Snapshot) -> float:
-    """Largest difference of two states, packets; inf if their shapes differ.
+@jit
+def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: float) -> int:
+    """The state as a row of numbers; returns its length, whether it fits or not."""
+    ago = 0.0
+    for i in range(net.flows.shape[0]):
+        ago = max(ago, AGO * net.flows[i].rtt_last)
+    now, n = Now(time, ago, capacity), 0
+    for i in range(net.flows.shape[0]):
+        f = net.flows[i]
+        n = put(out, n, np.floor(f.cwnd + 1e-6))
+        n = put(out, n, np.trunc(f.next - f.acked))
+        n = put(out, n, float(f.holes))
+        n = put(out, n, float(f.phase))
+        n = put(out, n, float(f.count))
+    flows, links = memory(net.flows), memory(net.links)
+    for i in range(net.flows.shape[0]):
+        if not net.flows[i].timestamps:
+            n = write(out, n, flows, i, _TIMER, net.flows[i].acked, now)
+    for i in range(net.flows.shape[0]):
+        n = _write_sender(out, n, net.flows[i], flows, i, now)
+        n = _write_holes(out, n, net.flows[i], holes[i], now)
+        n = _write_way(out, n, net, net.flows[i], now)
+    for k in range(net.links.shape[0]):
+        n = write(out, n, links, k, _QUEUE, 0.0, now)
+        link = net.links[k]
+        if link.discipline == RED:
+            n = put(out, n, link.idle * now.capacity)
+        if link.mixed == 1:
+            for r in range(link.rows):
+                row = link.stock[(link.oldest + r) % link.stock.shape[0]]
+                for column in range(row.shape[0]):
+                    n = put(out, n, row[column])
+    return n
 
-    ns-2's coarse timers count only if one has expired, or has not been restarted, between the two.
-    """
-    if one.rough != two.rough or one.state.shape != two.state.shape:
-        return float("inf")
-    worst = float(np.abs(one.state - two.state).max())
-    coarse = ~one.flows["timestamps"]
-    old, new = one.flows[coarse], two.flows[coarse]
-    waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
-    if np.any(waits | (old["timeouts"] != new["timeouts"])):
-        turn = np.abs(one.ticks - two.ticks)
-        timers = float(np.abs(one.timers - two.timers).max())
-        worst = max(worst, timers, float(np.minimum(turn, 1.0 - turn).max()))
-    return worst
+
+@jit
+def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: Now) -> int:
+    n = write(out, n, flows, i, _SENDER, f.acked, now)
+    if f.rounds:
+        n = write(out, n, flows, i, _ROUND, 0.0, now)
+        n = put(out, n, f.round_end - f.acked)
+    if f.bictcp:
+        n = write(out, n, flows, i, _CUBIC, f.acked, now)
+        n = put(out, n, (now.time - f.epoch_start) * now.capacity)
+    if f.timestamps:
+        n = write(out, n, flows, i, _TIMER, f.acked, now)
+    return n
+
+
+@jit
+def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int:
+    """What the sender misses."""
+    for k in range(f.holes):
+        for column in range(holes.shape[1]):
+            x = holes[k, column]
+            if column in (0, 1, 5):
+                x -= f.acked
+            elif column in (2, 3):
+                x = max(x - now.time, -now.ago) * now.capacity
+            n = put(out, n, x)
+    return n
+
+
+@jit
+def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
+    """The flow's packets on their way."""
+    rings, hops = memory(net.rings), memory(net.hops)
+    for e in range(f.hop, f.hop + f.hops):
+        h, first = net.hops[e], e == f.hop
+        head, count = (f.head, f.count) if first else (h.head, h.count)
+        for k in range(count):
+            place = h.ring + (head + k) % h.room
+            n = write(out, n, rings, place, _PARCEL, f.acked, now)
+            n = put(out, n, net.rings[place].first - f.acked)
+        if not first and h.idle == 0:
+            n = write(out, n, hops, e, _STOP, f.acked, now)
+    return n

@@ -1,0 +1,35 @@
+"""What of the senders and of the queue the future depends on, as a row of numbers to compare."""
+
+from __future__ import annotations
+
+from vegasmodel.engines.fluid.sampled.records import FLOW, LinkState, Sender
+from vegasmodel.engines.states import Kinds, Now, fields, memory, put, write
+from vegasmodel.engines.tables import Table, jit
+from vegasmodel.metrics import Floats
+
+PAST = ("lost", "rounds_at_rest")  # columns that only add up,
+INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
+WITHIN_A_STEP = ("extra", "extra_lost", "growth_before", "delivery_rate")  # ... and made anew
+_NAMES = list(FLOW.names or ())
+_MOVING = tuple(
+    name
+    for name in _NAMES[_NAMES.index("active") :]
+    if name not in (*PAST, *INSTANTS, *WITHIN_A_STEP)
+)
+_FIELDS = fields(FLOW, Kinds(plain=_MOVING))
+LOSSES = 2  # numbers of each flow that stand first: packets lost so far, and seconds since a loss
+SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
+
+
+@jit
+def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
+    """Write the state, the losses of all flows first; returns its length."""
+    n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
+    for i in range(flows.shape[0]):
+        n = put(out, n, flows[i].lost)
+    for i in range(flows.shape[0]):
+        n = put(out, n, now.time - flows[i].last_loss)
+    for i in range(flows.shape[0]):
+        n = write(out, n, senders, i, _FIELDS, 0.0, now)
+        n = put(out, n, max(flows[i].timeout_ends - now.time, 0.0))
+    return put(out, n, state[0].delay)

@@ -1,0 +1,119 @@
+"""The state of a simulator as a row of numbers, read from its records by tables of their fields.
+
+Two equal rows are one state. A search for a repeat makes and compares thousands of them, so this is
+compiled code. ``fields`` says once where the fields lie and how they count; ``write`` follows it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.engines.tables import jit
+from vegasmodel.metrics import Floats
+
+FAR = 1e6  # seconds; beyond is never
+_NUMBER, _INSTANT, _SPAN, _RATE, _PLAIN = range(5)  # the places in ``Kinds``
+_FLAG = 255  # the byte of a word that holds a bool
+
+
+class Kinds(NamedTuple):
+    """Names of a record's fields, by their kind."""
+
+    numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
+    instants: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()  # seconds
+    rates: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()  # packets, counts, flags
+
+
+class Memory(NamedTuple):
+    """An array of records as compiled code reads it word by word, each word of 8 bytes."""
+
+    reals: Floats
+    integers: NDArray[np.int64]
+    width: int  # words of a record
+
+
+class Now(NamedTuple):
+    """The moment that times count from."""
+
+    time: float
+    ago: float  # seconds after which it is of no account when something was
+    capacity: float  # pkt/s: turns seconds into packets
+
+
+@jit
+def memory(records: Any) -> Memory:
+    """The memory of these records."""
+    reals = records.view(np.float64)
+    return Memory(reals, records.view(np.int64), reals.shape[0] // max(records.shape[0], 1))
+
+
+def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
+    """Where the fields of these kinds lie: [field, (word, 1: real, 0: integer, -1: bool, kind)]."""
+    rows, columns = [], dict(record.fields or {})
+    for kind, names in enumerate(kinds):
+        for name in names:
+            column, offset = columns[name][:2]
+            rows.append((offset // 8, int(column.kind == "f") - int(column.kind == "b"), kind))
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+@jit
+def write(
+    out: Floats,
+    n: int,
+    records: Memory,
+    row: int,
+    fields: NDArray[np.int64],
+    acked: float,
+    now: Now,
+) -> int:
+    """Append a record's fields to ``out``, which has ``n`` numbers; returns how many it has then.
+
+    Sequence numbers count from ``acked``, times from now. A row too long is not written to its end.
+    """
+    begin = row * records.width
+    for k in range(fields.shape[0]):
+        word, form, kind = fields[k, 0], fields[k, 1], fields[k, 2]
+        if form > 0:
+            x = records.reals[begin + word]
+        else:
+            whole = records.integers[begin + word]
+            x = float(whole if form == 0 else whole & _FLAG)
+        if kind == _NUMBER:
+            x = max(x - acked, -1.0)
+        elif kind == _INSTANT:
+            x = min(max(x - now.time, -now.ago), FAR) * now.capacity
+        elif kind == _SPAN:
+            x = min(x, FAR) * now.capacity
+        elif kind == _RATE:
+            x = x / now.capacity
+        n = put(out, n, x)
+    return n
+
+
+@jit
+def put(out: Floats, n: int, x: float) -> int:
+    """Append a number where there is room; returns the length with it."""
+    if n < out.shape[0]:
+        out[n] = x
+    return n + 1
+
+
+@jit
+def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
+    """The largest difference from place ``begin`` on; infinite where it exceeds ``enough``."""
+    worst = 0.0
+    if one.shape[0] != two.shape[0]:
+        return np.inf
+    for k in range(begin, one.shape[0]):
+        if one[k] != two[k]:
+            far = abs(one[k] - two[k])
+            if not far <= enough:
+                return np.inf
+            worst = max(worst, far)
+    return worst
