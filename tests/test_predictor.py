@@ -231,3 +231,23 @@ def test_a_buffer_of_few_packets_is_named(model):
     for buffer, holds in ((2, False), (20, True)):
         said = vm.predict(scenario.replace({"link.buffer": buffer}), model).assumptions
         assert {a.name: a.holds for a in said}["buffer-holds-bursts"] is holds
+
+
+def test_a_run_that_ends_before_windows_have_grown_is_named():
+    """60 s written for 60 ms: 3.3 round trips of warm-up; 32,400 packets want 14 doublings of 2."""
+    pair = [vm.Flow("vegas", "60 ms", variant="ns2"), vm.Flow("reno", "60 ms", variant="ns2")]
+    scenario = vm.Scenario([vm.Link("1080 pkt/s", buffer=20)], pair)
+
+    def said(model, changes):
+        notes = vm.predict(scenario.replace(changes), model).assumptions
+        return {a.name: a for a in notes}["settles-in-time"]
+
+    for model in ("rounds", "fluid"):
+        slip = said(model, {"flow.rtt": "60 s"})
+        assert slip.holds is False
+        assert "vegas has 3.33 round trips of 60 s" in slip.detail
+        assert "needs 14 " in slip.detail
+    assert said("fluid", {}).holds is True
+    assert said("fluid", {"run.warmup": 0}).holds is None  # the beginning counts, on purpose
+    assert said("fluid", {"run.warmup": "1 s"}).holds is None  # 17 trips, 32 packets a flow
+    assert said("fluid", {"flow.rtt": "60 s", "flow.max_window": "8 pkt"}).holds is None

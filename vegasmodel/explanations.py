@@ -209,6 +209,7 @@ EXPLANATIONS = MappingProxyType(
             }
             | _BURSTS
             | _RECOVERY
+            | _SETTLES
             | {k: _COMMON[k] for k in ("long-lived-flows", "no-delay-noise")}
             | {k: _COMMON[k] for k in ("bottleneck-is-the-link", "no-forced-drops")},
             "docs/architecture.md, Two simulators; the laws of vegasmodel/laws",
@@ -227,7 +228,8 @@ EXPLANATIONS = MappingProxyType(
                 "insensitive-to-starts": "the answer does not hang on how the starts fall",
                 "enough-runs": "more runs would not move the mean",
                 "phase-effects": "senders that wait at random and exact ones get the same",
-            },
+            }
+            | _SETTLES,
             "docs/architecture.md, Two simulators; docs/ns2.md",
             "docs/accuracy.md; python -m benchmarks.accuracy measures it",
         ),

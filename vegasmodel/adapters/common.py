@@ -17,6 +17,7 @@ from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
+from vegasmodel.stacks import STACKS
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
 RECOVERIES = {  # what a loss costs beyond the cut of the window
@@ -164,6 +165,47 @@ def with_growth(found: Prediction) -> Prediction:
     said = f"mean window near one packet, the least that there is: {', '.join(least)}"
     note = Assumption("own-law-grows", not least, said if least else "")
     return dataclasses.replace(found, assumptions=(*found.assumptions, note))
+
+
+def settles(scenario: Scenario) -> Assumption:
+    """The assumption of the simulators that windows reach the steady state within the warm-up.
+
+    A lower bound of the time: from its first window w, slow start doubles at most once a round
+    trip, so a long-lived flow needs log2(W / w) round trips to a window W.  For W a fair share
+    of its slowest link is taken.  Where a flow does not have that time, the assumption fails.  If
+    it has less than W round trips, those of growth by a packet a round trip, nobody knows.
+    """
+    known = {group.law for group in scenario.flows} - {
+        law.name for law in registered(group.law for group in scenario.flows)
+    }
+    sharing = {
+        link.name: sum(g.count for g in scenario.flows if link in scenario.path(g))
+        for link in scenario.links
+    }
+    run, slow = scenario.run, []
+    for member in scenario.members:
+        group = member.flow
+        if group.law not in known or group.size != math.inf or group.arrivals != "once":
+            continue
+        share = min(link.capacity / sharing[link.name] for link in scenario.path(group))
+        share *= scenario.packet_size / scenario.size_of(group)
+        window = min(share * member.rtt, group.max_window)
+        first = group.initial_window or STACKS[group.variant].first_window
+        late = run.warmup <= member.start  # then its beginning counts on purpose
+        trips = ((member.stop if late else run.warmup) - member.start) / member.rtt
+        if trips < math.log2(max(window / first, 1.0)):
+            until = "its stop" if late else "the end of the warm-up"
+            said = (
+                f"{member.name} has {trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
+                f"even slow start, which doubles a window once a round trip, needs "
+                f"{math.ceil(math.log2(window / first))} to a fair share"
+            )
+            return Assumption("settles-in-time", False, said)
+        slow += [member.name] if late or trips < window else []
+    said = (
+        f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
+    )
+    return Assumption("settles-in-time", None if slow else True, said)
 
 
 def plain_queue(link: Link) -> Assumption:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.adapters.common import buffered, left_out, one_recovery, with_growth
+from vegasmodel.adapters.common import buffered, left_out, one_recovery, settles, with_growth
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
@@ -41,6 +41,7 @@ def answer(scenario: Scenario) -> Prediction:
             _recovery(scenario, run.losses),
             *_unknown(scenario),
             buffered(scenario),
+            settles(scenario),
             *_of_hosts(scenario, run.losses),
         ),
     )
