@@ -255,3 +255,14 @@ def test_the_papers_law_moves_continuously() -> None:
     assert np.allclose(data.base_rtt[-1], 0.1, rtol=1e-3)
     total = float(data.delivered[-1].sum())
     assert total == pytest.approx(100.0 * 600.0, rel=0.02)  # the link is full but for the start
+
+
+def test_a_part_of_a_packets_room_holds_no_packet() -> None:
+    """As ns-2's driver drops the fraction; a whole packet more does change the answer."""
+    got = {}
+    for buffer in (19.0, 19.99, 20.0):
+        pair = (exact("vegas", rtt=0.05, variant="ns2"), exact("reno", rtt=0.08))
+        case = Scenario((Link(500.0, buffer=buffer),), pair, run=Run(duration=60.0, warmup=20.0))
+        got[buffer] = answer(case, runs=1).throughput
+    np.testing.assert_array_equal(got[19.0], got[19.99])
+    assert np.abs(got[20.0] - got[19.0]).max() > 1.0

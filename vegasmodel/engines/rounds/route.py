@@ -99,7 +99,8 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
 
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
-    record["capacity"], record["buffer"], record["loss"] = link.capacity, link.buffer, link.loss
+    record["capacity"], record["loss"] = link.capacity, link.loss
+    record["buffer"] = np.floor(link.buffer)  # whole packets fit; ns-2's driver hands over as many
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
     if key[1] not in {group.direction for group in scenario.flows if link in scenario.path(group)}:
         record["buffer"] = math.inf  # ACKs alone
