@@ -95,7 +95,10 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
 @_jit
 def _place(level: int, k: int, leaves: int) -> int:
-    """Row of cluster number k among those of 2^level blocks, in a table ordered by level."""
+    """Row of cluster k among those of 2^level blocks, in the table of all clusters.
+
+    The table is ordered by level.
+    """
     row = k
     for one in range(level):
         row += leaves >> one

@@ -87,9 +87,9 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """``solve_batch``, compiled.
+    """``solve_batch``, compiled.  With ``threads`` several threads share the cases.
 
-    ``threads``: several threads share the cases; they start in ms.
+    Starting them takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically

@@ -98,7 +98,7 @@ class Equilibrium:
     ``full`` [link]: whether the link is full.  ``index`` is 1 or -1 (0: degenerate).  ``modes``
     [full links] are the eigenvalues of the queues' equations, 1/s; the equilibrium is
     ``stable_without_delay`` if all have negative real parts.  ``residual``: the largest |load/c -
-    1| of a full link, or overload of another.
+    1| of the full links or load/c - 1 of the others.
     """
 
     rates: Floats
@@ -351,7 +351,10 @@ class _Network:
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
-        """Jacobian d(ds/dt)/ds of the full links: ds_l/dt = load - 1, so J over the slope of s."""
+        """Jacobian d(ds/dt)/ds of the full links' queueing delays s, where ds_l/dt = load - 1.
+
+        It is ``J``, which holds derivatives by the parts, over the slope of s by the part.
+        """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]
         # on a vertical piece the queue stands, and its loss moves as fast as it must

@@ -48,7 +48,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """A change of stability at ``y`` from ``low`` to ``high`` without a root found on the axis."""
+    """A change of stability in x = ``low`` .. ``high`` at ``y``, without a root on the axis."""
 
     low: float
     high: float

@@ -16,8 +16,8 @@ The dead zone of Vegas has a lower and an upper edge, each of this form.  Vegas 
 lower edge, holds its window between the edges, and shrinks along the upper one.
 
 The queue that Vegas sees is at most B: packet number mu T + B + 1 is dropped.  So in the last
-mini-cycle, in which all windows grow from mu T + B to mu T + B + 1, V stays at (7) with q = B. With
-this, W_V(N), W_R(N), B_th and appendix A of the paper fit together without a jump.
+mini-cycle V stays at (7) with q = B, while Reno's growth raises V + R from mu T + B to mu T + B +
+1. With this, W_V(N), W_R(N), B_th and appendix A of the paper fit together without a jump.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TCP NewReno: each partial ACK of a recovery reveals one more hole per round trip (RFC 2582)."""
+"""TCP NewReno: in recovery a partial ACK reveals one more missing packet per RTT (RFC 2582)."""
 
 from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.reno import ONE_A_WINDOW

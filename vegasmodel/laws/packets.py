@@ -53,7 +53,10 @@ class Round(NamedTuple):
 
 
 class PacketRules(NamedTuple):
-    """How a law moves the window outside slow start.  Its ``decrease`` sets the cut at a loss."""
+    """How a law moves the window outside slow start.
+
+    The law's ``decrease`` sets the cut at a loss.
+    """
 
     acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed
     upon_acks: Callable[[Any, float], None]  # so many of new data, as ``acks_to_change`` allows

@@ -3,8 +3,8 @@
 A cycle of the paper lasts from one loss to the next.  It consists of N mini-cycles, each of one
 round trip.  Equations (7)-(17) and appendix A follow from their premises.  Each function takes one
 step of the paper's argument.  It returns a ``Formula``: the premises, the expression derived from
-them, and the expression as printed.  ``formulas()`` lists them all.  ``completion()`` derives what
-our numeric model adds to the paper.
+them, and the expression as printed.  ``formulas()`` lists them all.  A ``Completion`` is a formula
+that our numeric model adds to the paper.
 
 Windows and buffer are in packets, T in seconds, mu in pkt/s.  A loss multiplies Vegas's window by
 lambda.  W_V1, W_Va, W_VN stand for W_V(1), W_V(a), W_V(N), Vegas's window in mini-cycles 1, a and
@@ -171,7 +171,10 @@ def crossing() -> tuple[Formula, ...]:
 
 
 def _positive(root: Expr) -> bool:
-    """Whether a root is positive at a sample point; the product of the two roots is negative."""
+    """Whether a root is positive at a sample point.
+
+    Of the two roots exactly one is, since their product is negative.
+    """
     point = {W_Va: 50, alpha: 3, mu: 1000, T: sp.Rational(1, 10), W_R: 60, q: 10, W_Rb: 60}
     return bool(root.subs(point) > 0)
 

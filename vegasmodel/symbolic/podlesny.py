@@ -103,9 +103,9 @@ def vegas_difference() -> Derivation:
 def rate_utilization() -> Derivation:
     """Fraction of its service rate S that class R uses: n AIMD flows, one RTT, losses at one time.
 
-    Their windows add up to W, which falls from W_max to b W_max and grows by n a round trip.  Below
-    M = S T the link idles and a round trip lasts T; above M it lasts W/S. y = W_max / M = 1 + B_R /
-    M.
+    Their windows add up to W, which falls from W_max to b W_max and grows by n packets per round
+    trip.  Below M = S T the link idles and a round trip lasts T; above M it lasts W/S. y = W_max /
+    M = 1 + B_R / M.
     """
     n = sp.Symbol("n", positive=True)
     idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW

@@ -48,9 +48,10 @@ def moment_step() -> Derivation:
 def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
     """The moments M(s) = E U^s as a product of ``terms`` factors, and their ratio M(s)/M(s - 1).
 
-    U and the exact ratio are those of ``moment_step``. M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s +
-    k))) / (1 - d^(2 k)) with the window factor d. The ratio telescopes to s (1 - d^(2 (s + terms)))
-    / (1 - d^(2 s)). That is the exact ratio as d^(2 terms) vanishes.
+    U is that of ``moment_step``.  M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k))
+    with the window factor d.  In the ratio all factors but two cancel: it is s (1 - d^(2 (s +
+    terms))) / (1 - d^(2 s)).  For many terms d^(2 terms) vanishes, and this is the exact ratio of
+    ``moment_step``.
     """
 
     def moment(at: Expr) -> Expr:
@@ -77,9 +78,9 @@ def square_root_random() -> Derivation:
 def pftk_window() -> Derivation:
     """PFTK (13): the mean window W at a loss, from two counts of the packets of a cycle.
 
-    First count: (1 - p)/p packets arrive until the first loss, and W more are sent after it. Second
-    count: the window grows from d W to W in X = b (1 - d) W round trips, b at each size, and the
-    last round trip carries half a window.
+    First count: (1 - p)/p packets arrive until the first loss, and W more are sent after it.
+    Second count: the window grows from d W to W in X = b (1 - d) W round trips, b of them at each
+    size, and the last round trip carries half a window.
     """
     rounds = b * (1 - d) * W
     counted = rounds / 2 * (d * W + W - 1) + W / 2

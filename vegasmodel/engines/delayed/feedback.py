@@ -77,7 +77,7 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class DelayedRun:
-    """Trajectories on a grid of times, and averages over the active part of warmup .. duration."""
+    """Trajectories on a grid of times, and averages over each flow's active time after warmup."""
 
     time: Floats  # [t] s
     window: Floats  # [t, flow] packets, 0 while inactive

@@ -1,10 +1,10 @@
-"""The kernel of ``feedback.py``: it advances packets sent and arrived from event to event.
+"""The kernel of ``feedback.py``: it computes the packets sent and arrived, from event to event.
 
-The numbers of packets are functions of time, piecewise linear on one grid of times. A step is no
+The numbers of packets are functions of time, piecewise linear on one grid of times.  A step is no
 longer than the shortest delay to or from the queue, so everything that it reads of the past is
-known. Steps end where a flow starts or stops, where the news of a loss arrives, and where the queue
-empties or the buffer fills. False position locates the last two. Within a step the time at which a
-window reaches its threshold is the root of a quadratic.
+known.  Steps end where a flow starts or stops, where a sender hears of a loss, and where the queue
+empties or the buffer fills.  False position locates the last two.  Within a step the time at which
+a window reaches its threshold is the root of a quadratic.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Senders(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """With which probability a packet is dropped although the buffer has room."""
+    """The probability that a packet is dropped although the buffer has room."""
 
     loss: float  # of every packet
     red: bool  # RED too, by the average queue
@@ -183,11 +183,11 @@ def drop(
     p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
     came: Floats, lost: Floats,
 ) -> None:  # fmt: skip
-    """Share the overflow of a step among the losers, and send them the news of it.
+    """Share the packets that overflow in a step among the losers, which hear of them a while later.
 
     A source whose window is constant or falls sends one packet per ACK, which takes the place that
-    its last packet left. The additional packet that does not fit comes from a source whose window
-    grew. If the losers send less than the overflow, all sources lose.
+    its last packet left.  The additional packet that does not fit comes from a source whose window
+    grew.  If the losers send less than the overflow, all sources lose.
     """
     n, t = came.size, past.time[last]
     mine = np.zeros(n, np.bool_)

@@ -1,7 +1,7 @@
 """The fluid of thousands of scenarios at once; it returns averages only.
 
-A flow decides about its window as often as its stack and law do.  If all flows of a scenario follow
-the papers' law, they decide at every instant, by the equations of ``windows.py``.  Such scenarios
+A flow adjusts its window once a round trip or at every instant, as its stack and law say.  If all
+flows of a scenario follow the papers' law, all do so at every instant (``windows.py``).  These
 are packed into arrays, padded with flows that never start.  Two engines solve them.  ``threads``
 runs the compiled loop of ``march.py`` over the scenarios, with one thread per core.  Its results
 are bit for bit those of single runs.  It skips whole cycles once they repeat (to 1e-9 of a window).
@@ -98,13 +98,13 @@ def run(
 ) -> BatchRun:
     """Simulate all scenarios.
 
-    A flow decides about its window as often as its stack and law do.  In three cases flows decide
-    at every instant and use only the thresholds of their stacks: if all flows follow the papers'
-    law, if ``losers`` or ``packets`` is given, and in a packed batch.  ``losers``, ``packets`` and
-    ``step`` are those of ``continuous.run``.  ``engine`` is "threads" (their number is ``threads``,
-    default one per core) or "jax". In "jax", ``chunk`` scenarios share a loop (default: all of them
-    on a GPU, 64 on a CPU).  Raises ``ValueError`` for wrong arguments.  A scenario that fails is
-    flagged in ``ok`` and does not affect the others.
+    A flow adjusts its window once a round trip or at every instant, as its stack and law say.  In
+    three cases all do so at every instant and use only the thresholds of their stacks: if all
+    follow the papers' law, if ``losers`` or ``packets`` is given, and in a packed batch.
+    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``engine`` is "threads"
+    (their number is ``threads``, default one per core) or "jax". In "jax", ``chunk`` scenarios
+    share a loop (default: all of them on a GPU, 64 on a CPU).  Raises ``ValueError`` for wrong
+    arguments.  A scenario that fails is flagged in ``ok`` and does not affect the others.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers

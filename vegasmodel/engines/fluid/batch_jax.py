@@ -331,7 +331,7 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
-    """One pass: a step; or the same step, ended at the queue's event; or the delay after a jump."""
+    """One pass: a step, or the same step again up to an event, or the new delay after a jump."""
     p, c = case.flows, case.capacity
 
     def next_of(*times: Array) -> Array:

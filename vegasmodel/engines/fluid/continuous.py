@@ -32,7 +32,7 @@ STEP = 0.5  # over the shortest round trip
 
 @dataclass(frozen=True, eq=False)
 class ContinuousRun:
-    """Trajectories on a grid of times, and averages over the active part of warmup .. duration."""
+    """Trajectories on a grid of times, and averages over each flow's active time after warmup."""
 
     time: Floats  # [t] s
     window: Floats  # [t, flow] packets, 0 while inactive

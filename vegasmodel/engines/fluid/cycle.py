@@ -99,12 +99,12 @@ def limit_cycle(
 ) -> LimitCycle:
     """Find the steady state of a scenario, without a long average if the motion repeats.
 
-    A flow decides about its window as often as its stack and law do (``steady.py``).  In two cases
-    flows decide at every instant and use only the thresholds of their stacks: if all flows follow
-    the papers' law, and if ``losers`` or ``packets`` is given.  ``losers``, ``packets`` and
-    ``step`` are those of ``continuous.run``.  ``longest``, in round trips, bounds the wait for an
-    overflow or for rest (default ``LONGEST_WAIT``).  Raises ``ValueError`` where the model has no
-    equation for the scenario.
+    A flow adjusts its window once a round trip or at every instant, as its stack and law say
+    (``steady.py``).  In two cases all flows do so at every instant and use only the thresholds of
+    their stacks: if all follow the papers' law, and if ``losers`` or ``packets`` is given.
+    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``longest``, in round
+    trips, bounds the wait for an overflow or for rest (default ``LONGEST_WAIT``).  Raises
+    ``ValueError`` where the model has no equation for the scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)

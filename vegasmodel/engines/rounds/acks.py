@@ -166,7 +166,10 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 
 @jit
 def portion(p: Parcel, now: float, step: float) -> float:
-    """How many packets of a parcel to take now: their arrivals last about ``step`` seconds."""
+    """How many packets of a parcel to treat now: those that arrive within about ``step`` seconds.
+
+    A parcel is a group of packets that travel together.
+    """
     span = p.back - now
     if span <= 1.5 * step:
         return p.count

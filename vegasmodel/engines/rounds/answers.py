@@ -39,7 +39,7 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Assumptions about features that the simulator lacks; one holds if the scenario lacks it too.
+    """For each feature that the simulator lacks, the assumption that the scenario does without it.
 
     The features are rules of the laws, slow access links, and forced drops.
     """
@@ -150,15 +150,15 @@ def answer(
 ) -> Prediction:
     """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
-    Where the outcome is random (jittered starts or packets, RED, random loss, the phase of a timer
-    that has expired) the answer is the mean over several runs, with its standard error. The
-    scenario states their number. If it does not, there are 3 to 20 runs: until the 95 % interval
-    (Student's t) of every throughput is at most 5 % to either side. ``runs`` overrides both.
+    If the outcome is random (jittered starts or packets, RED, random loss, the phase of a timer
+    that has expired), the answer is the mean over several runs, with its standard error.  The
+    scenario states their number.  If it does not, there are 3 to 20 runs: until the 95 % interval
+    (Student's t) of every throughput is at most 5 % to either side.  ``runs`` overrides both.
 
-    ``enough`` takes a list with one prediction for each run so far. Two random runs or more suffice
-    once it returns True. ``parts``, ``synchronised`` and ``without`` are those of ``rounds.run``.
-    If the simulator lacks a feature, ``Prediction.not_applicable`` names it. A run that fails gives
-    NaN, with the reason in ``extra["status"]``.
+    ``enough`` takes a list with one prediction for each run so far.  Once it returns True after two
+    runs or more, no further random run is made.  ``parts``, ``synchronised`` and ``without`` are
+    those of ``rounds.run``.  If the simulator lacks a feature, ``Prediction.not_applicable`` names
+    it.  A run that fails gives NaN, with the reason in ``extra["status"]``.
     """
     began = time.perf_counter()
     reason = obstacle(scenario)

@@ -1,8 +1,8 @@
 """When a source moves its window, in whole packets: at ACKs, rounds, losses, marks, timeouts.
 
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
-third duplicate ACK, and ``retransmission_timeout`` at a timeout.  How far each law then moves its
-window stands in the files of ``laws/``; the rules here hold for every sender.  The rules of ``ns2``
+third duplicate ACK, and ``retransmission_timeout`` at a timeout.  These rules hold for every
+sender.  The files in ``laws/`` say how far each law then moves its window.  The rules of ``ns2``
 are those of its Agent/TCP family with the defaults of 1999-2001. The rules of ``linux`` are the
 kernel's.
 """
@@ -107,7 +107,7 @@ _laws_each = choice("upon_each", _upon_each)
 
 @jit
 def acks_to_change(f: Sender) -> float:
-    """ACKs after which the window may have passed a whole packet or slow start ends, at least 1."""
+    """ACKs after which the window may pass a whole packet or slow start may end; at least 1."""
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
     if f.bictcp:
@@ -117,7 +117,10 @@ def acks_to_change(f: Sender) -> float:
 
 @jit
 def grow(f: Sender, acks: float) -> None:
-    """Grow the window upon ``acks`` ACKs of new data, within which the rule does not change."""
+    """Grow the window upon ``acks`` ACKs of new data.
+
+    The rule of growth is the same for all of them.
+    """
     if in_cwr(f):
         return
     if in_slow_start(f):

@@ -395,8 +395,8 @@ def _partial(
     """Handle a partial ACK in recovery: more packets are missing.
 
     NewReno of ns-2 2.35 follows RFC 2582: only the first partial ACK restarts the timer
-    (newreno_changes1_), and each reduces the window by what it acknowledges
-    (partial_window_deflation_).
+    (``newreno_changes1_``), and each reduces the window by what it acknowledges
+    (``partial_window_deflation_``).
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

@@ -25,11 +25,11 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
-    """Whether flows can lock: a drop-tail queue may overflow, and the flows differ as follows.
+    """Whether flows can lock into phases at a drop-tail queue.
 
-    Several sources must react to loss, or one of them must share the link with a flow of another
-    RTT. One loss-based source beside Vegas sources of the same RTT does not lock, since only it
-    loses.
+    The queue must be able to overflow.  Several sources must react to loss, or one of them must
+    share the link with a flow of another RTT. One loss-based source beside Vegas sources of the
+    same RTT does not lock, since only it loses.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and math.isfinite(k.buffer) for k in crossed)

@@ -89,11 +89,12 @@ class Totals:
 def resolution(scenario: Scenario) -> tuple[int, int]:
     """Events per flow, queue and round trip that the scenario needs: (near losses, elsewhere).
 
-    Packets travel in intervals of even arrivals; more events mean shorter intervals.  If flows with
-    different RTTs or packet sizes, or more than two flows, meet at a finite buffer (or two at RED),
-    the packet that arrives first after a departure decides who loses (phase effects).  That
-    takes single packets, up to a number that bounds the cost.  So do delayed ACKs, since packets
-    then leave in pairs, and intervals that would fill the buffer by themselves.
+    Packets travel in intervals of even arrivals; more events mean shorter intervals.  In three
+    cases single packets are simulated, up to a number that bounds the cost.  First, flows with
+    different RTTs or packet sizes, or more than two flows, meet at a finite buffer, or two at RED.
+    Then the packet that arrives first after a departure decides who loses (phase effects).  Second,
+    ACKs are delayed, so that packets leave in pairs.  Third, an interval would by itself fill the
+    buffer.
 
     Otherwise, and for one flow or two equal ones, intervals suffice.  Those that hold several
     packets are long while no loss is near.  They are shorter near a loss, where single packets

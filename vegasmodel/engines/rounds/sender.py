@@ -62,7 +62,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _before_new_data(f: Sender) -> None:
-    """Prepare for an ACK of new data: end what such an ACK ends, and react to a mark."""
+    """Prepare for an ACK of new data: undo what lasts until such an ACK, and react to a mark."""
     if f.overdue_checks:
         deflate(f)
         f.rechecks = 0.0
@@ -159,7 +159,7 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 
 @jit
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
-    """Join short parcels, so that a round trip has a bounded number of them."""
+    """Join short parcels (groups of packets), so that a round trip has a bounded number of them."""
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count

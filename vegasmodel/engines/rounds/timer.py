@@ -43,7 +43,7 @@ def expiry(now: float, pause: float) -> float:
 def timeout(f: Sender) -> float:
     """The timeout, seconds.
 
-    RFC 2988 applies the least timeout before the backoff (rfc2988_, minrto_).
+    RFC 2988 applies the least timeout before the backoff (``rfc2988_``, ``minrto_``).
     """
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
@@ -68,7 +68,10 @@ def arm(f: Sender, now: float) -> None:
 
 @jit
 def syn_lost(f: Sender) -> float:
-    """Seconds until a lost SYN is sent again.  ns-2 then opens with one packet (bugfix_ss_)."""
+    """Seconds until a lost SYN is sent again.
+
+    ns-2 then opens with one packet (``bugfix_ss_``).
+    """
     pause = INITIAL_RTO * f.backoff
     f.backoff *= 2.0
     if f.lost_syn_resets:
@@ -133,7 +136,7 @@ def restart_timer(f: Sender, now: float) -> None:
     """At ACKs of new data restart the timer, then take the RTT sample of the timed packet.
 
     The order is that of ns-2 until 2001, which set the timer before it updated the estimate
-    (timerfix_).  In Linux ``update_mean`` has already taken a sample from every ACK.
+    (``timerfix_``).  In Linux ``update_mean`` has already taken a sample from every ACK.
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:

@@ -82,7 +82,10 @@ def push(
     marked: int,
     sent_at: float,
 ) -> int:
-    """Add a parcel to a ring; returns the number of parcels added, or -1 if the ring is full."""
+    """Add a parcel to a ring; returns the number of parcels added, or -1 if the ring is full.
+
+    A parcel is a group of packets that travel together, or a pause in which none arrives.
+    """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
         if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
@@ -153,9 +156,9 @@ def _forward(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """Send a parcel on from hop ``e``; its last packet arrives at ``back``.
+    """Send a parcel (a group of packets) on from hop ``e``; its last packet arrives at ``back``.
 
-    False if that fails.
+    Returns False if that fails.
     """
     h = net.hops[e]
     f = net.flows[h.flow]

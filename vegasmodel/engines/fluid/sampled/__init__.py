@@ -1,9 +1,9 @@
 """Windows of whole packets that decide once a round trip, over one self-clocked link.
 
-When an implementation decides is part of its law. ns-2's and Linux's Vegas decide at the end of a
-round trip, on what they measured in it, and only whole packets leave.  So here the fluid of (W1)
-and (W2) is sampled once a round trip.  With ``n_i`` packets of flow i in flight and ``k_i`` of them
-lost,
+The times at which an implementation decides are part of its law. ns-2's and Linux's Vegas decide at
+the end of a round trip, on what they measured in it, and only whole packets leave.  So here the
+fluid of (W1) and (W2) is sampled once a round trip.  With ``n_i`` packets of flow i in flight and
+``k_i`` of them lost,
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 where that sum is below c               (S1)
     dW_i/dt = m_i/(T_i + s),   m_i = drift of the law                                   (S2)

@@ -98,9 +98,9 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop packets of a slow start's train that find the buffer full.
 
-    The train queues although the average rate would not.  A flow that has a single packet in
-    flight, as after a timeout, loses it only if it finds no room at a random moment of a
-    transmission.
+    Packets of a train wait even where none would at the flow's average rate.  A flow that has a
+    single packet in flight, as after a timeout, loses it only if there is no room at a random
+    moment of a transmission.
     """
     if flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room

@@ -31,7 +31,7 @@ def recovering(flow: Sender) -> float:
 
 @jit
 def growing(flow: Sender, now: LinkState, h: float) -> float:
-    """How many round trips' ACKs move the window in a step of ``h`` seconds; less than one.
+    """Length in round trips of the part of a step of ``h`` seconds whose ACKs move the window.
 
     ACKs during a recovery or before a timer expires do not count.  Before the sender learns of a
     loss, the last ACK that counts is that of the packet before the lost one.

@@ -16,7 +16,11 @@ from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """A compiled function that calls function number k, without a table: all are inlined."""
+    """A compiled function that calls function number k of a list.
+
+    It compares its first argument with each number in turn, so that the compiler can inline all
+    functions.
+    """
 
     def link(k: int, function: Any, rest: Any) -> Any:
         if rest is None:
