@@ -1,14 +1,16 @@
-"""What a default answer of ``rounds`` costs beside one run of ns-2: 101 drawn scenarios, 16 kinds.
+"""Measures the CPU time of a default answer of ``rounds`` beside one run of ns-2, on random cases.
 
     python -m benchmarks.cost_beside_ns2 [--seed 4711] [--cases 101] [--kind fast ...]
 
-The kinds are those on which an early version was tried: fast links, delayed ACKs, sizes, an RTT
-ratio of 20, small buffers, RED with 30 flows, random loss, traffic both ways, start and stop, Web
-traffic, parking lots, Rate-Delay services, 100 flows, Tahoe, thresholds, window limits.  Case i is
-of kind i modulo 16, drawn by ``default_rng([seed, i])``.  Nothing is said of runs or waits, so
-``rounds`` draws as often as it needs, with and without waits (docs/scenario.md), and ns-2 runs
-once.  Both are CPU seconds; the model's code is compiled before the first case.  Printed for each
-kind and for all: the ratio, model over ns-2, its median and its largest; the runs of the model.
+The 16 kinds are those on which an early version was tried: fast links, delayed ACKs, packet sizes,
+an RTT ratio of 20, small buffers, RED with 30 flows, random loss, traffic in both directions, start
+and stop, Web traffic, parking lots, Rate-Delay services, 100 flows, Tahoe, thresholds, window
+limits.  Case i is of kind i modulo 16, drawn by ``default_rng([seed, i])``.
+
+The scenarios give neither the number of runs nor ``send_jitter``.  So ``rounds`` makes as many runs
+as it needs, with and without random waits (docs/scenario.md), and ns-2 runs once.  All times are
+CPU seconds; the model's code is compiled before the first case.  For each kind and for all cases,
+the table has the median and the largest ratio of the times, model over ns-2.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def _pair(rng: Rng, **more: Any) -> tuple[Flow, ...]:
 
 
 def fast(rng: Rng) -> Scenario:
-    """50 Mbit/s to 1 Gbit/s, 10 to 100 ms, a buffer of a quarter to one BDP, 20 s."""
+    """Fast links: 50 Mbit/s to 1 Gbit/s, RTTs about 10 to 100 ms, a buffer of 1/4 to 1 BDP."""
     capacity = float(np.round(np.exp(rng.uniform(np.log(6250.0), np.log(125000.0)))))
     rtt = _rtt(rng, 0.01, 0.1)
     buffer = float(np.round(max(20.0, rng.uniform(0.25, 1.0) * capacity * rtt)))
@@ -81,18 +83,18 @@ def fast(rng: Rng) -> Scenario:
 
 
 def delayed_acks(rng: Rng) -> Scenario:
-    """One Vegas, one loss-based flow, receivers that delay their ACKs."""
+    """One Vegas and one loss-based flow, with receivers that delay their ACKs."""
     return Scenario((_link(rng),), _pair(rng, delayed_ack=True), run=RUN)
 
 
 def sizes(rng: Rng) -> Scenario:
-    """Packets of two sizes."""
+    """One Vegas and one loss-based flow, with packets of different sizes."""
     flows = (_vegas(rng), _other(rng, packet_size=float(rng.choice((250.0, 500.0, 1500.0)))))
     return Scenario((_link(rng),), flows, run=RUN)
 
 
 def rtt_ratio(rng: Rng) -> Scenario:
-    """Two loss-based flows, RTTs of 10 and 200 ms."""
+    """Two loss-based flows with RTTs of about 10 and 200 ms."""
     law = str(rng.choice(LOSS_BASED))
     flows = tuple(
         Flow(law, rtt, name=name, variant="ns2")
@@ -102,31 +104,31 @@ def rtt_ratio(rng: Rng) -> Scenario:
 
 
 def small_buffers(rng: Rng) -> Scenario:
-    """A buffer of 2 to 8 packets."""
+    """One Vegas and one loss-based flow at a buffer of 2 to 8 packets."""
     return Scenario((_link(rng, 2, 9),), _pair(rng), run=RUN)
 
 
 def red(rng: Rng) -> Scenario:
-    """RED with 30 flows."""
+    """15 Vegas and 15 loss-based flows under RED."""
     low = float(rng.integers(5, 20))
     link = Link(float(np.round(rng.uniform(1000.0, 3000.0))), buffer=100.0, queue=Red(low, 3 * low))
     return Scenario((link,), (_vegas(rng, count=15), _other(rng, count=15)), run=RUN)
 
 
 def random_loss(rng: Rng) -> Scenario:
-    """0.1 to 2 % of all packets are lost at random."""
+    """One Vegas and one loss-based flow; 0.1 to 2 % of the packets are lost at random."""
     loss = float(np.round(np.exp(rng.uniform(np.log(0.001), np.log(0.02))), 5))
     link = Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=40.0, loss=loss)
     return Scenario((link,), _pair(rng), run=RUN)
 
 
 def two_way(rng: Rng) -> Scenario:
-    """A pair forward, one flow on the way back."""
+    """A pair of flows in the forward direction, and one flow in reverse."""
     return Scenario((_link(rng),), (*_pair(rng), _other(rng, "back", direction="reverse")), run=RUN)
 
 
 def start_and_stop(rng: Rng) -> Scenario:
-    """Flows that come later or go earlier."""
+    """Flows that start after the others or stop before them."""
     flows = (
         _vegas(rng),
         _other(rng, start=float(np.round(rng.uniform(10.0, 80.0), 1))),
@@ -136,7 +138,7 @@ def start_and_stop(rng: Rng) -> Scenario:
 
 
 def web(rng: Rng) -> Scenario:
-    """Two long flows, short ones that arrive at random with Pareto sizes."""
+    """Two long flows, and short flows of Pareto sizes that arrive at random."""
     short = _other(
         rng,
         "web",
@@ -147,7 +149,7 @@ def web(rng: Rng) -> Scenario:
 
 
 def parking_lot(rng: Rng) -> Scenario:
-    """One flow over two or three links, one flow over each."""
+    """One flow over two or three links, and one flow over each link."""
     links = tuple(
         Link(
             float(np.round(rng.uniform(400.0, 900.0))),
@@ -232,7 +234,7 @@ def case(index: int, seed: int = SEED) -> tuple[str, Scenario]:
 
 
 def cost(scenario: Scenario) -> tuple[float, float, str]:
-    """CPU seconds of the default answer, of one run of ns-2, and how many runs the model made."""
+    """CPU seconds of the default answer and of one run of ns-2, and a text on the model's runs."""
     began = time.process_time()
     found = predict(scenario, "rounds")
     ours = time.process_time() - began

@@ -1,11 +1,11 @@
-"""Tries every command of the bare wheel: without extras, simulators, HOME, terminal or UTF-8.
+"""Tests every command of the bare wheel: without extras, simulators, HOME, terminal or UTF-8.
 
     scripts/bare_wheel.py
 
-Builds the wheel, installs it with the locked versions of what it needs, and nothing else, into an
-empty environment, and runs each command in a folder of its own with a space in its name.  A
-command answers, or says in one line what it lacks, with exit status 2.  Machine code that this
-checkout has compiled is handed over: a minute of compiling is not what is tried here.
+The script builds the wheel and installs it with its locked dependencies, and nothing else, into an
+empty environment.  It runs the commands in a folder with a space in its name.  A command must
+answer, or say in one line what is missing and end with exit status 2.  The machine code that this
+checkout has compiled is reused, because a minute of compiling is not part of the test.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ missed(lambda: batch.run([vm.load("one.toml")], engine="jax"))
 
 
 class Try(NamedTuple):
-    """A command line, its exit status, and what its one line on standard error must hold."""
+    """A command line, its expected exit status, and a text expected in its line of error."""
 
     line: str
     status: int = 0
@@ -114,7 +114,7 @@ WITH_PAPERS = (  # their distribution beside the library's
 
 
 def main() -> int:
-    """Build, install, try: 1 if anything went wrong."""
+    """Build, install and run all commands; return 1 if anything went wrong."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bare wheel ") as name:
         python = install(Path(name))
@@ -140,7 +140,7 @@ def main() -> int:
 
 
 def install(place: Path) -> Path:
-    """An environment with the bare wheel of this working tree; its Python."""
+    """Make an environment with the bare wheel of this working tree; return its Python."""
     source, venv, uv = place / "source", place / "venv", str(BIN / "uv")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "vegasmodel", source / "vegasmodel", ignore=ignored)
@@ -172,7 +172,7 @@ def install(place: Path) -> Path:
 
 
 def add_papers(place: Path, python: Path) -> None:
-    """The paper checks, a distribution of their own, into the same environment."""
+    """Install the paper checks, which are a separate distribution, into the same environment."""
     source, uv = place / "papers", str(BIN / "uv")
     shutil.copytree(ROOT / "paper_checks", source, ignore=shutil.ignore_patterns("__pycache__"))
     build = [uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable]
@@ -182,7 +182,7 @@ def add_papers(place: Path, python: Path) -> None:
 
 
 def work(command: Sequence[str]) -> None:
-    """A step of the set-up: what it says is shown if it fails."""
+    """Run a command of the set-up; print its output if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stdout + done.stderr, file=sys.stderr)
@@ -190,7 +190,7 @@ def work(command: Sequence[str]) -> None:
 
 
 def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = None) -> list[str]:
-    """Run a command line; what is wrong with how it ended."""
+    """Run a command line; return what is wrong with its exit status and its output."""
     command = [str(python.with_name("vegasmodel")), *one.line.split()]
     done = call(command, folder, more or {})
     said = done.stderr.splitlines()
@@ -205,7 +205,7 @@ def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = No
 
 
 def inside(python: Path, folder: Path) -> list[str]:
-    """What the commands above leave out: other doors to the extras, and new commands."""
+    """Faults outside the command lines: Python functions that need extras, untested commands."""
     doors = call([str(python), "-c", DOORS], folder, {})
     names = call([str(python), "-c", COMMANDS], folder, {}).stdout.split()
     tried = {one.line.split()[0] for one in TRIES}
@@ -220,7 +220,7 @@ def inside(python: Path, folder: Path) -> list[str]:
 def call(
     command: Sequence[str], folder: Path, more: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run it as poorly equipped as a process can be."""
+    """Run a command with almost no environment variables, and without a terminal."""
     return subprocess.run(
         command,
         cwd=folder,

@@ -1,7 +1,7 @@
-"""What each model says, what ns-2 measured, and the error: two tables and two pictures in out/.
+"""Compares models with ns-2: prints two tables and writes two pictures to out/.
 
-(a) one Reno and one Vegas source over the bottleneck's buffer: the mini-cycle model;
-(b) 20 Vegas sources that arrive one after another: the exact recursion and Bonald's form.
+(a) One Reno and one Vegas source, for several buffers of the bottleneck: the mini-cycle model.
+(b) 20 Vegas sources that arrive one after another: the exact recursion and Bonald's closed form.
 
 Change a number in the scenarios below and run it again.
 """
@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent.parent / "paper_checks"
 
 
 def vegas_reno(buffer: int, variant: str = "ns2") -> vm.Scenario:
-    """The scenario of devendictis, figure 3; the paper does not state its RTT: 80 ms here."""
+    """The scenario of ``devendictis``, figure 3; its RTT, which the paper omits, is 80 ms here."""
     text = (HERE / "devendictis" / "figure3.toml").read_text()
     text = text.replace('buffer = "20 pkt"', f'buffer = "{buffer} pkt"')
     return vm.Scenario.from_toml(text.replace('variant = "ns2"', f'variant = "{variant}"'))
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def part_a() -> None:
-    """Throughput over the buffer: the mini-cycle in two readings, both simulators, and ns-2."""
+    """Throughput against the buffer: the mini-cycle in two variants, both simulators, and ns-2."""
     curves: dict[str, list[float]] = {
         name: [] for name in ("paper", "packets", "fluid", "rounds", "ns-2")
     }
@@ -87,7 +87,7 @@ def part_a() -> None:
 
 
 def part_b() -> None:
-    """Rate over arrival index: exact recursion, Bonald's form, both simulators, and ns-2."""
+    """Rates in order of arrival: exact recursion, Bonald's form, both simulators, and ns-2."""
     scenario = vm.load(HERE / "boutremans" / "arrivals20.toml")
     models = ("arrivals", "arrivals-bonald", "fluid", "rounds")
     comparison = vm.compare(scenario, models=models)

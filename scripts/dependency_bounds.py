@@ -1,9 +1,10 @@
-"""The wheel with the lowest and the newest dependencies that it allows, on several Pythons.
+"""Tests the wheel with the lowest and the newest dependencies that it allows, on several Pythons.
 
     scripts/dependency_bounds.py --python 3.11 --python 3.12 --python 3.13
 
-For each Python and each choice: resolves, installs into an empty environment, and runs the command
-lines of ``scripts/bare_wheel.py``, those left out that compile for a minute.  Needs a network.
+For each Python and for lowest and newest dependencies, the script installs the wheel into an empty
+environment.  It then runs the command lines of ``scripts/bare_wheel.py``, except those that compile
+for a minute.  This needs a network.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ SHOWN = ("numpy", "scipy", "numba", "pint", "click", "rich", "xarray", "pyarrow"
 
 
 def tried(python: str, choice: str, wheel: Path, folder: Path) -> list[str]:
-    """Install and run; what is wrong."""
+    """Install one choice of dependencies and run the commands; return what is wrong."""
     uv, venv, wanted = str(BIN / "uv"), folder / "venv", folder / "wanted.txt"
     source = ["--quiet", "--only-binary", ":all:", "--python", python]
     lines = [uv, "pip", "compile", *source, "--resolution", choice, str(ROOT / "pyproject.toml")]
@@ -65,7 +66,7 @@ def tried(python: str, choice: str, wheel: Path, folder: Path) -> list[str]:
 
 
 def main() -> int:
-    """Try each; 1 if anything went wrong."""
+    """Test every Python with each choice; return 1 if anything went wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", action="append", help="a version; may be given several times")
     options = parser.parse_args()

@@ -1,10 +1,10 @@
-"""The examples on the pages of docs/: runs them, and compares with what the page shows.
+"""Runs the examples on pages of docs/ and compares their output with what the page shows.
 
     scripts/examples.py [--write] PAGE.md ...
 
-A page's blocks run in their order, in one empty folder.  ``toml`` is a scenario, written under its
-name and read; ``python`` a whole program; ``console`` a command after a dollar and what it prints.
-``--write`` puts what they print today into the page.
+A page's blocks run in order, in one empty folder.  A ``toml`` block is a scenario, which is written
+to a file of its name and read.  A ``python`` block is a whole program.  A ``console`` block is a
+command after a dollar sign, followed by its output.  ``--write`` puts the new output into the page.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ BLOCK = re.compile(
 
 
 def played(text: str) -> str:
-    """The page's text with what its examples print now, in the current folder.
+    """Run a page's examples in the current folder; return the page's text with the new output.
 
-    ``mixed.toml`` lies there: the scenario of the tutorial.
+    The folder then contains ``mixed.toml``, the scenario of the tutorial.
     """
     first = BLOCK.search(TUTORIAL.read_text(encoding="utf-8").partition("## A scenario file")[2])
     if first is not None:
@@ -63,7 +63,7 @@ def _play(found: re.Match[str]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Play every page; 1 if one shows something else and is not to be written."""
+    """Run every page; return 1 if a page's output has changed and ``--write`` is not given."""
     pages = [Path(a).resolve() for a in arguments if a != "--write"]
     other = 0
     for page in pages:

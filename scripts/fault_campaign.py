@@ -1,12 +1,13 @@
-"""Every command on machines that fail: killed at random moments, disk full, no home, no output.
+"""Tests every command under faults: signals at random moments, full disk, no home, no output.
 
 python scripts/fault_campaign.py --times 20
 
-A run is wrong if it shows a traceback or more than one line, ends with a status that the contract
-does not give for this fault, takes more than 2 s to end after a signal, leaves a process, a
-temporary file or half a result behind.  Exit status 1 if one is.  The disk is full where this
-process may mount one (as root); elsewhere files may not grow.  A signal comes when the command has
-begun to listen: before that it is Python's own start that it meets.
+A run is wrong if it prints a traceback or more than one line, ends with an exit status that is not
+specified for this fault, takes more than 2 s to end after a signal, or leaves a process, a
+temporary file or an incomplete result behind.  The exit status is 1 if a run is wrong.  If this
+process may mount a small disk (as root), that disk is filled; otherwise a limit keeps files from
+growing.  A signal is sent only when the command has installed its signal handlers, because an
+earlier one would meet Python's own start.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ TURNS = (signal.SIGINT, signal.SIGTERM) * 2 + (signal.SIGKILL,)
 
 
 class End(NamedTuple):
-    """How a run ended."""
+    """The end of a run: exit status, text on standard error, and seconds taken."""
 
     status: int
     said: str
@@ -74,7 +75,7 @@ class End(NamedTuple):
 
 
 class Place:
-    """Folders of one run: where it works, and where it keeps what is temporary."""
+    """The folders of one run: the working folder, and the folder for temporary files."""
 
     def __init__(self, folder: Path) -> None:
         self.work, self.scratch = folder / "work", folder / "scratch"
@@ -86,7 +87,7 @@ class Place:
         self.given = {path.name for path in self.work.iterdir()}
 
     def start(self, line: str, fault: str = "") -> subprocess.Popen[str]:
-        """The command, on a machine with that fault."""
+        """Start the command under a fault."""
         command = [sys.executable, "-m", "vegasmodel", *line.split()]
         environment = {**os.environ, "TMPDIR": str(self.scratch), "FAULT_MARK": self.mark}
         if fault == "read-only home":
@@ -107,7 +108,7 @@ class Place:
         )
 
     def alive(self) -> list[int]:
-        """Processes that this run has left."""
+        """The ids of processes that this run has left."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -118,7 +119,7 @@ class Place:
         return found
 
     def left(self) -> list[str]:
-        """What is wrong with what the run has left, after a second's grace."""
+        """The processes and files that the run should not have left; waits up to a second."""
         deadline = time.monotonic() + 1.0
         while (self.alive() or any(self.scratch.iterdir())) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -131,14 +132,14 @@ class Place:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a result ends as its format does."""
+    """Whether a result file ends as its format requires."""
     ends = {".parquet": b"PAR1", ".png": b"IEND\xaeB`\x82", ".svg": b"</svg>\n", ".toml": b"\n"}
     return path.suffix not in ends or path.read_bytes().endswith(ends[path.suffix])
 
 
 @contextlib.contextmanager
 def full_disk(folder: Path) -> Iterator[bool]:
-    """A file system of 256 kB on ``folder``; whether it was allowed."""
+    """Mount a file system of 256 kB on ``folder``; yield whether that was permitted."""
     folder.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
     try:
@@ -153,7 +154,7 @@ def full_disk(folder: Path) -> Iterator[bool]:
 
 
 def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
-    """What is wrong with a run."""
+    """The faults of a run that has ended."""
     wrong = place.left()
     if end.status not in allowed:
         wrong.append(f"status {end.status}, not {sorted(allowed)}")
@@ -164,7 +165,7 @@ def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
 
 
 def undisturbed(line: str, folder: Path) -> tuple[float, int]:
-    """How long a command takes from when it listens, and its status."""
+    """Run a command without a fault: seconds since it installed its handlers, and its status."""
     place = Place(folder)
     process = place.start(line)
     listens(process)
@@ -185,7 +186,10 @@ def listens(process: subprocess.Popen[str]) -> bool:
 
 
 def killed(line: str, folder: Path, moment: float, number: signal.Signals, done: int) -> list[str]:
-    """Send a signal ``moment`` seconds after the command has begun to listen."""
+    """Send a signal ``moment`` seconds after the command has installed its signal handlers.
+
+    Returns what is wrong with the run; ``done`` is the status of a run that ends before the signal.
+    """
     place = Place(folder)
     process = place.start(line)
     if listens(process):
@@ -207,7 +211,7 @@ def killed(line: str, folder: Path, moment: float, number: signal.Signals, done:
 
 
 def waited(pid: int) -> float:
-    """Seconds for which a process was ready to run and others ran; 0 for one that is gone."""
+    """Seconds for which a process was ready but other processes had the CPU; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except OSError:
@@ -215,7 +219,7 @@ def waited(pid: int) -> float:
 
 
 def faulty(line: str, folder: Path, fault: str, done: int) -> list[str]:
-    """Run a command to its end on a machine with a fault."""
+    """Run a command to its end under a fault; return what is wrong with the run."""
     allowed = {
         "read-only home": {done},
         "full output": {3},
@@ -244,7 +248,7 @@ def _ended(line: str, place: Place, fault: str, allowed: set[int]) -> list[str]:
 
 
 def main() -> int:
-    """All commands, all faults; counts at the end."""
+    """Test all commands under all faults and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=20, help="signals a command")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Formulas in TeX as MathML, which a browser sets by itself: no page of ours fetches anything."""
+"""Converts formulas from TeX to MathML, which browsers display without fetching anything."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["mathml"]
 
 
 def mathml(tex: str, *, block: bool = False) -> str:
-    """One line of MathML, within a line of text or, with ``block``, on a line of its own."""
+    """The formula as one line of MathML: inline, or with ``block`` displayed on its own line."""
     tex = tex.replace(r"\mathit", r"\mathrm")  # MathML spaces the letters of italics apart
     if not block:
         return " ".join(convert(tex).split())

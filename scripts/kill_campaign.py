@@ -1,10 +1,10 @@
-"""Campaigns of ns-2 runs, killed with SIGKILL at random moments and started again.
+"""Tests that campaigns of ns-2 runs survive SIGKILL at random moments.
 
 python scripts/kill_campaign.py --times 50
 
-Each time a campaign begins in an empty folder, is killed, and is started again.  It passes if no
-process of it was left running, no half result lay there, and it ends with the bytes of a campaign
-that nobody disturbed.  Exit status 1 if one fails.
+Each time, a campaign starts in an empty folder, is killed, and is started again.  It passes if the
+kill left no running process and no incomplete result, and if the final files equal those of an
+undisturbed campaign byte for byte.  The exit status is 1 if one fails.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def whole(folder: Path, scenario: Path) -> None:
 
 
 def killed(folder: Path, scenario: Path, moment: float) -> bool:
-    """Start the campaign and kill it ``moment`` seconds later; ``False``: it was done by then."""
+    """Start the campaign and kill it ``moment`` seconds later; ``False`` if it had ended before."""
     process = subprocess.Popen(
         command(folder, scenario), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -63,12 +63,12 @@ def killed(folder: Path, scenario: Path, moment: float) -> bool:
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """Name and content of every result, hidden files left out."""
+    """The content of every result file, by name; hidden files are left out."""
     return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 
 
 def at_work(folder: Path) -> list[int]:
-    """Processes that run in the folder or below it."""
+    """The ids of processes whose working folder is ``folder`` or lies below it."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -80,7 +80,7 @@ def at_work(folder: Path) -> list[int]:
 
 
 def resumed(folder: Path, scenario: Path, wanted: dict[str, bytes]) -> list[str]:
-    """Look at what a kill has left and start again: what went wrong."""
+    """Check what a kill has left, start the campaign again, and return what went wrong."""
     wrong = []
     deadline = time.monotonic() + GRACE
     while at_work(folder) and time.monotonic() < deadline:
@@ -96,7 +96,7 @@ def resumed(folder: Path, scenario: Path, wanted: dict[str, bytes]) -> list[str]
 
 
 def main() -> int:
-    """Repeat and count."""
+    """Repeat the test and count; return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,6 +1,6 @@
-"""Make the Linux reference traces from the sampled CSV files: Parquet, scenarios, checksums.
+"""Makes the Linux reference traces from sampled CSV files: Parquet files, scenarios, checksums.
 
-python scripts/linux_reference.py FOLDER    # with summary.csv and a CSV a run
+python scripts/linux_reference.py FOLDER    # contains summary.csv and one CSV file per run
 """
 
 from __future__ import annotations

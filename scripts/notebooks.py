@@ -1,11 +1,11 @@
-"""Executes every notebook as a newcomer would and writes it as a page to out/notebooks/.
-
-Each runs in a Jupyter kernel of its own, two at a time.  Any error fails, with the cell's
-traceback.  A page holds its figures as they stand before a slider is moved, so that it can be
-read without Jupyter and without a network.  Beside it lies the executed notebook, from which
-`site.py` makes the gallery; the notebooks in notebooks/ are left as they are.
+"""Executes every notebook and writes it as a page to out/notebooks/.
 
     scripts/notebooks.py [NOTEBOOK.ipynb ...]
+
+Each notebook runs in a Jupyter kernel of its own, two at a time.  An error in a cell makes the
+script fail and print the cell's traceback.  A page contains the figures as they are before a slider
+is moved, so it can be read without Jupyter and without a network.  The executed notebook is stored
+beside the page, and `site.py` makes the gallery from it.  The files in notebooks/ do not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SLIDERS = ("FloatSliderModel", "IntSliderModel", "DropdownModel", "CheckboxModel
 
 
 def main(arguments: list[str]) -> int:
-    """Execute all, report each, and count the failures."""
+    """Execute all notebooks, print a line for each, and return 1 if one fails."""
     paths = [Path(a) for a in arguments] or sorted((ROOT / "notebooks").glob("*.ipynb"))
     OUT.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(2) as pool:  # threads: kernels end with the process that began them
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(path: Path) -> tuple[float, str | None]:
-    """Execute one notebook and write its page: seconds taken, and what went wrong."""
+    """Execute one notebook and write its page; return the seconds taken and the error, if any."""
     began = time.perf_counter()
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
@@ -73,7 +73,7 @@ def run(path: Path) -> tuple[float, str | None]:
 
 
 def set_formulas(notebook: Any) -> None:
-    """Each formula of the text, and of what cells show as text, by `typeset`."""
+    """Replace each formula, in the notebook's text and in cells' Markdown output, by MathML."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = FORMULA.sub(typeset, cell.source)
@@ -83,16 +83,16 @@ def set_formulas(notebook: Any) -> None:
 
 
 def typeset(found: re.Match[str]) -> str:
-    """A formula as MathML: block or inline."""
+    """The formula that was found, as displayed or inline MathML."""
     shown, within = found.groups()
     return mathml(shown or within, block=bool(shown))
 
 
 class Screen(OutputWidget):
-    """What a widget shows.  The kernel is not told: no notebook here asks.
+    """An output widget that does not send its state to the kernel; no notebook here needs that.
 
-    nbclient tells it on the socket on which it awaits the cell's reply.  The send takes the
-    wake-up of a reply that is already there, and both wait for ever (nbclient, issue 312).
+    nbclient sends it on the socket on which it waits for the cell's reply.  If the reply is already
+    there, the sending consumes its wake-up, and both sides wait forever (nbclient, issue 312).
     """
 
     def sync_state(self) -> None:
@@ -100,7 +100,7 @@ class Screen(OutputWidget):
 
 
 def still(notebook: Any) -> None:
-    """Each widget as its sliders' values and what it shows: a page has no kernel to ask."""
+    """Replace each widget by its sliders' values and its output, because a page has no kernel."""
     widgets = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
     for cell in notebook.cells:
         shown: list[Any] = []
@@ -112,7 +112,7 @@ def still(notebook: Any) -> None:
 
 
 def frozen(widgets: dict[str, Any], identity: str) -> list[Any]:
-    """The outputs within a widget, after a line that says where its sliders stand."""
+    """A line with the values of a widget's sliders, followed by the outputs inside the widget."""
     model = widgets[identity]
     kind, state = model["model_name"], model["state"]
     if kind == "OutputModel":

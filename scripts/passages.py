@@ -1,11 +1,11 @@
-"""Ten passages of code and documentation, drawn by a seed, to be read by somebody new to them.
+"""Draws random passages of code and documentation, as a reading test for somebody new to them.
 
     scripts/passages.py SEED [--number 10]
 
-A passage is the docstring of a module, class or function of the package, a comment of at least two
-lines, or a paragraph of README.md, CONTRIBUTING.md and docs/.  Each kind has the same chance, and
-within it each passage.  The reader knows TCP and has not seen this project: is each understood at
-the first reading?
+A passage is a module's docstring, the docstring of a class or function, a comment of at least two
+lines, or a paragraph of README.md, CONTRIBUTING.md and docs/.  Each of these four kinds is equally
+likely, and so is each passage of a kind.  The question for a reader who knows TCP but not this
+project: is each passage understood at the first reading?
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Passage = tuple[str, str]  # where, what
 
 
 def docstrings(kinds: tuple[type, ...]) -> Iterator[Passage]:
-    """Of every public and private part of the package of these kinds."""
+    """The docstrings of all nodes of these ``kinds`` in the package, private ones included."""
     for path in sorted((ROOT / "vegasmodel").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, kinds):
@@ -33,7 +33,7 @@ def docstrings(kinds: tuple[type, ...]) -> Iterator[Passage]:
 
 
 def comments() -> Iterator[Passage]:
-    """Of two lines and more."""
+    """The package's comments of at least two lines."""
     for path in sorted((ROOT / "vegasmodel").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for found in re.finditer(r"(?:^ *# .*\n){2,}", text, re.MULTILINE):
@@ -42,7 +42,7 @@ def comments() -> Iterator[Passage]:
 
 
 def paragraphs() -> Iterator[Passage]:
-    """Prose of the pages: no tables, lists of links or code."""
+    """The paragraphs of prose on the pages, without tables, headings and code."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)

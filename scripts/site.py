@@ -2,11 +2,11 @@
 
     scripts/site.py [--quick]
 
-Generated are the commands (from ``--help``), the models (from ``vegasmodel explain``), the Python
-reference (from docstrings), the gallery (from executed notebooks), and the models' errors beside
-stored measurements.  Notebooks whose executed copy in out/notebooks/ is missing or older are
-executed first.  ``--quick`` leaves out notebooks that are not executed yet, and the errors.  The
-site loads nothing from elsewhere; any warning of Sphinx fails.
+The generated pages are the commands (from ``--help``), the models (from ``vegasmodel explain``),
+the Python reference (from docstrings), the gallery (from executed notebooks), and the models'
+errors against stored measurements.  A notebook whose executed copy in out/notebooks/ is missing or
+older is executed first.  ``--quick`` omits the errors and notebooks that are not executed yet.  The
+site loads nothing from other servers.  The build fails on any warning of Sphinx.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def main(arguments: list[str]) -> int:
 
 
 def write(name: str, text: str) -> None:
-    """A page among the sources."""
+    """Write a page to the folder of Sphinx's sources."""
     path = SOURCE / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def linked(page: Path) -> str:
-    """The page's text; where it names another page of docs/ as a path, with a link to it."""
+    """The page's text, in which each path of another page of docs/ becomes a link to that page."""
     up = "../" * (len(page.relative_to(SOURCE).parts) - 1)
 
     def link(found: re.Match[str]) -> str:
@@ -80,7 +80,7 @@ def linked(page: Path) -> str:
 
 
 def commands() -> str:
-    """Every command and option, as ``--help`` gives them."""
+    """The page of all commands and options, with the text of ``--help``."""
     names = sorted(app.commands)
     rows = [
         f"| [`{name}`](#vegasmodel-{name}) | {app.commands[name].get_short_help_str(80)} |"
@@ -92,7 +92,7 @@ def commands() -> str:
 
 
 def command(above: click.Context, name: str) -> str:
-    """What a command does, an example, and its options."""
+    """The section of one command: what it does, an example, and its options."""
     one = app.commands[name]
     context = click.Context(one, above, name)
     shown = context.make_formatter()
@@ -106,7 +106,7 @@ def command(above: click.Context, name: str) -> str:
 
 
 def models() -> str:
-    """Every model's equations, hypotheses, source and accuracy."""
+    """The page of all models: equations, hypotheses, source and accuracy."""
     parts = [
         "# Models\n\nWhat `vegasmodel explain MODEL` prints.  A hypothesis has the name under "
         "which an answer says that it does not hold.  [The models and their "
@@ -122,7 +122,7 @@ def models() -> str:
 
 
 def python_pages() -> Iterator[tuple[str, str]]:
-    """One page a public package, its modules included; and a page that lists them."""
+    """One page for each public package with its modules, and a page that lists them."""
     packages = [vm] + [
         importlib.import_module(info.name)
         for info in pkgutil.walk_packages(vm.__path__, "vegasmodel.")
@@ -147,7 +147,7 @@ def python_pages() -> Iterator[tuple[str, str]]:
 
 
 def python_page(package: ModuleType) -> str:
-    """A package's own names, then those of its public modules."""
+    """The page of one package: its own names, then those of its public modules."""
     name = package.__name__
     parts = [name, "=" * len(name), "", f".. automodule:: {name}", "   :members:"]
     if package is not vm:
@@ -166,7 +166,7 @@ def python_page(package: ModuleType) -> str:
 
 
 def gallery(quick: bool) -> None:
-    """Each executed notebook as a page, and a page with a picture of each."""
+    """Write each executed notebook as a page, and an overview page with a picture of each."""
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     late = [path for path in notebooks if not fresh(path)]
     if late and not quick:
@@ -195,13 +195,13 @@ def gallery(quick: bool) -> None:
 
 
 def fresh(path: Path) -> bool:
-    """Whether the executed copy is as new as the notebook."""
+    """Whether there is an executed copy that is at least as new as the notebook."""
     copy = EXECUTED / path.name
     return copy.exists() and copy.stat().st_mtime >= path.stat().st_mtime
 
 
 def notebook_page(path: Path) -> tuple[str, str]:
-    """An executed notebook as Markdown, its pictures beside it, and the first picture's name."""
+    """An executed notebook as Markdown, and its first picture's name; also writes the pictures."""
     notebook = nbformat.read(EXECUTED / path.name, as_version=4)
     text, resources = MarkdownExporter().from_notebook_node(notebook)
     for name, data in resources["outputs"].items():
@@ -216,7 +216,7 @@ def notebook_page(path: Path) -> tuple[str, str]:
 
 
 def validation(quick: bool) -> str:
-    """The models' errors beside stored measurements."""
+    """The page of the models' errors against stored measurements."""
     if quick:
         return "# How near the models come\n\nLeft out of this quick build.\n"
     from site_validation import page

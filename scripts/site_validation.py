@@ -1,6 +1,7 @@
-"""The page on validation: every model beside every stored measurement of ns-2 and the Linux kernel.
+"""Makes the page on validation: every model beside every stored run of ns-2 and the Linux kernel.
 
-Answers are kept in out/validation.json until a source of the package or a stored run changes.
+Answers are cached in out/validation.json until a source file of the package or a stored run
+changes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ on cases that nobody had seen.
 
 
 class Case(NamedTuple):
-    """One model's answer to one scenario that was measured; ``error``: NRMSE of throughputs."""
+    """One model's answer to one measured scenario; ``error``: NRMSE of the throughputs."""
 
     engine: str
     run: str  # the stored run's name: scenarios may share theirs
@@ -65,7 +66,7 @@ def page() -> tuple[str, dict[str, bytes]]:
 
 
 def table(found: Iterable[Case], measured: int) -> str:
-    """A row a model: answers whose hypotheses all hold, and the others."""
+    """A table with a row for each model: answers whose hypotheses all hold, and other answers."""
     rows = [
         "| model | answered | hypotheses hold | mean error | largest | one is broken | mean error "
         "| largest |",
@@ -85,14 +86,14 @@ def table(found: Iterable[Case], measured: int) -> str:
 
 
 def figures(errors: list[float]) -> tuple[str, str, str]:
-    """How many, their mean and the largest."""
+    """Texts for a table: the number of errors, their mean and the largest."""
     if not errors:
         return "0", "", ""
     return str(len(errors)), f"{100 * np.mean(errors):.1f} %", f"{100 * max(errors):.1f} %"
 
 
 def each(found: Iterable[Case]) -> str:
-    """A row a scenario."""
+    """A table with a row for each scenario."""
     by_scenario: dict[str, list[Case]] = {}
     for case in found:
         by_scenario.setdefault(f"{case.scenario} {case.run}", []).append(case)
@@ -112,7 +113,7 @@ def each(found: Iterable[Case]) -> str:
 
 
 def picture(found: Iterable[Case], title: str) -> bytes:
-    """A dot a scenario, a bar at each model's mean."""
+    """A picture with a dot for each scenario and a bar at each model's mean error."""
     errors: dict[str, list[float]] = {}
     for case in found:
         errors.setdefault(case.model, []).append(case.error)
@@ -122,7 +123,7 @@ def picture(found: Iterable[Case], title: str) -> bytes:
 
 
 def cases() -> tuple[list[Case], dict[str, int]]:
-    """Every model's answer to every stored measurement, and how many measurements there are."""
+    """Every model's answer to every stored measurement, and the number of measurements."""
     key = fingerprint()
     if CACHE.exists():
         kept = json.loads(CACHE.read_text(encoding="utf-8"))
@@ -146,14 +147,14 @@ def cases() -> tuple[list[Case], dict[str, int]]:
 
 
 def stored() -> list[Path]:
-    """Files of the stored runs."""
+    """The files of the stored runs."""
     return sorted(reference.FOLDER.glob("*.json")) + sorted(
         (reference.FOLDER / "linux").glob("*.json")
     )
 
 
 def fingerprint() -> str:
-    """Of the package's sources and of the stored runs."""
+    """A hash of the package's sources and of the stored runs."""
     sources = sorted(Path(vm.__file__).parent.rglob("*.py"))
     content = hashlib.sha256()
     for path in [*sources, Path(__file__), *stored()]:

@@ -1,8 +1,8 @@
-"""No page of out/site/ is wider than its window, on a desk (1280 pixels) and on a phone (420).
+"""Checks that no page of out/site/ is wider than a desktop window (1280 pixels) or a phone (420).
 
     scripts/site_widths.py [--pictures FOLDER PAGE ...]
 
-Chromium opens every page in a frame of each width and says how far it can be scrolled sideways.
+Chromium opens every page in a frame of each width and measures the width that the page needs.
 ``--pictures`` takes a picture of each PAGE at both widths instead.
 """
 
@@ -45,7 +45,7 @@ const open = (page, width) => new Promise(done => {
 
 
 def main(arguments: list[str]) -> int:
-    """List every page that is too wide; 1 if there is one."""
+    """Print every page that is too wide; return 1 if there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         print("no Chromium here: nothing was checked")
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(command: list[str]) -> list[tuple[str, int, int, int]]:
-    """Page, width of its frame, width that it needs, width that it has."""
+    """For each page and frame: page, frame's width, width needed, width available."""
     pages = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html"))
     wrapper = SITE / "widths-of-all.html"
     text = SCRIPT.replace("PAGES", json.dumps(pages)).replace("WIDTHS", json.dumps(WIDTHS))
@@ -91,7 +91,7 @@ def measure(command: list[str]) -> list[tuple[str, int, int, int]]:
 
 
 def pictures(command: list[str], folder: Path, pages: list[str]) -> None:
-    """A picture of the top of each page at both widths."""
+    """Take a picture of the top of each page at both widths."""
     folder.mkdir(parents=True, exist_ok=True)
     for page in pages:
         for width in WIDTHS:
@@ -110,10 +110,10 @@ def pictures(command: list[str], folder: Path, pages: list[str]) -> None:
 
 
 class Silent(SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
+    """Serves files without log messages."""
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
-        """Say nothing."""
+        """Write no log message."""
 
 
 if __name__ == "__main__":

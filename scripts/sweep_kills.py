@@ -1,9 +1,9 @@
-"""Sweeps killed with SIGKILL at random moments and run again, until they are whole.
+"""Tests that sweeps survive SIGKILL: kills them at random moments and runs them again to the end.
 
 python scripts/sweep_kills.py --times 50
 
-It passes if each sweep, killed however often, ends with the files of one that nobody disturbed,
-byte for byte, and if what a killed one left can be read.  Exit status 1 if one fails.
+A sweep passes if its final files equal those of an undisturbed sweep byte for byte, however often
+it was killed, and if the files after each kill can be read.  The exit status is 1 if one fails.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ OVER = ["link.buffer=1:20:0.5", "flow.rtt=20ms:80ms:20ms", "flow.vegas.beta=2,3,
 
 
 def sweep(out: Path) -> None:
-    """Many small blocks, some of whose points have no answer."""
+    """Run the test's sweep: many small blocks, in which some points have no answer."""
     sweeps.BLOCK["arrays"] = 12
     vm.sweep(vm.Scenario.from_toml(SCENARIO), OVER, "minicycle", out)
 
 
 def killed(out: Path, moment: float) -> bool:
-    """Start the sweep in a child and kill it ``moment`` seconds later; False: it was done."""
+    """Start the sweep in a child process and kill it ``moment`` seconds later.
+
+    Returns ``False`` if it had ended before.
+    """
     child = os.fork()
     if not child:
         sweep(out)
@@ -56,18 +59,18 @@ def killed(out: Path, moment: float) -> bool:
 
 
 def files(folder: Path) -> list[str]:
-    """All files below."""
+    """The paths of all files below the folder."""
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
 def same(a: Path, b: Path) -> bool:
-    """Whether two folders hold the same files."""
+    """Whether two folders contain the same files with the same content."""
     names = files(a)
     return names == files(b) and filecmp.cmpfiles(a, b, names, shallow=False)[1:] == ([], [])
 
 
 def readable(out: Path) -> int:
-    """Blocks that stand in the folder; ``ValueError``: half a block does."""
+    """The number of complete blocks in the folder.  Raises ``ValueError`` for an incomplete one."""
     if not out.exists():
         return 0
     from vegasmodel.study import store
@@ -80,7 +83,7 @@ def readable(out: Path) -> int:
 
 
 def main() -> int:
-    """Kill, look, go on; compare."""
+    """Kill sweeps, check what they leave, continue them and compare; return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)

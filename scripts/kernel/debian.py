@@ -1,12 +1,12 @@
-"""The same measurement with a stock Debian kernel, which has tcp_vegas, in a virtual machine.
+"""Measures scenarios with a stock Debian kernel, which has tcp_vegas, in a virtual machine.
 
     sudo .venv/bin/python scripts/kernel/debian.py build FOLDER
     .venv/bin/python scripts/kernel/debian.py run FOLDER SCENARIO.toml --out RESULTS
     .venv/bin/python scripts/kernel/debian.py run FOLDER SCENARIO.toml --out RESULTS --waits 3000
 
-QEMU translates the instructions (no KVM) and its clock counts them (``icount``): time does not
-depend on the host, and an idle machine skips to its next timer.  ``build`` takes the kernel and the
-programs from Debian's archive by apt and debootstrap.
+QEMU translates the instructions (no KVM), and the virtual clock counts instructions (``icount``).
+So time in the virtual machine does not depend on the host, and an idle machine skips to its next
+timer.  ``build`` takes the kernel and the programs from Debian's archive with apt and debootstrap.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ BOOT = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init random.trust_c
 
 
 class MissingError(Exception):
-    """One line: a program or a file that is not there."""
+    """A program or a file is missing; the message is one line."""
 
 
 def build(folder: Path) -> None:
-    """Kernel and a file system for it under ``folder``: ``vmlinuz`` and ``initrd``, 130 MB."""
+    """Make the kernel ``vmlinuz`` and its file system ``initrd`` in ``folder`` (130 MB)."""
     _need("apt-get", "dpkg-deb", "debootstrap", "cpio", "depmod")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as name:
@@ -91,10 +91,11 @@ def run(
     waits: int | None = None,
     **choices: Any,
 ) -> None:
-    """All runs of the scenarios, in order; ``results/FINGERPRINT.RUN.log`` and ``.counted``.
+    """Make all runs of the scenarios, in order.
 
-    ``waits``: instead of a run so many packets test how the first sender's wait; ``.counted`` says
-    it.  ``choices`` are those of ``job``.
+    Each run writes ``results/FINGERPRINT.RUN.log`` (samples) and ``.counted`` (packet counts).
+    ``waits``: instead of a run, send this number of packets to test the random waits of the first
+    sender; ``.counted`` then has the result.  ``choices`` are those of ``job``.
     """
     _need(QEMU[0])
     if not (folder / "initrd").exists():
@@ -130,7 +131,7 @@ def _need(*programs: str) -> None:
 
 
 def main() -> int:
-    """Exit status 2 with one line where something is missing."""
+    """Run the command; the exit status is 2, with one line of error, if something is missing."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("build").add_argument("folder", type=Path)

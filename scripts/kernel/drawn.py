@@ -1,8 +1,8 @@
-"""Scenarios of Linux's Vegas against one or two Reno, drawn by a seed: cases that nobody chose.
+"""Draws random scenarios of Linux's Vegas against one or two Reno flows.
 
 .venv/bin/python scripts/kernel/drawn.py FOLDER [--seed 1] [--number 40]
 
-Drop-tail, every start known, one flow up to 15 s after another.
+The link is drop-tail.  Starts are fixed; a flow starts up to 15 s after the first one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ THRESHOLDS = ((1.0, 3.0), (2.0, 4.0), (4.0, 4.0))
 
 
 def draw(seed: int, k: int) -> Scenario:
-    """The ``k``-th scenario; every third has two Reno."""
+    """The ``k``-th scenario; every third one has two Reno flows."""
     rng = np.random.default_rng([seed, k])
     rate, size = RATES[rng.integers(len(RATES))]
     rtt, buffer = RTTS[rng.integers(len(RTTS))], BUFFERS[rng.integers(len(BUFFERS))]

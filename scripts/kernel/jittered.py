@@ -1,11 +1,11 @@
-"""Scenarios of Linux hosts that wait before they send, drawn by a seed: cases that nobody chose.
+"""Draws random scenarios of Linux hosts that wait a random time before they send.
 
     .venv/bin/python scripts/kernel/jittered.py FOLDER [--seed 1] [--number 12]
 
-Eight families at a drop-tail link of 100 to 700 packets/s: two CUBIC; CUBIC and Reno; CUBIC and
-Vegas; several CUBIC and Reno; two to four Reno; Vegas and Reno; two Vegas and Reno; 4 to 16 Vegas
-that arrive one after another.  Every second scenario (``0``, ``2``, ...) may be looked at while a
-model is mended; the others judge it.
+There are eight families at a drop-tail link of 100 to 700 packets/s: two CUBIC; CUBIC and Reno;
+CUBIC and Vegas; several CUBIC and Reno; two to four Reno; Vegas and Reno; two Vegas and Reno; 4 to
+16 Vegas that arrive one after another.  Every second scenario (``0``, ``2``, ...) may be looked at
+while a model is improved.  The others serve only to judge the model.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def laws(family: str, rng: np.random.Generator) -> list[str]:
 
 
 def draw(family: str, seed: int, k: int) -> Scenario:
-    """The ``k``-th scenario of a family: two runs, whose starts are drawn up to 5 s apart."""
+    """The ``k``-th scenario of a family, with two runs; their starts are jittered up to 5 s."""
     rng = np.random.default_rng([seed, FAMILIES.index(family), k])
     arrive = family == "arrivals"
     capacity = float(np.round(np.exp(rng.uniform(*np.log(SLOW if arrive else CAPACITY)))))

@@ -1,4 +1,4 @@
-"""One run of a scenario as plain numbers for ``rig.py``; says what the rig cannot do."""
+"""Writes one run of a scenario as plain numbers for ``rig.py``; refuses what the rig cannot do."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def job(
     delay: str = "auto",
     interval: float | None = None,
 ) -> dict[str, Any]:
-    """Run ``number`` of the scenario.
+    """The job for run ``number`` of the scenario.
 
-    ``instead``: congestion control by flow name, in place of the law's.  Starts are jittered by
-    the draws that the ns-2 engine makes from the same seed.  ``FieldError``: a feature that the
-    rig does not have.
+    ``instead``: congestion control by flow name, in place of the law's.  Starts get the same random
+    jitter as in ns-2 with the same seed.  Raises ``FieldError`` for a feature that the rig does not
+    have.
     """
     groups = [member.flow for member in scenario.members]
     _check(scenario, groups, instead or {})
@@ -68,7 +68,7 @@ def job(
 
 
 def controls(words: list[str]) -> dict[str, str]:
-    """``FLOW=NAME`` of the command line: the congestion control of a flow."""
+    """The congestion control by flow name, from texts ``FLOW=NAME`` of the command line."""
     found = {}
     for word in words:
         flow, _, name = word.partition("=")
@@ -83,7 +83,7 @@ def _control(group: Flow, instead: Mapping[str, str]) -> str:
 
 
 def _vegas(groups: list[Flow]) -> dict[str, int]:
-    """The module's parameters, which are the same for all of its flows."""
+    """The parameters of the kernel module tcp_vegas; all Vegas flows must have the same ones."""
     sets = {(g.alpha, g.beta, g.gamma) for g in groups if g.law == "vegas"}
     chosen = sorted(sets or {(2.0, 4.0, 1.0)})
     if len(chosen) > 1 or any(not value.is_integer() for value in chosen[0]):

@@ -1,10 +1,10 @@
-"""Measure a scenario with the TCP of the running kernel: Reno, CUBIC, BBR, Vegas if it is there.
+"""Measures a scenario with the TCP of the running kernel: Reno, CUBIC, BBR, or Vegas if present.
 
     sudo .venv/bin/python scripts/kernel/measure.py SCENARIO.toml --out run.log
     sudo .venv/bin/python scripts/kernel/measure.py SCENARIO.toml --out run.log --control reno=cubic
     .venv/bin/vegasmodel compare SCENARIO.toml --trace run.log
 
-docs/linux.md says what is built, and what is needed.
+docs/linux.md describes the network that is built, and the programs that it needs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vegasmodel.scenario import load
 
 
 def main() -> int:
-    """Exit status 2 with one line where something is missing or cannot be done."""
+    """Measure; the exit status is 2, with one line of error, if something is missing or fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("scenario", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="the samples; any trace reader's")

@@ -1,17 +1,20 @@
-"""Measure TCP of the running kernel between network namespaces of its own; standard library only.
+"""Measures the running kernel's TCP between network namespaces; uses the standard library only.
 
     sudo python3 rig.py JOB.json LOG        # job.py makes the job from a scenario file
 
     sender --- one link a flow, its delay here ---> router --- rate and buffer here ---> receiver
 
-Data meet a link of netem: packets leave one after another, ``buffer`` wait and one is in service.
-ACKs are delayed on their way back, away from the bottleneck, so that a lone data packet takes
-``rtt``.  Where the kernel has no netem, a process delays the ACKs (``wire.py``), and the link is a
-token bucket of one packet over a FIFO of ``buffer`` packets: it lets a packet go when a link would
-begin to send it, so the service time is part of the delay.
+The bottleneck is a link made by netem: packets leave one after another; one is in service and up to
+``buffer`` packets wait.  ACKs are delayed on their way back, outside the bottleneck, so that the
+round trip of a single data packet takes ``rtt``.
 
-Everything lives in three namespaces; the machine's own interfaces, routes and settings stay as
-they are, but for the parameters of ``tcp_vegas``, which are put back.  No shell sees a string.
+If the kernel has no netem, a process delays the ACKs (``wire.py``).  The link is then a token
+bucket of one packet over a FIFO of ``buffer`` packets.  A token bucket releases a packet when a
+real link would begin to send it, so the service time is added to the delay.
+
+All devices are in three namespaces.  The machine's own interfaces, routes and settings do not
+change, except the parameters of ``tcp_vegas``, which are restored afterwards.  No text is passed to
+a shell.
 """
 
 from __future__ import annotations
@@ -47,11 +50,11 @@ SPARE = 1e-4  # seconds of credit that make up for a late timer
 
 
 class RigError(Exception):
-    """One line: what is missing, or what the kernel refused."""
+    """Something is missing, or the kernel refused something; the message is one line."""
 
 
 def run(*words: str, text: str | None = None) -> str:
-    """One command, no shell.  ``RigError`` with its last line if it fails."""
+    """Run a command without a shell; return its output.  If it fails, raises ``RigError``."""
     done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip() or done.stdout.strip() or "failed").splitlines()[-1]
@@ -60,7 +63,7 @@ def run(*words: str, text: str | None = None) -> str:
 
 
 def check(job: dict[str, Any]) -> None:
-    """Root, tools and congestion controls.  ``RigError`` names the first that is missing."""
+    """Check that root rights, tools and congestion controls are there; else raise ``RigError``."""
     if os.geteuid() != 0:
         raise RigError("needs root, to make network namespaces: run it with sudo")
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -79,7 +82,10 @@ def check(job: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def vegas_parameters(wanted: dict[str, int] | None) -> Iterator[None]:
-    """Module parameters are the whole machine's: set, and put back in the end."""
+    """Set the parameters of tcp_vegas for the ``with`` block and restore them at its end.
+
+    They hold for the whole machine.
+    """
     before: dict[str, str] = {}
     try:
         for key, value in (wanted or {}).items():
@@ -113,11 +119,14 @@ class Network:
             self._access(i, flow)
 
     def inside(self, name: str, *words: str, text: str | None = None) -> str:
-        """A command in a namespace."""
+        """Run a command in a namespace and return its output."""
         return run("ip", "netns", "exec", name, *words, text=text)
 
     def python(self, name: str, script: str, *words: str) -> subprocess.Popen[str]:
-        """A helper in a namespace; it ends with its standard input, so also if we are killed."""
+        """Start a helper script in a namespace.
+
+        It ends when its standard input is closed, which also happens if this process is killed.
+        """
         line = ["ip", "netns", "exec", name, sys.executable, str(HERE / script), *words]
         pipe = subprocess.PIPE
         child = subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True)
@@ -134,7 +143,7 @@ class Network:
         return False
 
     def _pair(self, here: tuple[str, str], there: tuple[str, str], name: str, mtu: int) -> None:
-        """A veth pair ``(namespace, device)``: one packet a frame, addresses known to both."""
+        """Make a veth pair between two (namespace, device); each frame carries one packet."""
         new = ["link", "add", here[1], "address", f"02:00:00:{name}:01", "mtu", str(mtu)]
         peer = ["name", there[1], "address", f"02:00:00:{name}:02", "mtu", str(mtu)]
         run("ip", "-n", here[0], *new, "type", "veth", "peer", *peer, "netns", there[0])
@@ -176,12 +185,12 @@ class Network:
         self._knows(self.receiver, "in", "10.88.0.1", "02:00:00:ff:ff:01")
 
     def _wire(self) -> None:
-        """A process that makes a pair of devices for each flow and carries their packets."""
+        """Start the process that makes a pair of devices for each flow and carries packets."""
         delays = [repr(flow["rtt"]) for flow in self.job["flows"]]
         _ready(self.python(self.router, "wire.py", *delays))
 
     def _access(self, i: int, flow: dict[str, Any]) -> None:
-        """Flow ``i``'s own link and its routes: data to 10.88.0.(i + 2), ACKs delayed."""
+        """Make flow ``i``'s access link and its routes: data go to 10.88.0.(i + 2), ACKs wait."""
         near, far, mtu = f"s{i}", f"r{i}", flow["packet_size"] - ETHERNET
         if self.netem:
             self._pair((self.router, far), (self.sender, near), f"00:{i:02x}", mtu)
@@ -211,10 +220,11 @@ class Network:
         run("ip", "-n", self.receiver, "route", "add", *back)
 
     def _waits(self, near: str, longest: float) -> None:
-        """Each packet of a sender waits a uniform draw up to ``longest`` seconds, in order.
+        """Let each packet of a sender wait a uniform draw up to ``longest`` seconds, in order.
 
-        netem sorts by the instant at which a packet is due, so a late one would be overtaken.  With
-        a rate the delay of a packet begins where the one before it has left (``netem_enqueue``).
+        netem sorts packets by the time at which they are due, so packets could overtake each other.
+        With a rate, a packet's delay begins when the packet before it has left
+        (``netem_enqueue``), and the order is kept.
         """
         if longest > 0.0:
             half = f"{longest * 5e5:.3f}us"
@@ -245,7 +255,7 @@ def _ready(child: subprocess.Popen[str]) -> None:
 
 
 def remove_stale() -> None:
-    """Namespaces of a rig that was killed without a chance to remove them."""
+    """Remove the namespaces of a rig that was killed before it could remove them."""
     for line in run("ip", "netns", "list").splitlines():
         found = re.match(r"vegasmodel-(\d+)-[srd]\b", line)
         if found and not Path("/proc", found[1]).exists():
@@ -253,7 +263,7 @@ def remove_stale() -> None:
 
 
 def measure(job: dict[str, Any], log: Path) -> dict[str, Any]:
-    """Run the job and write its samples to ``log``.  Returns what the router counted."""
+    """Run the job and write its samples to ``log``; return the router's packet counts."""
     check(job)
     remove_stale()
     with contextlib.ExitStack() as stack:
@@ -280,7 +290,7 @@ def measure(job: dict[str, Any], log: Path) -> dict[str, Any]:
 
 
 def waits(job: dict[str, Any]) -> dict[str, Any]:
-    """Instead of a measurement: how the packets of the job's first sender wait (``waits.py``)."""
+    """Test how the packets of the job's first sender wait (``waits.py``), without a measurement."""
     check(job)
     number, (flow, *_) = str(job["waits"]), job["flows"]
     gap = repr(2.0 * max(flow["send_jitter"], 1e-3))
@@ -294,7 +304,7 @@ def waits(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sample(network: Network, job: dict[str, Any], sender: Any, part: Any) -> None:
-    """``ss`` every ``interval``; sockets in the order of the flows (by the receiver's address)."""
+    """Write the output of ``ss`` every ``interval`` seconds, sockets in the order of the flows."""
     begun = time.monotonic()
     rounds = int(job["duration"] / job["interval"]) + 1
     for k in range(rounds):
@@ -312,7 +322,7 @@ def _peer(line: str) -> int:
 
 
 def _counted(network: Network) -> dict[str, Any]:
-    """Packets that passed the bottleneck, drops and the kernel."""
+    """The packets that passed the bottleneck, the drops, and the kernel's version."""
     text = run("tc", "-n", network.router, "-s", "-j", "qdisc", "show", "dev", "out")
     fifo = next(entry for entry in json.loads(text) if entry["kind"] in ("netem", "pfifo"))
     return {
@@ -326,7 +336,7 @@ def _counted(network: Network) -> dict[str, Any]:
 
 
 def _reordered(network: Network) -> int:
-    """Times that a sender has seen its packets overtake one another."""
+    """How often the sender's kernel has detected reordering of packets."""
     lines = network.inside(network.sender, "cat", "/proc/net/netstat").splitlines()
     table = zip(lines[0].split(), lines[1].split(), strict=True)
     return sum(int(count) for name, count in table if name in REORDERED)
@@ -337,13 +347,13 @@ def _stop(number: int, _frame: object) -> NoReturn:
 
 
 def catch_signals() -> None:
-    """A signal to stop ends the measurement as any error does, so that all is removed."""
+    """Let a signal end the measurement like an error, so that everything is removed."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _stop)
 
 
 def main(arguments: list[str]) -> int:
-    """Exit status 2 with one line where something is missing."""
+    """Run a job file; the exit status is 2, with one line of error, if something is missing."""
     catch_signals()
     try:
         job = json.loads(Path(arguments[0]).read_text())

@@ -1,4 +1,4 @@
-"""Keep what ``debian.py`` measured, and show it beside the rounds engine.
+"""Stores the measurements of ``debian.py``, and compares them with the simulator ``rounds``.
 
 .venv/bin/python scripts/kernel/stored.py store RESULTS FILE.toml [--each link.0.buffer=...]
 .venv/bin/python scripts/kernel/stored.py table
@@ -33,7 +33,7 @@ MEANS = ("throughput", "base_rtt", "rtt_mean", "loss_rate", "retransmits")
 
 
 def mean(scenario: Scenario, results: Path) -> tuple[Prediction, str]:
-    """Means over the scenario's runs, and the kernel that ran them."""
+    """The means over the scenario's runs, and a text on the kernel that ran them."""
     names = [f"{scenario.fingerprint()}.{k}" for k in range(scenario.run.times)]
     counted = [json.loads((results / f"{name}.counted").read_text()) for name in names]
     logs = [packets.read(results / f"{name}.log") for name in names]
@@ -54,7 +54,7 @@ def mean(scenario: Scenario, results: Path) -> tuple[Prediction, str]:
 
 
 def store(results: Path, tables: list[dict[str, Any]]) -> None:
-    """One file a scenario, under the package's reference runs."""
+    """Write a file for each scenario to the package's reference runs."""
     for table in tables:
         figures, kernel = mean(Scenario.from_dict(table), results)
         path = reference.store(table, "linux", kernel, figures, LINUX)
@@ -62,7 +62,7 @@ def store(results: Path, tables: list[dict[str, Any]]) -> None:
 
 
 def show() -> None:
-    """First of two flows: its share, measured and predicted; the error of ln(first/second)."""
+    """Print the first flow's share, measured and predicted, and the error of ln(first/second)."""
     rows = []
     for scenario in reference.stored(LINUX):
         if scenario.name.startswith(ARRIVALS) or scenario.name.startswith(HOSTS):
@@ -100,7 +100,7 @@ def show() -> None:
 
 
 def arrivals() -> None:
-    """Vegas after Vegas: each flow's throughput by the kernel and by rounds, as a table."""
+    """Print a table of Vegas flows that arrive in turn: rates by the kernel and by ``rounds``."""
     print("| flows | | throughput in order of arrival, pkt/s |")
     print("| ---: | --- | --- |")
     worst, late = 0.0, 0.0
@@ -118,7 +118,7 @@ def arrivals() -> None:
 
 
 def main() -> int:
-    """Exit status 2 with one line for bad input."""
+    """Run the command; the exit status is 2, with one line of error, for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     keeper = commands.add_parser("store")

@@ -1,6 +1,6 @@
 """Bulk TCP flows inside a namespace: ``receive N``, or ``send`` with the job on standard input.
 
-Both end with their standard input.  Standard library only.
+Both commands end when their standard input is closed.  They use the standard library only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_SAMPLE = 2147483647
 
 
 def end_with_input() -> None:
-    """Leave as soon as the parent closes the pipe or is gone."""
+    """End this process as soon as its parent closes the pipe or ends."""
 
     def watch() -> None:
         while os.read(0, 4096):
@@ -52,7 +52,7 @@ def end_with_input() -> None:
 
 
 def receive(flows: int) -> None:
-    """Take in whatever comes on 10.88.0.2, .3, ..."""
+    """Accept connections on 10.88.0.2, .3, ... and read their data."""
     end_with_input()
     chooser = selectors.DefaultSelector()
     for i in range(flows):
@@ -80,7 +80,7 @@ def _take(end: socket.socket, buffer: bytearray) -> int:
 
 
 def send() -> None:
-    """Run the job's flows; writes samples as CSV if the job's sampler is ``tcp_info``."""
+    """Run the job's flows; write samples as CSV if the job's sampler is ``tcp_info``."""
     job = json.loads(sys.stdin.readline())
     end_with_input()
     sockets = [_socket(i, flow) for i, flow in enumerate(job["flows"])]
@@ -124,7 +124,7 @@ def _pour(end: socket.socket, peer: str, start: float, stop: float) -> None:
 
 
 def _sampled(end: socket.socket, control: str) -> list[int] | None:
-    """The kernel's figures of a connection; None if there is none."""
+    """The kernel's state of a connection (TCP_INFO); ``None`` if it is not established."""
     try:
         raw = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
         cells = INFO.unpack(raw)
@@ -139,7 +139,7 @@ def _sampled(end: socket.socket, control: str) -> list[int] | None:
 
 
 def say(line: str) -> None:
-    """One line on standard output, at once."""
+    """Write one line to standard output and flush."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,8 +1,9 @@
-"""How long packets wait at a sender of the rig, and in which order they leave.
+"""Measures how long packets wait at a sender of the rig, and in which order they leave.
 
 ``send N SEED GAP PEER`` sends N numbered datagrams in groups of one to five, with random pauses of
-GAP seconds on average between groups.  ``receive N ADDRESS`` takes them at the other end of the
-sender's own link and prints what the kernel's clocks say.  Standard library only.
+GAP seconds on average between groups.  ``receive N ADDRESS`` receives them at the other end of the
+sender's own link and prints statistics of the waits, measured by the kernel's clocks.  Only the
+standard library is used.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SILENCE = 2.0  # seconds
 
 
 def send(number: int, seed: int, gap: float, peer: str) -> None:
-    """Send; the draws are those of the seed."""
+    """Send the datagrams; ``seed`` decides the groups and pauses."""
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     end.connect((peer, PORT))
@@ -37,7 +38,7 @@ def send(number: int, seed: int, gap: float, peer: str) -> None:
 
 
 def receive(number: int, address: str) -> None:
-    """Print the waits as JSON; ends when all have come, or after a silence."""
+    """Print the statistics as JSON when all datagrams have come, or after a silence."""
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     end.bind((address, PORT))
@@ -58,10 +59,11 @@ def receive(number: int, address: str) -> None:
 
 
 def summary(number: int, came: list[tuple[int, int, int]]) -> dict[str, float]:
-    """Overtakings, and of packets that found nobody before them: how uniform the waits are.
+    """Statistics of the waits: how many packets were reordered, and how uniform the waits are.
 
-    ``distance`` is Kolmogorov and Smirnov's, from the uniform law between the least wait and the
-    greatest.
+    Only packets count that found no packet waiting before them.  ``distance`` is the
+    Kolmogorov-Smirnov distance from the uniform distribution between the least and the greatest
+    wait.
     """
     free = []
     before = -1

@@ -1,7 +1,8 @@
-"""Links with a delay, made by a process: for kernels without netem.  ``wire.py RTT RTT ...``.
+"""Makes links with a delay, for kernels without netem: ``wire.py RTT RTT ...``.
 
-For each RTT a pair of TUN devices ``s0 r0``, ``s1 r1``, ...: what enters s leaves r at once, what
-enters r (the ACKs) leaves s after RTT seconds.  Ends with its standard input.
+For each RTT there is a pair of TUN devices: ``s0 r0``, ``s1 r1``, ...  A packet that enters s
+leaves r at once.  A packet that enters r (an ACK) leaves s after RTT seconds.  The process ends
+when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def device(name: str) -> int:
 
 
 def packets(end: int) -> list[bytes]:
-    """All that wait on a device."""
+    """All packets that wait on a device."""
     found = []
     try:
         while True:
