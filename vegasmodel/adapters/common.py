@@ -15,9 +15,9 @@ import numpy as np
 
 from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
-from vegasmodel.stacks import STACKS
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
 RECOVERIES = {  # what a loss costs beyond the cut of the window
@@ -190,7 +190,7 @@ def settles(scenario: Scenario) -> Assumption:
         share = min(link.capacity / sharing[link.name] for link in scenario.path(group))
         share *= scenario.packet_size / scenario.size_of(group)
         window = min(share * member.rtt, group.max_window)
-        first = group.initial_window or STACKS[group.variant].first_window
+        first = group.initial_window or stack(scenario, group).first_window
         late = run.warmup <= member.start  # then its beginning counts on purpose
         trips = ((member.stop if late else run.warmup) - member.start) / member.rtt
         if trips < math.log2(max(window / first, 1.0)):
