@@ -89,34 +89,37 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
         errors.append([f"{alpha:g}", *(f"{a:.0%}, {b:.0%}" for a, b in pairs[alpha])])
     played, exact, bonald = pairs[3.0]
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
-    return f"""A Vegas source that starts when there is a queue takes the queueing delay for a part
-of its propagation delay.  So it gets more than the others.  `boutremans` says how much more: the
-last of 20 sources gets "10 times more than the earlier connections".  The table has the rate of the
-last source over that of the first, by ns-2 2.35 (mean of 5 runs, 90 to 120 s) and by three models.
-In its last column the simulator `rounds` has an arrival every {SLOWLY:g} s instead of every 2 s:
+    return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
+its propagation delay: it over-estimates its baseRTT. So it gets more than the others.  `boutremans`
+says how much more: the last of 20 sources gets "10 times more than the earlier connections".  The
+table has the ratio of the last source's rate to the first one's, in ns-2 2.35 (mean of 5 runs, 90
+to 120 s) and in three models.  "Exact recursion" computes the over-estimate of each newcomer from
+the sources before it, by the paper's equation (6).  "Bonald's form" is the closed form that the
+paper prints.  In the last column the simulator `rounds` has an arrival every {SLOWLY:g} s instead
+of every 2 s:
 
 {table(["alpha = beta", *NAMES, "rounds, slowly"], rows)}
 
-Error of the models beside ns-2, of the throughputs and of the over-estimates (root mean square over
-mean):
+The next table has the errors of the models against ns-2 (root mean square over mean).  In each cell
+the first number is the error of the throughputs, and the second the error of the over-estimates:
 
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
-**What survives.**  The mechanism is confirmed in full, and theory is "pessimistic", as the paper
-says.  The closed form printed for it, which is taken from Bonald, is not confirmed: its rates add
-up to {sums[0]:.3f} of the link for two sources and to {sums[1]:.2f} for 20, so it does not solve
-the paper's own (6).  The exact recursion solves (6): it computes each newcomer's over-estimate of
-baseRTT from the sources before it.  But this difference is not why theory is pessimistic.  At each
-alpha the over-estimates of the recursion are nearer to ns-2's, but not by much: at alpha = 3 their
-error is {exact[1]:.0%}, and {bonald[1]:.0%} by Bonald's form.  (`rounds`, with arrivals as in the
-paper, has an error of {played[1]:.0%}.)  The rates of the recursion are further off than Bonald's:
-{exact[0]:.0%} against {bonald[0]:.0%}.
+**What survives.** The mechanism is confirmed: late sources over-estimate their baseRTT and get
+more.  Theory is "pessimistic", as the paper says.  But Bonald's form is wrong: its rates add up to
+{sums[0]:.3f} of the link for two sources and to {sums[1]:.2f} for 20, so they do not satisfy the
+paper's own equation (6).  This error is not the reason why theory is pessimistic, because the exact
+recursion satisfies (6) and is pessimistic, too.  At each alpha the recursion's over-estimates are
+nearer to ns-2's than Bonald's, but still far off: at alpha = 3 their error is {exact[1]:.0%}, and
+Bonald's is {bonald[1]:.0%}. (`rounds`, with arrivals as in the paper, has an error of
+{played[1]:.0%}.) The recursion's rates at alpha = 3 are further off than Bonald's: {exact[0]:.0%}
+against {bonald[0]:.0%}.
 
-**Which hypothesis broke.**  Both theories let each source settle before the next one comes.  That
-makes most of the error.  A window grows by a packet a round trip, and with alpha = 5 the queue has
-not settled after 2 s, so the newcomer finds a shorter queue.  Hence the ratio depends on alpha,
-which neither theory says.  With {SLOWLY:g} s between arrivals the result of `rounds` moves towards
-the recursion.
+**Which hypothesis is wrong.** Both theories assume that the queue is in equilibrium when the next
+source comes.  This assumption causes most of the error.  A window grows by only one packet per
+round trip.  With alpha = 5 the queue is still growing after 2 s, so the newcomer finds a shorter
+queue than in theory.  Hence the ratio depends on alpha, which neither theory predicts.  With
+{SLOWLY:g} s between arrivals the result of `rounds` moves towards the recursion.
 
 **For users.**  A source that knows its true baseRTT has no such bias (see the records of figure 7).
 A larger alpha reduces the ratio and multiplies the delay."""

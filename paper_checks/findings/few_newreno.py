@@ -93,43 +93,48 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, both[0], exact=True))
     mixes = ", ".join(f"{ratio:g}" for ratio in BY_NS3["NewReno"])
     part = 2 * honest[0] / dumbbell().links[0].capacity
-    return f"""`podlesny` proposes a router with two queues, Rate-Delay (RD) services.  It promises
-that a NewReno and a Vegas flow get the same there for any mix of flows, and that nobody gains by
-marking packets for the wrong queue.  We ran its experiments at a fifth of the scale in ns-2 2.35
-(mean of 5 runs).  ns-2 has no such router; two CBQ classes (class-based queueing) with weighted
-round robin stand in for its queues.
-Relative fairness is a Vegas flow's use of the link over a NewReno flow's:
+    return f"""`podlesny` proposes a router with two queues, Rate-Delay (RD) services.  It claims
+that there a NewReno flow and a Vegas flow get the same for any mix of flows, and that no flow gains
+by marking its packets for the wrong queue.  We ran its experiments at a fifth of the scale in ns-2
+2.35 (mean of 5 runs). ns-2 has no such router; two CBQ classes (class-based queueing) with weighted
+round robin stand in for its queues.  Relative fairness is the throughput of a Vegas flow over that
+of a NewReno flow:
 
 {table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}
 
-**What survives.**  The relative fairness is within 0.15 of 1 at NewReno : Vegas ratios of
-{", ".join(f"{r:g}" for r in fair)}.  At 0.1 the paper claims about 1 too.  With CBQ we find
-{rows[0, 1]:.2f} with a standard error of {rows[0, 2]:.2f}: NewReno has {part:.0%} of the link
-there, which depends on two flows and on which of their packets are lost.
+**What survives.** The relative fairness is within 0.15 of 1 at NewReno : Vegas ratios of
+{", ".join(f"{r:g}" for r in fair)}. At a ratio of 0.1 the paper also claims about 1.  There we find
+{rows[0, 1]:.2f} with a standard error of {rows[0, 2]:.2f}, which neither confirms nor refutes the
+claim.  At this ratio NewReno is only two flows with {part:.0%} of the link together, so the value
+depends on which few packets they lose.
 
-**Marking wrong.**  The table has the throughput of a flow, pkt/s, for 20 NewReno and 20 Vegas flows
-in three settings: the router of figure 2 in ns-3 with as many flows in the reverse direction, which
-is the paper's setting; the same router with traffic one way; and CBQ in ns-2 with as many reverse
-flows:
+**Flows marked for the wrong queue.** The table has the throughput of a flow in pkt/s, for 20
+NewReno and 20 Vegas flows.  There are three settings.  "Router, both ways" is the paper's: the
+router of its figure 2 in ns-3, with as many flows in the reverse direction.  "Router, one way" is
+the same router without reverse flows.  "CBQ, both ways" is class-based queueing in ns-2, with as
+many reverse flows:
 
 {table(WRONG, marked)}
 
-Section V says that a NewReno flow in the delay queue "could" have an advantage.  It argues that the
-flow will have none, since that queue is short and others may do the same.  In the paper's own
-setting the argument holds: a single such flow loses ({single[SETTINGS[0]]} pkt/s in the runs), and
-if half of the flows do it, each loses more than a quarter.  The "could" holds too.  With traffic
-one way a single flow gains ({single[SETTINGS[1]]}), since the Vegas flows leave room in their
-queue.  With CBQ, which does not count flows, even each of the ten gains.  The other half of the
-argument holds in all three settings: a Vegas flow marked as NewReno starves in the long queue.
+Section V of the paper says that a NewReno flow in the delay queue "could" have an advantage.  It
+argues that the flow will have none, since that queue is short and other flows may do the same.  In
+the paper's own setting the argument is right: a single such flow gets less ({single[SETTINGS[0]]}
+pkt/s in the runs), and if half of the flows do it, each loses more than a quarter of its
+throughput.  But an advantage is possible in other settings.  With traffic one way a single flow
+gains ({single[SETTINGS[1]]} pkt/s), since the Vegas flows leave room in their queue.  With CBQ,
+which does not count flows, each flow gains even if half of the flows, ten, do it.  The paper also
+argues that a Vegas flow marked as NewReno loses.  This holds in all three settings: the flow
+starves in the long queue.
 
-**The exact queue.**  ns-3 with the queue of the paper's figure 2, one way, index by the mix:
+**The paper's router.** The next table has the relative fairness in ns-3 with traffic one way, for
+the router of the paper's figure 2 (RD), for RED with ECN and for drop-tail:
 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
 With as many reverse flows, as in the paper's experiments, the router gives a relative fairness of
-{two_way} at ratios of {mixes} (CBQ {by_cbq}).  At {BY_NS3["NewReno"][0]:g} that is the mean of
-{fewest}: two NewReno flows are too few to tell.
+{two_way} at ratios of {mixes} (CBQ {by_cbq}).  The value at {BY_NS3["NewReno"][0]:g} is the mean of
+{fewest}: with two NewReno flows the runs differ too much for a verdict.
 
-At a ratio of 0.1, with traffic one way, five seeds give {listed}.  ns-3 rounds Vegas's backlog up,
-so its alpha = 2 is the papers' 1.  So with traffic one way RD isolates the classes to within a
-tenth, also with few NewReno flows (`docs/ns3.md`)."""
+At a ratio of 0.1, with traffic one way, five seeds give {listed}. ns-3 rounds Vegas's backlog up,
+so alpha = 2 in ns-3 means alpha = 1 in the papers.  So with traffic one way RD gives a flow of
+either class the same throughput to within a tenth, even with few NewReno flows (`docs/ns3.md`)."""

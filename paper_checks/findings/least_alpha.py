@@ -134,11 +134,12 @@ def _lottery(runs: Runs) -> str:
     measured = runs(short(buffer, alpha))
     assert measured.base_rtt is not None
     rates = ", ".join(f"{rate:.0f}" for rate in sorted(measured.throughput[:, 0]))
-    return f"""At {buffer} packets on the short link the queue never empties once Reno is there.  A
-Vegas that starts after it takes that queue for propagation and gets far more: {rates} pkt/s in
-the {RUNS} runs with alpha = {alpha}, and a baseRTT of {1e3 * measured.base_rtt[0]:.0f} ms in
-their mean instead of {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms.  A mean over {RUNS} runs
-is not firm there, neither by ns-2 nor by rounds."""
+    return f"""With a buffer of {buffer} packets on the short link the queue never empties after
+Reno has started.  If Vegas starts later, it counts that queue's delay as propagation delay and gets
+far more: {rates} pkt/s in the {RUNS} runs with alpha = {alpha}. Its baseRTT is then
+{1e3 * measured.base_rtt[0]:.0f} ms on average instead of
+{1e3 * short(buffer, alpha).members[0].rtt:.0f} ms.  There a mean over {RUNS} runs is uncertain, in
+ns-2 as in `rounds`."""
 
 
 def _text(tables: list[np.ndarray], runs: Runs) -> str:
@@ -167,36 +168,36 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
     return f"""`devendictis` finds that Vegas gets less than Reno if the buffer exceeds a threshold
 B_th = alpha (3 - 2 lambda).  `evaluation` 3.3.3 finds alpha = 3, beta = 6 fair at a buffer of 15.
-Neither says which alpha is fair at a given buffer B.  This page answers, by ns-2 and by three
-models.  The tables have the alpha = beta at which one Vegas and one Reno source of equal delay get
-the same throughput (for ns-2 and `rounds`: interpolated between two whole numbers, mean of {RUNS}
-runs).  The mini-cycle model uses the upper threshold of ns-2, alpha + 1/2, and a buffer of one
-packet fewer, since ns-2's limit counts the packet in transmission (`docs/ns2.md`).
+Neither says which alpha is fair at a given buffer B. This page computes the fair alpha with ns-2
+and three models.  It is the value of alpha = beta at which one Vegas and one Reno source of equal
+delay get the same throughput.  For ns-2 and `rounds` it is interpolated between two whole numbers,
+from means of {RUNS} runs.  The mini-cycle model has two forms: at an overflow either both sources
+lose a packet, or only the source that grows.  Its alpha is ns-2's upper edge, alpha + 1/2, and its
+buffer is one packet smaller, since ns-2's limit counts the packet in transmission (`docs/ns2.md`).
 
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets)
 
 {parts[0]}
 
-Mean error of the fair alpha, by model (the mini-cycle either lets only the growing flow lose at an
-overflow, or both): {found[0]}.
+Mean error of the fair alpha: {found[0]}.
 
 **Link of `devendictis`** (1080 pkt/s, 80 ms: it holds 86 packets)
 
 {parts[1]}
 
-Mean error of the fair alpha, by model (the mini-cycle as above): {found[1]}.
+Mean error of the fair alpha: {found[1]}.
 
-**What survives.**  Alpha and the buffer belong together, as in B_th: alpha must grow in proportion
-to the buffer.  Straight lines through ns-2's points are {lines[0]} and {lines[1]} packets, about
-two fifths of the buffer, and less on a long link.  A threshold of 3 is fair at buffers of
-{three[0]:.0f} and {three[1]:.0f}; `evaluation` finds the defaults alpha = 1, beta = 3 fair at
-"about 8".  If the buffer is unknown or large, no fixed alpha is fair.
+**What survives.** The fair alpha grows in proportion to the buffer, as B_th says.  Straight lines
+through ns-2's points are {lines[0]} and {lines[1]} packets for the two links: about two fifths of
+the buffer, and less on the longer link.  An alpha of 3 is fair at a buffer of {three[0]:.0f} on the
+first link and of {three[1]:.0f} on the second; `evaluation` finds the defaults alpha = 1, beta = 3
+fair at "about 8".  If the buffer is unknown or large, no fixed alpha is fair.
 
-**Which hypothesis broke.**  `devendictis` lets both sources lose when the buffer overflows
-(hypothesis 5).  But Vegas does not lose there: its window is constant, so each of its packets takes
-the place of the one before.  If only the growing source loses, the mini-cycle still asks for
-{over.min():.1f} to {over.max():.1f} packets too many (except at the last point of the short link).
-We do not know why.
+**Which hypothesis is wrong.** `devendictis` assumes that both sources lose a packet when the buffer
+overflows (hypothesis 5).  But then Vegas's window is constant, so each of its packets takes the
+place that its previous packet has left, and none is lost.  Even if only the growing source loses,
+the mini-cycle's fair alpha is too large by {over.min():.1f} to {over.max():.1f} packets (except at
+the last point of the short link).  We do not know why.
 
-**Caution.**  Beyond the crossing the ratio climbs fast: choose alpha below the line, not above it.
-{_lottery(runs)}"""
+**Caution.** Above the fair alpha the ratio of Vegas to Reno rises fast.  If in doubt, choose a
+smaller alpha. {_lottery(runs)}"""

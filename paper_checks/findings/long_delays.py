@@ -118,20 +118,21 @@ def _text(rows: np.ndarray) -> str:
     spread = np.exp(np.abs(np.log(real)).mean(axis=0))
     swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in DELAYS[:-2])
     short, long = _backlogs().T
-    return f"""`tsang` sends two Vegas sources over one link, one with a longer propagation delay,
-and concludes from table 3 that the longer delay loses.  `boutremans` says that the delay does not
-enter its equation (6), and that a source that over-estimates baseRTT *gains*.  We compute
-`tsang`'s network by ns-2 2.35, by `rounds` with the window rule of Linux, and by the theory.  The
-table has the ratio of the two rates, shorter delay over longer.  "1 and 3" are alpha and beta.
-"Printed rule" is the same network packet by packet with the rule that `tsang` prints in section
-2.1.  The theory is (6) with the baseRTTs that ns-2 measured, and with the middle between alpha and
-beta as alpha.
+    return f"""In `tsang` two Vegas sources with different propagation delays share a link.  The
+paper concludes from its table 3 that the source with the longer delay gets less.  By equation (6)
+of `boutremans` the propagation delay has no influence, and a source that over-estimates its baseRTT
+*gains*.  We computed `tsang`'s network in several ways.  The table has the ratio of the two rates,
+shorter delay over longer delay.  "Print" is the paper's table.  "Printed rule" is a
+packet-by-packet simulation with the window rule that `tsang` prints in section 2.1.  "Theory" is
+(6) with the baseRTTs that ns-2 measured, and with the middle between alpha and beta as alpha.
+"Rounds of Linux" is the simulator `rounds` with the window rule of Linux.  "1 and 3" are alpha and
+beta.  The first column is the varied propagation delay:
 
 {table(["ms", *COLUMNS], cells)}
 
-In {len(real)} of the cases above the delays differ by 10 ms or more.  This is how many of these the
-connection with the longer delay loses (its throughput is more than 1 % less), and a typical ratio
-of the larger throughput to the smaller:
+In {len(real)} of the cases above the two delays differ by 10 ms or more.  The next table counts the
+cases among these in which the connection with the longer delay loses, that is, has a throughput
+lower by more than 1 %. It also has a typical ratio of the larger throughput to the smaller:
 
 | source | the longer delay loses | ratio |
 | --- | ---: | ---: |
@@ -141,28 +142,30 @@ of the larger throughput to the smaller:
 | ns-2, alpha = beta = 2 | {lose[NS2_LINE]} | {spread[NS2_LINE]:.2f} |
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
 
-**What survives.**  The paper's numbers are confirmed, and its conclusion for alpha < beta.  ns-2's
-Vegas rounds its backlog to whole packets before it compares, so its backlog rests between alpha -
-1/2 and beta + 1/2.  The rule that `tsang` prints does not round.  With it most of table 3 comes out
-to the sixth digit, and table 4 to the third (`vegasmodel paper tsang`).  So the paper's simulator
-did not round.  With this rule the longer connection loses in all {lose[RULE]} cases, and in
-{swapped} of {len(real)} if its own packet is the first at the router.  With alpha = beta the bias
-is gone, as the paper says.
+**What survives.** The paper's numbers are confirmed, and so is its conclusion for alpha < beta.
+ns-2's Vegas rounds its backlog to whole packets before it compares it with the thresholds, so its
+window is constant for backlogs between alpha - 1/2 and beta + 1/2.  The rule that `tsang` prints
+does not round.  It reproduces most of table 3 to the sixth digit, and table 4 to the third
+(`vegasmodel paper tsang`).  So the paper's simulator did not round.  With this rule the longer
+connection loses in all {lose[RULE]} cases.  If its own packet is the first at the router, it still
+loses in {swapped} of {len(real)}. With alpha = beta the bias is gone, as the paper says.
 
-**Why.**  A window moves once a round trip, so the shorter connection grows faster.  The longer one
-still grows when the shorter one has stopped between alpha and beta, and it stops when its own
-backlog reaches alpha.  So the shorter's backlog ends at {short.min():.1f} to {short.max():.1f}
-packets, the longer's at {long.min():.1f} to {long.max():.1f}.  The steady state (6) cannot show
-this, since every backlog between alpha and beta satisfies it.  With thresholds half a packet lower
-slow start ends earlier or later, and the longer connection's backlog may then jump over alpha: ns-2
-2.35 gives another result in {len(real) - lose[NS2]} of {len(real)} cases.
+**Why the longer connection loses.** A window changes once per round trip, so that of the connection
+with the shorter RTT grows faster.  Its backlog exceeds alpha first, and its window stops.  The
+window of the longer connection grows on until its own backlog reaches alpha; meanwhile the queue
+grows, and with it the backlog of the shorter connection.  So the shorter one's backlog ends at
+{short.min():.1f} to {short.max():.1f} packets, the longer one's at {long.min():.1f} to
+{long.max():.1f}. The steady state (6) cannot show this, since every backlog between alpha and beta
+satisfies it. ns-2's rounding moves the lower edge down by half a packet.  Then slow start ends at
+another time, and the longer connection's backlog may jump over alpha: ns-2 2.35 gives another
+result in {len(real) - lose[NS2]} of {len(real)} cases.
 
-**Which hypothesis broke.**  The paper calls its study free of a wrong minimum RTT.  It is not: the
-two connections start together, and the first packet of the longer one waits behind the other's
-(record "table 1, point 5").  With just these over-estimates of baseRTT and equal backlogs, the
-longer one wins by (6).
+**Which hypothesis is wrong.** The paper says that no minimum RTT in its study is wrong.  But the
+two connections start together, and the first packet of the longer one waits behind that of the
+other (record "table 1, point 5").  So the longer connection over-estimates its baseRTT. With these
+over-estimates and equal backlogs, (6) says that the longer connection wins.
 
-**Linux.**  Linux holds the backlog W (RTT - baseRTT)/baseRTT at alpha.  So the rate W/RTT is
-alpha/(RTT - baseRTT) times baseRTT/RTT.  The last factor is larger for the longer connection, so
-Linux reverses `tsang`'s conclusion.  The column is from the simulator `rounds` with that rule;
-there is no run of a Linux kernel on this network yet."""
+**Linux.** Linux keeps W (RTT - baseRTT)/baseRTT at alpha.  So the rate W/RTT is alpha/(RTT -
+baseRTT) times baseRTT/RTT. The factor baseRTT/RTT is larger for the longer connection, so with
+Linux's rule the longer connection gets more.  This reverses `tsang`'s conclusion.  The column in
+the table is from the simulator `rounds`; no Linux kernel has been run on this network yet."""

@@ -370,39 +370,44 @@ def _text(answers: Sequence[Answer]) -> str:
 
     reno, sack = (one(f"two {law}: the longer the") for law in ("Reno", "SACK"))
     buffers, vegas = one("Vegas outperforms Reno at a buffer of 4"), one("two Vegas")
-    return f"""Loss-based sources at a drop-tail queue lock into phases: whose packet comes just
-after a departure decides for minutes who loses (Floyd and Jacobson, "On traffic phase effects in
-packet-switched gateways", 1992).  In none of the five papers do senders wait at random, as real
-hosts do.  On this page every sender waits: whenever its window lets packets go, it waits for a
-uniform draw of up to one packet's transmission time at the slowest link (`send_jitter`), as Floyd
-and Jacobson recommend.  Everything else is as in the paper.  The table compares ns-2 2.35 without
+    return f"""Loss-based sources at a drop-tail queue lock into phases: the source whose packets
+arrive just after a departure finds a free place, and the others lose.  This pattern can last for
+minutes (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).  Real
+hosts wait at random before they send, which breaks such patterns; in none of the five papers do
+senders wait.  On this page every sender waits each time its window allows it to send.  The wait is
+drawn uniformly, up to one packet's transmission time at the slowest link (`send_jitter`), as Floyd
+and Jacobson recommend.  Everything else is as in each paper.  The table compares ns-2 2.35 without
 waits, ns-2 with waits (median of {SEEDS} runs), and the simulator `rounds` with waits (mean of
 {SEEDS} runs).  A conclusion survives if with waits it holds in at least {SEEDS // 2 + 1} of the
-{SEEDS} runs of ns-2, and for the mean of `rounds`.
+{SEEDS} runs of ns-2, and for the mean of `rounds`.  X is the delay in ms of the link before the
+second flow, whose round trip is therefore the longer one.  The ratios in parentheses say which
+number a row has:
 
 {table(HEAD, [_cells(a) for a in answers])}
 
-**What survives.**  Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
-these {len(kept)} survive.  The criteria are wide, and figures change within them.  At a buffer of 7
-packets Reno over Vegas is {buffers.still[1]:.2f} without waits and {buffers.waits[1]:.2f} with
-waits, so the other flow gets more.  Of two Vegas flows at X = 1 ms (the delay that differs) the
-longer gets more: first over second is {vegas.still[0]:.2f}, and {vegas.waits[0]:.2f} with waits.
-The criterion asks only about a bias against it.
+**What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
+these {len(kept)} survive.  The criteria are wide, so a conclusion may survive although its numbers
+change.  For example, at a buffer of 7 packets Reno over Vegas is {buffers.still[1]:.2f} without
+waits and {buffers.waits[1]:.2f} with waits, so without waits Vegas gets more, and with waits Reno
+does.  Of two Vegas flows at X = 1 ms the one with the longer round trip gets more: first over
+second is {vegas.still[0]:.2f} without waits and {vegas.waits[0]:.2f} with waits.  The criterion
+asks only for a bias against the flow with the longer round trip.
 
-**What does not.**  These conclusions do not survive: {names or "Nothing"}.
+**What does not survive.** These conclusions hold without waits and not with waits:
+{names or "none"}.
 
-The ratios of table 3, first flow over second, are in ns-2 without and with waits: for two Reno
-flows {moved(reno)}; for two SACK flows {moved(sack)}.  At X = 13 ms the order of the medians is
-reversed: with waits the flow with the longer round trip gets more, also by `rounds`
-({reno.rounds[1]:.2f} and {sack.rounds[1]:.2f}).  At X = 208 ms Reno's ratio rises and SACK's falls.
-So the size of the bias, which the paper calls almost linear in the ratio of the round trips,
-depends on the waits.
+Table 3 of `evaluation` has ratios of the first flow's throughput to the second's.  In ns-2, without
+waits and with waits, they are for two Reno flows {moved(reno)}; for two SACK flows {moved(sack)}.
+At X = 13 ms the waits reverse the order: with them the flow with the longer round trip gets more,
+in the median of ns-2 and in `rounds` ({reno.rounds[1]:.2f} and {sack.rounds[1]:.2f}).  At X = 208
+ms the waits increase Reno's ratio and reduce SACK's.  The paper calls the bias almost linear in the
+ratio of the round trips; its size depends on the waits.
 
-**What never stood.**  {len(never)} conclusions do not hold in ns-2 2.35 where nobody waits; see
-their records.
+**What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
+waits; see their records.
 
-**Caution.**  A wait of one packet's time is {1e3 / 187.5:.1f} ms on the links of `evaluation` and
-`tsang`, where the shortest round trip is 13.2 ms.  This is not small.  Its mean,
-{0.5e3 / 187.5:.1f} ms, is a delay that the paper's senders do not have.  The runs do not tell which
-part of a change comes from phases and which from that delay.  Without waits, timing is as exact as
-on an idle host."""
+**Caution.** A wait of one packet's time is {1e3 / 187.5:.1f} ms on the links of `evaluation` and
+`tsang`, where the shortest round trip is 13.2 ms.  Such a wait is not small.  Its mean,
+{0.5e3 / 187.5:.1f} ms, is an additional delay that the papers' senders do not have.  The runs do
+not tell which part of a change comes from the end of phase effects, and which from the additional
+delay."""
