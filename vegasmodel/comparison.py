@@ -168,13 +168,14 @@ class Comparison:
 
     @property
     def runs(self) -> int | None:
-        """How many runs of a packet-level simulator the measurement has; ``None`` of a trace."""
+        """The number of runs of a packet-level simulator in the measurement; ``None``: a trace."""
         return self.measured.scenario.run.times if self.measured.model in ENGINES else None
 
     def scatter(self) -> float | None:
-        """The throughput NRMSE that the measurement's own chance gives a perfect model.
+        """The throughput NRMSE that even a perfect model would have, by the measurement's errors.
 
-        The root mean square of its standard errors over its mean; ``None`` where they are unknown.
+        It is the root mean square of the measured standard errors, divided by the mean measured
+        throughput.  ``None`` if the standard errors are unknown.
         """
         error, mean = self.measured.throughput_se, self.measured.throughput
         return None if error is None or mean is None else nrmse(mean + error, mean)
@@ -267,9 +268,9 @@ def compare(
     scenario, and if there is none, a new run of ns-2.  ``scenario`` may also be the table of a
     scenario file with missing keys.  These are then estimated from the trace (``completion``) and
     listed in ``estimates``.  ``timeout``: as in ``run_engine``.  ``runs``: the number of runs of
-    ns-2, whose mean is taken; by default the scenario's ``runs``, else one.  It does not change the
-    models.  Raises ``FieldError`` for a bad trace or for ``runs`` beside a trace, and
-    ``EngineMissing`` if there is no measurement and ns-2 is not installed.
+    ns-2 over which the measurement is averaged; by default the scenario's ``runs``, or else one.
+    It does not change the models.  Raises ``FieldError`` for a bad trace or if both a trace and
+    ``runs`` are given, and ``EngineMissing`` if there is no measurement and ns-2 is not installed.
     """
     if runs is not None and trace is not None:
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")
@@ -287,12 +288,12 @@ def compare(
 
 
 def run_often(scenario: Scenario, runs: int | None) -> Scenario:
-    """The same scenario with this number of runs; as it is for ``None``."""
+    """A copy of the scenario with ``runs`` runs; the scenario itself if ``runs`` is ``None``."""
     return scenario if runs is None else scenario.replace({"run.runs": runs})
 
 
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption that more runs would not move a simulator's means; nothing of a trace."""
+    """The assumption that more runs would hardly change the measured means; empty for a trace."""
     if measured.model not in ENGINES or measured.throughput is None:
         return ()
     n, scenario = measured.scenario.run.times, measured.scenario

@@ -285,7 +285,10 @@ def print_results(
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
-    """Whether the tables show a standard error of this answer; ``each``: also that of each flow."""
+    """Whether the tables show a standard error for this answer.
+
+    ``each``: the tables show the single flows, too.
+    """
     errors = list(result.groups_se.values())
     if each and result.throughput_se is not None:
         errors += list(result.throughput_se)

@@ -91,10 +91,10 @@ def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
 
 
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
-    """Half the 95 % interval (Student's t) of each flow's mean throughput, over that throughput.
+    """Half the 95 % interval (Student's t) of each flow's throughput, divided by the throughput.
 
-    ``mean`` and its standard error ``error``, [flows], over ``runs`` runs.  A flow that gets less
-    than a tenth of the mean over all flows is compared with that tenth.  0 where nothing is known.
+    ``mean`` [flows] and its standard error ``error`` [flows] are over ``runs`` runs.  The divisor
+    is at least a tenth of the mean over all flows.  The result is 0 where the error is unknown.
     """
     from scipy.special import stdtrit
 

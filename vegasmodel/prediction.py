@@ -80,11 +80,11 @@ class Prediction:
 
     @cached_property
     def groups_se(self) -> dict[str, float]:
-        """Standard error of each group's mean per-flow throughput over the runs, pkt/s.
+        """The standard error of each group's mean per-flow throughput over the runs, pkt/s.
 
-        Flows of one group vary together, so that the runs themselves are needed
-        (``extra["throughput_runs"]``).  Without them it is known for groups of one flow only.  A
-        group for which it is not known is left out.
+        The throughputs of a group's flows are correlated, so it is computed from the single runs
+        (``extra["throughput_runs"]``).  Without these it is known only for groups of one flow.
+        Groups with an unknown standard error are left out.
         """
         runs = self.extra.get("throughput_runs")  # [runs, flows]
         if runs is not None and len(runs) > 1:

@@ -100,9 +100,9 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
 
 
 def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
-    """The number of samples that shows every cycle: two per shortest RTT.
+    """The number of samples that shows every cycle of the windows: two per shortest RTT.
 
-    It is at least ``usual``, and else at most ``most`` divided by the number of flows.
+    It is limited to ``most`` divided by the number of flows, but is at least ``usual``.
     """
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1

@@ -54,7 +54,7 @@ def one_link(scenario: Scenario) -> str | None:
 
 
 def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
-    """Why the model cannot be used if a flow's law is not in ``laws``; ``None`` if all are."""
+    """Why the model cannot be used: some flow's law is not in ``laws``; ``None`` if all are."""
     other = sorted({group.law for group in scenario.flows} - set(laws))
     return f"the equations do not have the law {', '.join(other)}" if other else None
 
@@ -168,12 +168,13 @@ def with_growth(found: Prediction) -> Prediction:
 
 
 def settles(scenario: Scenario) -> Assumption:
-    """The assumption of the simulators that windows reach the steady state within the warm-up.
+    """The simulators' assumption that windows reach the steady state within the warm-up.
 
-    A lower bound of the time: from its first window w, slow start doubles at most once a round
-    trip, so a long-lived flow needs log2(W / w) round trips to a window W.  For W a fair share
-    of its slowest link is taken.  Where a flow does not have that time, the assumption fails.  If
-    it has less than W round trips, those of growth by a packet a round trip, nobody knows.
+    Let w be a long-lived flow's first window, and W the window of a fair share of its slowest link.
+    Slow start at most doubles a window per round trip, so the flow needs at least log2(W / w) round
+    trips.  If the warm-up is shorter, the assumption fails.  Growth by one packet per round trip
+    takes up to W round trips.  If the warm-up is shorter than that for some flow, the result is
+    ``None`` (not known).
     """
     known = {group.law for group in scenario.flows} - {
         law.name for law in registered(group.law for group in scenario.flows)

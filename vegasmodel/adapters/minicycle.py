@@ -114,8 +114,8 @@ def _start(
 
     It decides the answer where the model has a range of steady cycles, each with another window.
 
-    - If Vegas starts first, this is the window that Vegas has alone on the link: W (RTT - base) =
-      alpha RTT at W = c RTT, with the capacity c.
+    - If Vegas starts first, this is the window W that Vegas has alone on a link of capacity c.  It
+      solves W (RTT - base) = alpha RTT with W = c RTT.
     - If Vegas starts later than Reno, it is Vegas's initial window.
     - If all flows start together, it is Vegas's window after the first overflow.
 

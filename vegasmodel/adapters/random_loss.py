@@ -13,9 +13,10 @@ NAME = "random-loss"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Each flow's rate at the random loss rate; if the link fills, with a mean queueing delay.
+    """Each flow's rate by its law, at the link's random loss rate.
 
-    The delay is the one at which the rates add up to the capacity.
+    If the rates without queueing exceed the capacity, the mean queueing delay is the one at which
+    they add up to the capacity.
     """
     reason = one_link(scenario)
     if reason is None and scenario.links[0].loss == 0:

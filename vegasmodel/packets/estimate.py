@@ -50,9 +50,9 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     """Estimate capacity, buffer, RTTs with empty queues, baseRTTs and alphas from a trace.
 
     ``rtt`` is a flow's round-trip time with an empty queue; all flows are assumed to share one
-    queue.  ``base_rtt`` is the smallest RTT that the source has measured, which it uses in its
-    place.  ``over_base`` names the flows whose Vegas divides by baseRTT; by default these are all
-    flows if the trace comes from a TCP implementation that does so, and else none.
+    queue.  ``base_rtt`` is the smallest RTT that the source has measured, which Vegas uses instead
+    of ``rtt``.  ``over_base`` names the flows whose Vegas divides by baseRTT; by default these are
+    all flows if the trace comes from a TCP implementation that does so, and else none.
 
     The text ``how`` of each estimate says how reliable it is:
 

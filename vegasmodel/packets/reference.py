@@ -140,7 +140,10 @@ def stored(folder: Path = FOLDER) -> list[Scenario]:
 
 
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
-    """Run ns-2 again; return the largest relative difference from a stored throughput."""
+    """Run ns-2 again and compare with the stored run.
+
+    Returns the largest difference of a flow's throughput, divided by the largest stored one.
+    """
     from vegasmodel.packets import ns2
 
     old = lookup(scenario, folder)

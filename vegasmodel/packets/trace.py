@@ -121,7 +121,10 @@ class Trace:
         return np.concatenate([[self.begin], self.data["time"].values])
 
     def get(self, name: str) -> Floats | None:
-        """The values of a variable, ``[time, flow]``, ``[time, link]`` or ``[flow]``, or None."""
+        """The values of a variable, ``[time, flow]``, ``[time, link]`` or ``[flow]``.
+
+        ``None`` if the trace does not have the variable.
+        """
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
 
     def known(self, name: str) -> Floats | None:

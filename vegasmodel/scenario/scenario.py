@@ -167,9 +167,11 @@ class Scenario(Checked):
 
     @property
     def by_chance(self) -> bool:
-        """Whether chance decides the runs: jittered starts or packets, early drops, random loss.
+        """Whether two runs of the scenario differ by chance.
 
-        False where short flows arrive at random, since one run contains many of them.
+        They do if starts are jittered, senders wait at random, the delay is noisy, or a link has
+        RED or random loss.  If short flows arrive at random, only jittered starts count, because a
+        single run then averages over many flows.
         """
         if self.run.start_jitter > 0:
             return True
@@ -180,7 +182,7 @@ class Scenario(Checked):
 
     @property
     def random_arrivals(self) -> bool:
-        """Whether short flows arrive at random: each run then has flows of its own."""
+        """Whether some flows arrive at random, so that each run has different flows."""
         return any(group.arrivals != "once" for group in self.flows)
 
     def transmission(self, group: Flow) -> float:

@@ -357,7 +357,10 @@ class _Search:
         return Solution(value, self.field.unit, achieved, exact, put, achieved_se=error)
 
     def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
-        """A note if so many runs do not tell whether the figure is within reach of the target."""
+        """A note if ``runs`` runs are too few to tell whether the target is met within ``within``.
+
+        ``error``: the standard error of the target's quantity by ``model``.
+        """
         if error is None or half_interval(error, runs) <= self.within * self.aim.value:
             return []
         half = half_interval(error, runs)

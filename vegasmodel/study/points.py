@@ -79,7 +79,7 @@ class Points:
         return put(self.scenario, dict(zip(self.fields, values, strict=True)))
 
     def scenarios(self) -> list[Scenario | str]:
-        """The scenario of each point; where its values contradict one another, the text says so."""
+        """The scenario of each point; a text that says why if its values contradict one another."""
         return [_scenario(self, i) for i in range(len(self))]
 
     @property

@@ -234,7 +234,10 @@ class Connections:
             self.recents += 1
 
     def _echo(self, flow: Flow, echo: int) -> None:
-        """Measure the path to the sender and back, from an ACK to the data that echoes its time."""
+        """Measure the time to the sender and back.
+
+        It runs from an ACK to the data segment that echoes the ACK's timestamp.
+        """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
             stamp, passed = stamps.popleft()

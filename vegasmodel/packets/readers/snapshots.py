@@ -131,7 +131,10 @@ class Snapshots:
     def trace(
         self, engine: str, provenance: Mapping[str, str], doubts: Mapping[str, str] | None = None
     ) -> Trace:
-        """The trace, with intervals that end at the snapshots; counters become differences."""
+        """The trace; its intervals end at the snapshots.
+
+        A counter becomes its growth in each interval.
+        """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
             self.source.fail("", len(rows), "samples at two times or more")

@@ -119,9 +119,10 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
 
 
 def _payload(divisor: int) -> float:
-    """The packet payload in bytes: the largest possible divisor of all amounts acknowledged.
+    """The payload of a packet in bytes, inferred from ``divisor``.
 
-    ``divisor`` is the greatest common divisor of these amounts.
+    ``divisor`` is the greatest common divisor of the bytes that the ACKs acknowledge.  The payload
+    is its largest factor that fits into an Ethernet frame, or a usual value if that is too small.
     """
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:
