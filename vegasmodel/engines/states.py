@@ -1,7 +1,8 @@
-"""The state of a simulator as a row of numbers, read from its records by tables of their fields.
+"""The state of a simulator as a row of numbers, by which two states can be compared.
 
-Two equal rows are one state. A search for a repeat makes and compares thousands of them, so this is
-compiled code. ``fields`` says once where the fields lie and how they count; ``write`` follows it.
+Two states are the same if their rows are equal.  A search for a repeated state writes and compares
+thousands of rows, so this code is compiled.  ``fields`` makes a table of the fields to write: where
+each lies in a record, and how it counts.  ``write`` writes the fields of such a table.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _FLAG = 255  # the byte of a word that holds a bool
 
 
 class Kinds(NamedTuple):
-    """Names of a record's fields, by their kind."""
+    """Names of a record's fields, by kind.  The kind decides how a field is written to the row."""
 
     numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
     instants: tuple[str, ...] = ()
@@ -30,7 +31,7 @@ class Kinds(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """An array of records as compiled code reads it word by word, each word of 8 bytes."""
+    """The memory of an array of records, for compiled code: words of 8 bytes."""
 
     reals: Floats
     integers: NDArray[np.int64]
@@ -38,7 +39,7 @@ class Memory(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The moment that times count from."""
+    """The moment of a state; times in the row count from it."""
 
     time: float
     ago: float  # seconds after which it is of no account when something was
@@ -47,13 +48,16 @@ class Now(NamedTuple):
 
 @jit
 def memory(records: Any) -> Memory:
-    """The memory of these records."""
+    """The memory of these records, without a copy."""
     reals = records.view(np.float64)
     return Memory(reals, records.view(np.int64), reals.shape[0] // max(records.shape[0], 1))
 
 
 def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
-    """Where the fields of these kinds lie: [field, (word, 1: real, 0: integer, -1: bool, kind)]."""
+    """The table of the named fields: for each (its word in the record, its type, its kind).
+
+    The shape is [field, 3].  The type is 1 for a real number, 0 for an integer, -1 for a bool.
+    """
     rows, columns = [], dict(record.fields or {})
     for kind, names in enumerate(kinds):
         for name in names:
@@ -72,9 +76,10 @@ def write(
     acked: float,
     now: Now,
 ) -> int:
-    """Append a record's fields to ``out``, which has ``n`` numbers; returns how many it has then.
+    """Append fields of a record to ``out``, which holds ``n`` numbers; returns the new number.
 
-    Sequence numbers count from ``acked``, times from now. A row too long is not written to its end.
+    Sequence numbers count from ``acked``, times from now.  Numbers beyond the end of ``out`` are
+    counted but not written.
     """
     begin = row * records.width
     for k in range(fields.shape[0]):
@@ -98,7 +103,7 @@ def write(
 
 @jit
 def put(out: Floats, n: int, x: float) -> int:
-    """Append a number where there is room; returns the length with it."""
+    """Append a number if there is room; returns the length as if it had been appended."""
     if n < out.shape[0]:
         out[n] = x
     return n + 1
@@ -106,7 +111,7 @@ def put(out: Floats, n: int, x: float) -> int:
 
 @jit
 def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
-    """The largest difference from place ``begin`` on; infinite where it exceeds ``enough``."""
+    """The largest difference of two rows from place ``begin`` on; infinite if above ``enough``."""
     worst = 0.0
     if one.shape[0] != two.shape[0]:
         return np.inf

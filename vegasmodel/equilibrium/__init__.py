@@ -1,4 +1,4 @@
-"""Closed forms and algebraic solvers, one model a file; they take and return arrays."""
+"""Closed forms and algebraic solvers, one model per file; they take and return arrays."""
 
 from vegasmodel.support import lazy
 

@@ -5,8 +5,8 @@ alpha_j/(Delta_i - x_j) = c with x_i = Delta_{i-1}. The sum runs over all earlie
 evaluation costs O(n^2).  But Delta rises slowly, so the poles x_j of early flows are far away and
 can be taken together (Greengard and Rokhlin 1987).
 
-A cluster is the set of poles in an interval.  Seen from a distant D, it is as good as ``NODES``
-poles at the interval's Chebyshev points s_k,
+A cluster is the set of poles in an interval.  For a D far from the interval, the sum over the
+cluster is nearly that over ``NODES`` poles at the interval's Chebyshev points s_k,
 
     sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
 
@@ -17,8 +17,8 @@ interval.  Near a point ``ref``, at ref + d, the poles at ref - x_j >= R add up 
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 
-whose terms fall as 4^-m while d <= R/4. So flows arrive in blocks.  Each block has one such series
-for the far poles, made of O(log n) clusters, and adds the near poles one by one.
+whose terms fall as 4^-m while d <= R/4. So flows are processed in blocks.  Each block has one such
+series for the far poles, made of O(log n) clusters, and adds the near poles one by one.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The steady state in JAX: under jit, vmap and grad, on CPU and GPU, to 1e-11.
+"""The steady state in JAX, for jit, vmap and grad, on CPU and GPU; its rates are exact to 1e-11.
 
-The method is that of ``_secular_kernel.py`` on whole arrays, with its quadratic steps. The first
+The method is that of ``_secular_kernel.py`` on whole arrays, with its quadratic steps.  The first
 steps use float64. The last ones use a sum of rates that carries the remainders of its quotients and
 additions.
 
 Derivatives come from the implicit function theorem in a ``custom_jvp``, a closed formula for
-forward and reverse mode. A general root finder (optimistix) would give the same derivatives, but it
-iterates in plain float64, which loses up to ten digits of the gap.
+forward and reverse mode.  A general root finder (optimistix) would give the same derivatives, but
+it iterates in plain float64, which loses up to ten digits of the gap.
 """
 
 from __future__ import annotations

@@ -157,7 +157,10 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """Solve the cases from ``first`` on, ``paper`` only; those not DONE are left unsolved."""
+    """Solve the cases from ``first`` on, ``paper`` only.
+
+    A case may end with a status other than DONE.
+    """
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
     begin(c, first, width, t, count)

@@ -1,4 +1,4 @@
-"""alpha < beta: the set of equilibria of Vegas (``boutremans`` 4.1, (10) and (11)), exactly.
+"""The set of equilibria of Vegas if alpha < beta, exactly: ``boutremans`` 4.1, (10) and (11).
 
 Windows rest while the backlog that each flow computes lies between two edges, a_i and b_i:
 

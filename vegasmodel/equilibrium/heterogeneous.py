@@ -2,8 +2,8 @@
 
 Vegas reacts to the queueing delay of its path, Reno and CUBIC to its loss.  Each link has one
 price: a point on a curve of (queue, loss).  The curve is RED's, or that of a drop-tail buffer,
-which loses nothing until it is full.  Prices are at rest where every link is either full or without
-a queue:
+which loses nothing until it is full.  In an equilibrium every link is either full or without a
+queue:
 
     sum over the flows of a link of x_i(q_i, p_i) <= c_l,  with equality where its price is not 0
 

@@ -1,6 +1,6 @@
 """The equilibrium of the delayed equations, and their linearisation, for ``stability.py``.
 
-There is one link, and flows are long.  T is the round trip without queues, s the queueing delay, p
+The model has one link and long flows.  T is the round trip without queues, s the queueing delay, p
 the probability that a packet is lost although the buffer has room, m the growth in packets per
 round trip, x the over-estimate of baseRTT, c the capacity, and kappa = 1 - decrease.  At rest the
 windows of ``engines/delayed`` are the lesser of

@@ -222,10 +222,11 @@ def _course(path: Path, V_N: Floats) -> Course:
 
     # Reno fills the queue, so V, the sum of the n_V Vegas windows, has to fall: by (17) it is h +
     # X/q when q packets queue, with constants h and X. But each of the n_V windows falls by at most
-    # one packet a round trip. Where (17) asks for a faster fall, V lags behind it for t round
-    # trips. The lag begins at the sum V_b and the queue q_c. Reno's n_R windows grow meanwhile, so
-    # the lag ends when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. It ends earlier if the buffer is
-    # full (q = B) or if Vegas reaches its smallest window.
+    # one packet per round trip.  Where (17) asks for a faster fall, V lags behind it for t round
+    # trips.  The lag begins at the sum V_b and the queue q_c.  Each of Reno's n_R windows grows by
+    # one packet per round trip, so the queue grows by n_R - n_V packets.  The lag ends when (V_b -
+    # h - n_V t)(q_c + (n_R - n_V) t) = X. It ends earlier if the buffer is full (q = B) or if Vegas
+    # reaches its smallest window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

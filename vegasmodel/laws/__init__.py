@@ -1,4 +1,4 @@
-"""Laws of congestion control, one law a file.
+"""Laws of congestion control, one law per file.
 
 A law states how the window grows, in the fluid limit and packet by packet, and what a loss does to
 it. ``BUILT_IN`` holds the laws of this package, and ``register_law`` adds a law of the user. A law
@@ -72,7 +72,7 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
         @vm.register_law("my-law", delay_based=True)
         def drift(f):
-            return f.alpha - f.backlog      # packets a round trip
+            return f.alpha - f.backlog      # packets per round trip
 
     ``drift``, ``cut`` and ``remember`` take a ``Source`` and return a float. Numba compiles them,
     so they use arithmetic and ``math`` only. ``data`` holds the other fields of ``Law``. With

@@ -7,9 +7,10 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# RFC 9438 4.7, fast convergence: W_max is the window at the last loss. If a loss comes at a smaller
-# window W, then W_max becomes W (1 + beta)/2 instead of W. The window is cut to beta W in either
-# case. So that `drift` can tell the two cases apart, a reduced W_max is stored with a minus sign.
+# RFC 9438 4.7, fast convergence: W_max is the window at the last loss.  If a loss comes at a window
+# W below W_max, then W_max becomes W (1 + beta)/2 instead of W. The window is cut to beta W in
+# either case.  So that `drift` can tell the two cases apart, a reduced W_max is stored with a minus
+# sign.
 def remember(f: Source) -> float:
     """W_max after a loss, with a minus sign if fast convergence has reduced it."""
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window

@@ -1,7 +1,7 @@
-"""The form of a law of congestion control: its data, its drift in the fluid limit, its losses.
+"""The form of a law of congestion control: its data, its drift in the fluid limit, its cuts.
 
-A law's functions are plain Python functions. Each takes one argument, a ``Source``, and returns a
-float. The simulators compile them with Numba, so they use arithmetic and ``math`` only.
+A law's functions are plain Python functions.  Each takes one argument, a ``Source``, and returns a
+float.  The simulators compile them with Numba, so they use arithmetic and ``math`` only.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Law:
     """
 
     name: str
-    drift: Rule  # packets a round trip by which the window moves outside slow start
+    drift: Rule  # packets per round trip by which the window moves outside slow start
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it

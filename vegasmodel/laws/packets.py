@@ -1,7 +1,7 @@
-"""The form of the rules by which a law moves a window of whole packets, and their helpers.
+"""The form of the rules by which a law moves a window of whole packets, and shared functions.
 
-A rule is a plain function of a sender's record. ``engines/rounds``, the packet simulator, compiles
-it together with the functions that it calls. Mechanisms that only some TCP implementations have
+A rule is a plain function of a sender's record.  ``engines/rounds``, the packet simulator, compiles
+it together with the functions that it calls.  Mechanisms that only some TCP implementations have
 (``stacks.Mechanisms``) are fields of the record.
 """
 

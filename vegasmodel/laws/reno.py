@@ -12,7 +12,7 @@ DIVISIONS = 8.0  # ACKs that are added one by one, at most; each waits for the o
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
 def drift(_: Source) -> float:
-    """The window grows by one packet a round trip."""
+    """The window grows by one packet per round trip."""
     return 1.0
 
 

@@ -22,7 +22,7 @@ SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one,
 # -1/RTT while Diff > beta, and W rests in between. Diff = W (RTT - baseRTT)/RTT is the number of
 # the flow's own packets in the queue. Linux divides by baseRTT instead of RTT.
 def drift(f: Source) -> float:
-    """The window moves by one packet a round trip, up or down, or it rests."""
+    """The window moves by one packet per round trip, up or down, or it rests."""
     if f.backlog < f.alpha:
         return 1.0
     return -1.0 if f.backlog > f.beta else 0.0

@@ -1,4 +1,4 @@
-"""What an implementation of TCP adds to a law, one stack a file: ``paper``, ``ns2``, ``linux``.
+"""What an implementation of TCP adds to a law, one stack per file: ``paper``, ``ns2``, ``linux``.
 
 A stack is one implementation of TCP. A scenario's ``variant`` names it.  This module gives what
 closed forms, simulators and packet drivers all need of a stack: the dead zone of Vegas (the

@@ -1,4 +1,4 @@
-"""Vegas on several links maximises a sum of utilities: optimality, concavity, a parking lot."""
+"""Vegas on several links as utility maximisation: optimality, concavity, parking-lot network."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ when the expected number of random losses reaches one.
 At rest this model is the plain fluid, (W1). With motion, the windows of the two differ by about one
 packet, the distance that a window moves in a round trip; relative to the window that is 1/W. Where
 the plain fluid slides along a threshold, a window here does so only while the threshold moves by
-less than a packet a round trip. The queue of a round trip ago sets the threshold. For one source
+less than a packet per round trip. The queue of a round trip ago sets the threshold. For one source
 the derivative of the threshold with respect to the window at that time is -cT/alpha. If it exceeds
 1 in size, a disturbance grows until the window swings about its rest by a packet each way: the
 window moves one packet before it hears that it has crossed the threshold. Nothing is smoothed to

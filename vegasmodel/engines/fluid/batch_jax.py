@@ -185,8 +185,8 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     on_low = below & ~grows & (low <= p.max_window)
     # L is the window at which the backlog is alpha (in slow start: gamma).  A window W below L
     # grows until it meets L. If L falls, W then follows L for the rest of the step.  When do they
-    # meet? Let g = W/L - 1. At the start of the step it is g0 < 0. If W grew for the whole step, it
-    # would be g1 > 0 at the end.  We take g as linear in time: then it is zero after the fraction
+    # meet? Let g = W/L - 1. At the start of the step g is g0 < 0. If W grew for the whole step, g
+    # would be g1 > 0 at its end.  We take g as linear in time: then g is zero after the fraction
     # -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)

@@ -19,7 +19,7 @@ class Flows(NamedTuple):
     upper: Floats  # window shrinks while Diff is above, infinite if loss-based
     gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
     slow_start_growth: Floats  # slow start: d ln W a round trip; 0: no slow start
-    growth: Floats  # packets a round trip by which a growing window grows
+    growth: Floats  # packets per round trip by which a growing window grows
     decrease: Floats  # factor on the window at a loss
     min_window: Floats  # smallest window
     max_window: Floats  # largest window

@@ -17,10 +17,10 @@ from vegasmodel.engines.rounds.timer import JIFFY
 
 C = 410.0 / 1024.0  # packets/s^3: bic_scale 41, in tenths and in 1024ths of a second
 SAME_WINDOW_TICKS = 7.0  # ticks, HZ/32: so long an unchanged window keeps its count
-CNT_BEFORE_LOSS = 20.0  # ACKs a packet, at most, while no loss is known
-WINDOWS_AT_TARGET = 100.0  # windows of ACKs a packet, at or above the target
+CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
+WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet, at or above the target
 BETA_SCALE = 15.0 / 8.0  # beta_scale/8: the Reno of equal throughput grows once in so many windows
-LEAST_CNT = 2.0  # ACKs a packet
+LEAST_CNT = 2.0  # ACKs per packet
 FAST_CONVERGENCE = (1024.0 + 717.0) / 2048.0  # of a window that stayed below the last one
 HYSTART_MIN_SAMPLES, HYSTART_LOW_WINDOW = (
     8.0,

@@ -161,8 +161,8 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.concatenate(found)
     # If two packets arrive at the same instant, ns-2 handles first the arrival that it scheduled
-    # first. That is the packet on the longer last wire, since it left earlier. The order of flows
-    # in the scenario must not matter.
+    # first.  That is the packet whose last wire is longer, since it entered that wire earlier.  So
+    # flows are sorted by RTT; the order of flows in the scenario must not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)

@@ -122,9 +122,9 @@ class Observer:
         self._row = np.empty(1024)
 
     def look(self, now: float) -> tuple[bytes, Floats]:
-        """Whole numbers that equal states have in common, quick to compare; and the whole state.
+        """The state now, as (a few whole numbers that are quick to compare, the whole state).
 
-        The next look overwrites the state.
+        The next call overwrites the array of the state.
         """
         size = write_state(self._row, self._net, self._holes, now, self._capacity)
         if size > self._row.size:
@@ -133,12 +133,12 @@ class Observer:
         return self._row[: self._rough].tobytes(), self._row[:size]
 
     def keep(self, now: float, rough: bytes, state: Floats) -> Snapshot:
-        """A copy of what ``look`` saw."""
+        """A snapshot of what ``look`` returned; it copies the arrays."""
         queues = np.array([self._links["area"], self._links["served"]])
         return Snapshot(now, rough, state.copy(), self._flows.tobytes(), queues)
 
     def flows(self, seen: Snapshot) -> NDArray[np.void]:
-        """The records of the flows, as they were."""
+        """The records of the flows at the time of a snapshot."""
         return np.frombuffer(seen.flows, self._flows.dtype)
 
     def apart(self, one: Snapshot, two: Snapshot, enough: float) -> float:
@@ -162,14 +162,17 @@ class Observer:
 
 
 def _ticks(flows: NDArray[np.void], now: float) -> Floats:
-    """The phases of the ticks of clocks, 0 to 1."""
+    """The phases, 0 to 1, of the ticks of the flows' clocks at the time ``now``."""
     phase: Floats = (now + flows["boot_time"]) / flows["tick"] % 1.0
     return phase
 
 
 @jit
 def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: float) -> int:
-    """The state as a row of numbers; returns its length, whether it fits or not."""
+    """Write the state into ``out`` as a row of numbers; returns its length.
+
+    If the length exceeds that of ``out``, the rest is not written.
+    """
     ago = 0.0
     for i in range(net.flows.shape[0]):
         ago = max(ago, AGO * net.flows[i].rtt_last)
@@ -218,7 +221,7 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
 
 @jit
 def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int:
-    """What the sender misses."""
+    """Append the holes of a sender: the packets that its receiver misses."""
     for k in range(f.holes):
         for column in range(holes.shape[1]):
             x = holes[k, column]
@@ -232,7 +235,7 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
 
 @jit
 def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
-    """The flow's packets on their way."""
+    """Append the flow's packets that are on their way."""
     rings, hops = memory(net.rings), memory(net.hops)
     for e in range(f.hop, f.hop + f.hops):
         h, first = net.hops[e], e == f.hop

@@ -125,7 +125,7 @@ class Sender(Mechanisms):
     timed_at: float  # when it was sent; negative: none is timed
     wait_ends: float  # when the wait is over that runs; NEVER: none does
     # Linux's CUBIC (``bictcp.py``)
-    cnt: float  # ACKs a packet
+    cnt: float  # ACKs per packet
     last_max: float  # W_max; 0: no loss is known
     epoch_start: float  # when the first ACK after a recovery came; NEVER: none has
     origin_point: float  # window at which the cubic is flat,
@@ -225,9 +225,9 @@ class Hop:
     ring: int  # its parcels lie there in ``Net.rings``,
     room: int  # ... at most so many
     latest: float  # when its last parcel gets there
-    # The fields below are used only for the second and later queues of a flow's path. They describe
-    # the packets that are on their way to that queue (a circular buffer of groups), and those that
-    # reach it in the time step that ends at ``time``.
+    # The fields below are used only for the second and later queues of a flow's path.  They
+    # describe the packets that are on their way to this queue (a circular buffer of groups), and
+    # those that reach it in the time step that ends at ``time``.
     head: int
     count: int
     idle: int  # nothing is on its way here

@@ -1,4 +1,4 @@
-"""How the windows of whole packets grow in a step, and how many packets leave for it.
+"""How windows of whole packets grow in a step, and how many packets a sender sends upon that.
 
 Equations (S2) and (S3) are in the docstring of the package ``sampled``.
 """

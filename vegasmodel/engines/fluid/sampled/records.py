@@ -56,7 +56,7 @@ class Sender:
     flight_later: float  # packets in flight in the second round trip of a recovery hole by hole
     timeout_ends: float  # time until which it waits for its timer
     backoff: float  # factor on the next timeout
-    drain: float  # packets a round trip by which ``in_flight`` falls
+    drain: float  # packets per round trip by which ``in_flight`` falls
     ssthresh: float
     in_slow_start: bool
     doubles: int  # Vegas's slow start: 1 where it doubles in this round
@@ -76,9 +76,9 @@ class Sender:
     # in a step
     extra: float  # packets that left on top of those that ACKs let go
     extra_lost: float  # ... of which so many found the buffer full
-    growth: float  # of the window, packets a second,
+    growth: float  # of the window, packets per second,
     growth_before: float  # ... and in the step before
-    delivery_rate: float  # packets a second, when the step began
+    delivery_rate: float  # packets per second, when the step began
 
 
 class LinkState:
@@ -100,7 +100,7 @@ FLOW, LINK_STATE = layout(Sender), layout(LinkState)
 class Bottleneck(NamedTuple):
     """The constants of the link."""
 
-    capacity: float  # packets a second
+    capacity: float  # packets per second
     room: float  # packets that can wait
     loss: float  # probability of random loss
     red: int

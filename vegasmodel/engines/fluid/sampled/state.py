@@ -1,4 +1,7 @@
-"""What of the senders and of the queue the future depends on, as a row of numbers to compare."""
+"""The state of senders and queue as a row of numbers, for comparison with other moments.
+
+It contains all on which the future depends.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
 
 @jit
 def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
-    """Write the state, the losses of all flows first; returns its length."""
+    """Write the state into ``out``, the losses of all flows first; returns its length."""
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
     for i in range(flows.shape[0]):
         n = put(out, n, flows[i].lost)
