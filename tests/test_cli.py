@@ -154,7 +154,7 @@ def test_no_closed_form_has_two_renos(capsys: pytest.CaptureFixture[str]) -> Non
     """What it proposes instead is a command line that exists."""
     assert run(["ratio", "--capacity", "250pkt/s", "reno", "reno"]) == 0
     out, _ = capsys.readouterr()
-    assert "vegasmodel predict FILE --model rounds" in out
+    assert "A simulator may: --model rounds" in out
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -270,3 +270,14 @@ def test_help_and_no_heavy_imports() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_ratio_asks_one_model_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two equal Reno flows, which no closed form knows, by the fluid: half of the link each."""
+    asked = ["ratio", "--capacity", "250pkt/s", "--buffer", "20pkt", "reno", "reno:name=other"]
+    assert run([*asked, "--model", "fluid", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["model"] == "fluid"
+    assert result["ratios"]["reno/other"] == pytest.approx(1.0, abs=0.01)
+    assert run([*asked, "--model", "rounts"]) == 2
+    assert "did you mean 'rounds'?" in capsys.readouterr().err

@@ -64,6 +64,7 @@ def app(context: click.Context) -> None:
 @click.option("--buffer", default="inf", help="Packets that can wait at the link.")
 @inputs.packet_size
 @click.option("--loss", default="0", help="Random loss of data packets, probability.")
+@inputs.of_models
 @inputs.uncertain
 @inputs.as_json
 @inputs.plot
@@ -74,11 +75,12 @@ def ratio(
     buffer: str,
     packet_size: str,
     loss: str,
+    model: str | None,
     uncertain: tuple[str, ...],
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Throughput ratios by each closed form that applies.
+    """Throughput ratios by each closed form that applies, or by --model.
 
     No file is needed.  A flow is written as LAW[:KEY=VALUE,...].
 
@@ -86,21 +88,21 @@ def ratio(
     reno
     """
     from vegasmodel.command_line.flowspec import scenario_from_options
-    from vegasmodel.predictor import CLOSED_FORMS, predict_all
+    from vegasmodel.predictor import choose
 
     _check_picture(plot)
+    names = choose(model)
     scenario = scenario_from_options(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
     )
-    results = predict_all(scenario, CLOSED_FORMS)
-    results = [p for p in results if p.applicable] or results  # all reasons, or none
-    hint = "A simulator may; it takes a scenario file: vegasmodel predict FILE --model rounds"
-    _show(scenario, results, json=json, plot=plot, hint=hint, uncertain=uncertain)
+    results = _asked(scenario, names)
+    results = _worth_showing(results, names)  # in the JSON document too
+    _show(scenario, results, json=json, plot=plot, hint=_hint(names), uncertain=uncertain)
 
 
 @app.command()
 @inputs.scenario
-@click.option("--model", help="A model's name, or all. Default: every closed form, no simulator.")
+@inputs.of_models
 @inputs.uncertain
 @inputs.laws
 @inputs.as_json
@@ -121,20 +123,38 @@ def predict(
 
     Example: vegasmodel predict mixed.toml --model minicycle
     """
-    from vegasmodel.predictor import SIMULATED, choose, predict_all
-    from vegasmodel.predictor import predict as one
+    from vegasmodel.predictor import choose
 
     _check_picture(plot)
     names = choose(model)
     case = inputs.load(scenario, laws)
-    with progress.shown():
-        results = predict_all(case, names) if len(names) > 1 else [one(case, *names)]
-    if len(names) > 1 and not json:
-        # all reasons, or those of the simulators and of what could be installed
-        kept = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]
-        results = list(itertools.compress(results, kept)) or results
-    hint = "" if set(names) & set(SIMULATED) else "A simulator may: --model rounds"
+    results = _asked(case, names)
+    if not json:
+        results = _worth_showing(results, names)
+    hint = _hint(names)
     _show(case, results, json=json, plot=plot, flows=flows, hint=hint, uncertain=uncertain)
+
+
+def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
+    """The answers of these models; a single one raises what is wrong with it."""
+    from vegasmodel.predictor import predict, predict_all
+
+    with progress.shown():
+        return predict_all(scenario, names) if len(names) > 1 else [predict(scenario, *names)]
+
+
+def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
+    """The answers, and the reasons of simulators and of what could be installed; else all."""
+    from vegasmodel.predictor import SIMULATED
+
+    kept = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]
+    return (list(itertools.compress(results, kept)) or results) if len(names) > 1 else results
+
+
+def _hint(names: Sequence[str]) -> str:
+    from vegasmodel.predictor import SIMULATED
+
+    return "" if set(names) & set(SIMULATED) else "A simulator may: --model rounds"
 
 
 @app.command()

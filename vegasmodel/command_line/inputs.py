@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 __all__ = [
-    "FILE", "alpha", "as_json", "capacity", "laws", "load", "model", "packet_size", "per_flow",
-    "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
+    "FILE", "alpha", "as_json", "capacity", "laws", "load", "model", "of_models", "packet_size",
+    "per_flow", "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain",
+    "variant",
 ]  # fmt: skip
 
 FILE = click.Path(path_type=Path)
@@ -46,6 +47,9 @@ runs = click.option(
 )
 trace_format = click.option(
     "--format", default="auto", help="Found by content unless it is named here."
+)
+of_models = click.option(
+    "--model", help="A model's name, or all. Default: every closed form, no simulator."
 )
 model = click.option("--model", default="rounds", help="A model of predict, or ns2.")
 
