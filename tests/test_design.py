@@ -163,6 +163,8 @@ def test_one_threshold_stays_one() -> None:
     apart = vm.Scenario.from_toml(MIXED.replace("beta = 3", "beta = 5"))
     changed = fields.put(apart, {fields.find(apart, "flow.alpha"): 2.0})
     assert (changed.flows[0].alpha, changed.flows[0].beta) == (2.0, 5.0)
+    with pytest.raises(FieldError, match="with beta = alpha in the scenario both move"):
+        fields.put(apart, {fields.find(apart, "flow.alpha"): 6.0})
 
 
 def test_whole_packets_by_rounds() -> None:

@@ -183,4 +183,11 @@ def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
             group = next(g for g in scenario.flows if head == f"flow.{g.name}")
             if group.alpha == group.beta:
                 changes[f"{head}.beta"] = value
-    return scenario.replace(changes)
+    try:
+        return scenario.replace(changes)
+    except FieldError as error:
+        left = error.field.endswith(".beta") and not any(name.endswith(".beta") for name in changes)
+        if not left or not any(name.endswith(".alpha") for name in changes):
+            raise
+        remedy = f"{error.allowed}; with beta = alpha in the scenario both move"
+        raise FieldError(error.field, error.value, remedy) from None
