@@ -129,3 +129,24 @@ def test_flows_of_a_group_scatter_together() -> None:
     assert known.groups_se == pytest.approx({"vegas": 0.0, "<b>": 10.0})
     assert dataclasses.replace(P, throughput_se=error).groups_se == pytest.approx({"<b>": 10.0})
     assert P.groups_se == {}
+
+
+def test_a_part_is_shown_with_its_units_as_the_call_that_makes_it() -> None:
+    """A plain number is in seconds, packets or packets a second; the line shows which."""
+    assert repr(vm.Link(10)) == "Link(capacity='10 pkt/s')"
+    assert repr(vm.Flow("vegas", 40)) == "Flow(law='vegas', rtt='40 s')"
+    whole = vm.Flow("reno", vm.scenario.Uniform(0.02, 0.3), count=2, size="30 kB", delayed_ack=True)
+    for part in (whole, vm.Run("90 s", 30), vm.Link("10 Mbit/s", queue=vm.Red(5, 15))):
+        names = vars(vm.scenario) | {"Red": vm.Red}
+        assert eval(repr(part), names) == part  # noqa: S307 - our own text
+
+
+def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
+    with pytest.raises(
+        vm.FieldError, match="Flow has no such argument; did you mean 'delayed_ack'"
+    ):
+        vm.Flow("vegas", "40 ms", delayed_acks=True)  # type: ignore[call-arg]
+    with pytest.raises(vm.FieldError, match="did you mean 'buffer'"):
+        vm.Link("10 Mbit/s", bufer="20 pkt")  # type: ignore[call-arg]
+    with pytest.raises(vm.FieldError, match="did you mean 'name'"):
+        vm.Scenario(S.links, S.flows, nam="x")  # type: ignore[call-arg]

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 
 from vegasmodel.fields.units import FieldError, needs_packet_size, parse, write
 
@@ -437,7 +437,30 @@ def _join(where: str, key: str) -> str:
 
 
 class Checked:
-    """Base class of dataclasses whose fields are checked against their rules on creation."""
+    """A dataclass that holds its fields against their rules when it is made."""
+
+    def __new__(cls, *_: object, **given: object) -> Self:
+        """Refuse a name that is no field: the error names the nearest one."""
+        known = [field.name for field in dataclasses.fields(cast("Any", cls))]
+        for name, value in given.items():
+            if name not in known:
+                allowed = f"{cls.__name__} has no such argument{nearest(name, known)}"
+                raise FieldError(name, value, allowed)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check(self)
+
+
+class Shown(Checked):
+    """The same; on a line it is the call that makes it, with units and without defaults."""
+
+    def __repr__(self) -> str:
+        said = []
+        for field in dataclasses.fields(cast("Any", self)):
+            value = getattr(self, field.name)
+            if value != field.default and field.name not in getattr(self, "_filled", ()):
+                number = isinstance(value, (float, Unresolved))
+                shown = field.metadata["rule"].write(value) if number else value
+                said.append(f"{field.name}={shown!r}")
+        return f"{type(self).__name__}({', '.join(said)})"

@@ -22,6 +22,7 @@ from vegasmodel.fields.rules import (
     OneOf,
     OrText,
     Quantity,
+    Shown,
     Table,
     Tables,
     Text,
@@ -70,8 +71,8 @@ class Drop(Checked):
     packets: tuple[int, ...] = field(PacketNumbers())
 
 
-@dataclass(frozen=True)
-class Link(Checked):
+@dataclass(frozen=True, repr=False)
+class Link(Shown):
     """One link.  ``buffer`` counts waiting packets, without the one in transmission."""
 
     capacity: OrText[float] = field(_RATE)
@@ -165,8 +166,8 @@ _ARRIVALS = OneOf(
 _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 
 
-@dataclass(frozen=True)
-class Flow(Checked):
+@dataclass(frozen=True, repr=False)
+class Flow(Shown):
     """A group of ``count`` equal flows.
 
     ``__post_init__`` fills in the law's and the variant's defaults for name, thresholds,
@@ -235,8 +236,8 @@ class Flow(Checked):
         return laws.find(self.law).per_ack == "thresholds"
 
 
-@dataclass(frozen=True)
-class Run(Checked):
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
     """How long a run lasts, when measuring begins, and how many runs there are.
 
     With ``runs = None``, packet-level simulators run once.  Models then repeat runs until the
