@@ -103,7 +103,7 @@ def headline(scenario: Scenario) -> str:
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
-    """Models in rows: each group's mean throughput per flow, ratios, Jain's index and load.
+    """A table with a row per model: mean throughput of each group's flows, ratios, Jain, load.
 
     It shows as many groups and ratios as fit the width; the JSON document has them all.
     """
@@ -151,7 +151,7 @@ def _rate(result: Prediction, group: str) -> str:
 def shares_table(
     scenario: Scenario, results: Sequence[Prediction], width: int = 80
 ) -> Table | None:
-    """Models in rows: for each group, the Mbit/s of all its flows and their share of the total.
+    """A table with a row per model: each group's Mbit/s and share, all its flows together.
 
     It shows as many groups as fit the width.  ``None`` if there is only one flow.
     """

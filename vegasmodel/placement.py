@@ -32,7 +32,9 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """What the implementations do and the scenario's laws leave out, as text; empty if nothing.
+    """What the implementations do in addition to our rules for the laws, as text.
+
+    The text is empty if there is nothing.
 
     ``counted``: whether the caller simulates an implementation's own version of CUBIC, so that this
     version need not be reported.

@@ -38,7 +38,7 @@ class Status(IntEnum):
 
     @property
     def reason(self) -> str:
-        """How it ended, in words."""
+        """The status in words."""
         return _REASONS[self]
 
 

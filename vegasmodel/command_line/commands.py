@@ -1,4 +1,4 @@
-"""The main commands: they read arguments, call the package and print; they contain no science.
+"""The main commands: they read arguments, call the package and print results.
 
 Data goes to standard output, everything else to standard error.  ``support.exits`` lists the exit
 statuses.

@@ -1,8 +1,9 @@
-# The network of one scenario in ns-2.  ns2_script.py appends calls of the procedures below; their
-# arguments are numbers and words of its own, never a name that a user chose.
+# Builds the network of one scenario in ns-2.  ns2_script.py appends calls of the procedures below.
+# Their arguments are numbers and fixed words, never a name that a user chose.
 #
-# Every link has a node at either end of its own.  Routes are set by hand, hop by hop: no
-# all-pairs search, and any order of links.  "forward" is from end a to end b.
+# Every link has two nodes of its own, one at each end.  Routes are set explicitly, hop by hop.
+# This avoids a search over all pairs of nodes, and flows can cross links in any order.  "forward"
+# is the direction from end a to end b.
 
 set tcl_precision 17
 set UNLIMITED 1000000000
@@ -43,14 +44,14 @@ proc wire {from to bandwidth delay {queue DropTail}} {
     $ns queue-limit $from $to $UNLIMITED
 }
 
-# settings: variables of the queue and their values.
+# Sets up the queue of a link.  settings: variables of the queue and their values.
 proc shape {i direction settings} {
     set queue [[line $i $direction] queue]
     foreach {variable value} $settings { $queue set $variable $value }
 }
 
-# Rate-Delay services by class-based queueing: two DropTail queues served by weighted round robin,
-# each with its share of the link and what the other leaves.  round: bytes of one round.
+# Makes Rate-Delay services by class-based queueing: weighted round robin over two DropTail queues.
+# Each queue gets its share of the link, and what the other does not use.  round: bytes per round.
 proc classes {i direction round rate_limit delay_limit} {
     global class
     set link [line $i $direction]
@@ -69,7 +70,7 @@ proc classes {i direction round rate_limit delay_limit} {
     }
 }
 
-# Flows of one class, their ACKs too.
+# Assigns flows and their ACKs to a class.
 proc belong {i direction service flows} {
     global class
     foreach f $flows { [line $i $direction] bind $class($i,$direction,$service) $f }
@@ -81,7 +82,7 @@ proc share {i direction rate} {
     $class($i,$direction,delay) newallot [expr {1.0 - $rate}]
 }
 
-# One line in drops.txt for each packet that comes here; then it is gone.
+# Makes an object that drops each packet that it gets and writes a line about it to drops.txt.
 proc grave {i direction} {
     global ns dropfile
     set drops [new Trace/Drop]
@@ -92,7 +93,7 @@ proc grave {i direction} {
     return $drops
 }
 
-# Waiting packets over time, and each dropped packet as a line of its own.
+# Records the waiting packets of a link over time, and each dropped packet.
 proc watch {i direction} {
     global ns monitor end
     set monitor($i,$direction) \
@@ -100,7 +101,7 @@ proc watch {i direction} {
     [[line $i $direction] set snoopDrop_] target [grave $i $direction]
 }
 
-# Random loss of data packets, before the queue.
+# Drops data packets at random, before the queue.
 proc lossy {i direction probability} {
     global loss
     set loss($i,$direction) [new ErrorModel]
@@ -110,8 +111,8 @@ proc lossy {i direction probability} {
     $loss($i,$direction) drop-target [grave $i $direction]
 }
 
-# Loss of the first transmission of some packets of flow f: a classifier by sequence number,
-# which is the third word of TCP's header, after two doubles.
+# Drops the first transmission of some packets of flow f.  A classifier selects them by their
+# sequence number, which comes after two doubles in TCP's header.
 proc force {f i direction packets} {
     global forced
     set onward [data_head - $i $direction]
@@ -130,7 +131,7 @@ proc force {f i direction packets} {
     set forced($f,$i) $sorter
 }
 
-# Where data packets of flow f enter; ACKs go straight to the link's head.
+# The first object of link i that data packets of flow f meet; ACKs go directly to the link's head.
 proc data_head {f i direction} {
     global forced loss
     if {[info exists forced($f,$i)]} { return $forced($f,$i) }
@@ -140,7 +141,7 @@ proc data_head {f i direction} {
 
 # --- flows ---------------------------------------------------------------------------------
 
-# route: {link direction link direction ...} as the data meets them.
+# Makes the nodes of a flow.  route: {link direction link direction ...} in the order of the data.
 proc stations {f route bandwidth delay} {
     global ns source sink end access
     set source($f) [$ns node]
@@ -169,15 +170,15 @@ proc stations {f route bandwidth delay} {
     }
 }
 
-# CUBIC of Linux 2.6 (its beta was 819/1024, and it had no HyStart), cut by the agent's ``cubic_beta``
-# in parts of 1024.  It can be chosen only once the simulation runs.
+# Selects CUBIC of Linux 2.6 (by default with beta 819/1024, and without HyStart).  After a loss it
+# multiplies the window by cubic_beta/1024.  It can be selected only once the simulation runs.
 proc cubic {agent} {
     global ns
     $ns at [$ns now] "$agent select_ca cubic"
     $ns at [$ns now] "$agent set_ca_param cubic beta [$agent set cubic_beta]"
 }
 
-# settings: variables of the agent and their values.
+# Makes a sender and a sink for flow f.  settings: variables of the sender and their values.
 proc pair {f agent_class sink_class size ack_size settings} {
     global ns source sink
     set a [new $agent_class]
@@ -187,7 +188,7 @@ proc pair {f agent_class sink_class size ack_size settings} {
     $k set fid_ $f
     $k set packetSize_ $ack_size
     foreach {variable value} $settings { $a set $variable $value }
-    # it has taken the window of its class when it was made
+    # a new agent has the initial window of its class; reset gives it its own
     if {[string match *windowInit_* $settings]} { $a reset }
     $ns attach-agent $source($f) $a
     $ns attach-agent $sink($f) $k
@@ -201,14 +202,14 @@ proc connection {f args} {
     set agent($f) [lindex [eval pair $f $args] 0]
 }
 
-# The first object that a packet of the source meets.
+# Makes object the first one that packets of the source meet.
 proc gate {f object} {
     global source sink gate
     set gate($f) $object
     $source($f) add-route [$sink($f) id] $object
 }
 
-# A line in rtt.txt for each data packet that leaves the source and each ACK that reaches it.
+# Writes a line to rtt.txt for each data packet that leaves the source and each ACK that reaches it.
 proc tap {f} {
     global ns source access gate rttfile
     set sent [new Trace/Enque]
@@ -225,8 +226,8 @@ proc tap {f} {
     }
 }
 
-# A new propagation delay for each packet that leaves the source, normal about ``mean`` and not
-# below 0; none overtakes the one before it.
+# Draws a new propagation delay for each packet that leaves the source: normally distributed about
+# mean, and at least 0.  No packet overtakes an earlier one.
 proc noisy {f mean deviation} {
     global ns source access gate
     set delay [[$ns link $source($f) $access($f)] link]
@@ -244,14 +245,14 @@ proc noisy {f mean deviation} {
     gate $f $each
 }
 
-# A few packets, alone in the empty network, to let Vegas measure its baseRTT.  At its start the
-# flow then has a window of 2 and no slow start: its timer has expired in the pause.
+# Sends a few packets through the empty network, so that Vegas measures its baseRTT.  The flow's
+# timer expires in the pause before its start, so it starts with a window of 2, without slow start.
 proc probe {f time packets} {
     global ns agent
     $ns at $time "$agent($f) advance $packets"
 }
 
-# packets < 0: without end.
+# Starts flow f at a time.  packets < 0: the flow never ends.
 proc start {f time packets} {
     global ns
     $ns at $time "launch $f $packets"
@@ -277,8 +278,8 @@ proc finished {f} {
     puts $out "done $f [$ns now]"
 }
 
-# Many short connections between the same two stations.  An agent that is done rests for REST
-# seconds, so that no late packet finds it, and serves again.
+# Many short connections between the same two nodes.  An agent that has finished is used again, but
+# only after REST seconds, when no late packet of its last connection can arrive.
 set REST 5.0
 
 proc crowd {f args} {
@@ -325,7 +326,7 @@ proc plus {one two} {
     return $sum
 }
 
-# Cumulatively acknowledged packets of data (a SYN is none), retransmissions, packets sent.
+# Three counters: data packets acknowledged cumulatively (without the SYN), retransmitted, sent.
 proc counters {a} {
     set acked [expr {[$a set ack_] + 1 - [$a set syn_]}]
     return "[expr {$acked > 0 ? $acked : 0}] [$a set nrexmitpack_] [$a set ndatapack_]"
@@ -352,7 +353,7 @@ proc count {f label} {
     puts $out "flow $f $label [$ns now] [figures $f]"
 }
 
-# Integral of the waiting packets over time; packets and bytes that left.
+# Three counters of a link: integral of the waiting packets over time, packets and bytes that left.
 proc departures {i direction} {
     global ns monitor
     set m $monitor($i,$direction)
@@ -366,8 +367,8 @@ proc count_link {i direction label} {
     puts $out "link $i $direction $label [$ns now] [departures $i $direction]"
 }
 
-# A row of numbers: the time; window and counters of each flow; waiting packets, their integral,
-# packets and bytes that left of each link.
+# Writes a row of numbers: the time; for each flow its window and counters; for each link the
+# waiting packets, their integral over time, and the packets and bytes that left.
 proc sample {flows links} {
     global ns out agent monitor
     set row "sample [$ns now]"

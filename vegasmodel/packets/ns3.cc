@@ -1,5 +1,5 @@
-// One run of ns-3: reads the network as numbers from run.txt, writes result.txt, drops.txt and
-// rtt.txt.  The formats of the three are those that ns2.tcl writes.
+// One run of ns-3: reads the network as numbers from run.txt, and writes result.txt, drops.txt and
+// rtt.txt in the same formats as ns2.tcl.
 #include "ns3_connection.h"
 
 #include "ns3/core-module.h"
@@ -12,7 +12,7 @@
 namespace
 {
 
-// Two nodes joined, addresses base + 1 and base + 2; returns the devices.
+// Joins two nodes by a link with addresses base + 1 and base + 2; returns the devices.
 NetDeviceContainer
 Join(Ptr<Node> a, Ptr<Node> b, double bits, double delay, uint32_t base, bool control)
 {
@@ -163,7 +163,7 @@ class Network
         auto devices = Join(left, right, there.bits, there.delay, base, there.kind == 1);
         Equip(there, i, 0, devices.Get(0), devices.Get(1), m_meters[2 * i]);
         Equip(back, i, 1, devices.Get(1), devices.Get(0), m_meters[2 * i + 1]);
-        // To the right by default, to each host on the left by its own route.
+        // Packets go to the right by default; each host on the left has a route of its own.
         uint32_t out = left->GetObject<Ipv4>()->GetNInterfaces() - 1;
         Routes(left)->SetDefaultRoute(Ipv4Address(base + 2), out);
         uint32_t home = right->GetObject<Ipv4>()->GetNInterfaces() - 1;

@@ -7,8 +7,8 @@
 namespace
 {
 
-// ns-3.37 takes the class's mark from the address to which a socket connects and forgets another;
-// later versions take it from the socket.
+// ns-3.37 takes the TOS field from the address to which a socket connects, and ignores a value that
+// was set on the socket.  Later versions take it from the socket.
 template <typename Address>
 auto
 Mark(Address& address, uint8_t tos, int) -> decltype(address.SetTos(tos))
@@ -36,7 +36,7 @@ struct Plan
     uint32_t ecn, tos, alpha, beta, gamma, initial;
 };
 
-// One of the short flows of a crowd.
+// One short flow of a crowd, which is a group of short flows that arrive at random.
 struct Short
 {
     size_t crowd;
@@ -69,7 +69,7 @@ class Connection
         Simulator::Schedule(Seconds(plan.stop), &Connection::Stop, this);
     }
 
-    // A short flow of a crowd, between the crowd's two hosts; the crowd counts what it does.
+    // Makes this a short flow of a crowd, between the crowd's two hosts.  The crowd counts for it.
     void Serve(int f, double start, int64_t packets, Connection& crowd)
     {
         m_f = f;
@@ -101,8 +101,9 @@ class Connection
         socket->SetAttribute("DelAckCount", UintegerValue(m_plan.every));
         socket->SetAttribute("Timestamp", BooleanValue(false)); // they count in milliseconds
         socket->SetAttribute("UseEcn", EnumValue(m_plan.ecn ? TcpSocketState::On : TcpSocketState::Off));
-        // A timeout is the mean RTT and at least 200 ms, as in Linux.  ns-3 does not start the timer
-        // anew when it retransmits: without a margin every fast retransmission runs into a timeout.
+        // A timeout is the mean RTT plus at least 200 ms, as in Linux.  ns-3 does not restart the
+        // timer when it retransmits, so without this margin every fast retransmission would be
+        // followed by a timeout.
         socket->SetAttribute("ClockGranularity", TimeValue(MilliSeconds(200)));
         socket->SetMinRto(MilliSeconds(200));
         socket->SetRecoveryAlgorithm(CreateObject<TcpClassicRecovery>());
@@ -141,7 +142,8 @@ class Connection
                                       MakeCallback(&Connection::Accept, this));
     }
 
-    // What a host looks through for each packet stays short: no listener before its time.
+    // Makes the listener only when the flow starts, because a host searches its listeners for each
+    // packet.
     void Begin()
     {
         Listen();
@@ -169,14 +171,14 @@ class Connection
         return m_over || (m_crowd && m_crowd->m_over);
     }
 
-    // From here on nothing leaves the source.
+    // Stops the source: it sends nothing from now on.
     void Stop()
     {
         m_over = true;
         m_source->GetObject<Ipv4>()->SetDown(1);
     }
 
-    // The socket always has RESERVE packets that were not sent yet, so that the window decides.
+    // Keeps RESERVE unsent packets in the socket, so that only the window limits the sending.
     void Fill(Ptr<Socket>)
     {
         while (!Over() && m_offered < m_highest + RESERVE)

@@ -1,4 +1,4 @@
-// One direction of a link: its queue, what is lost, and what is counted.  Formats as ns2.tcl's.
+// One direction of a link: its queue, losses and counters.  The formats are those of ns2.tcl.
 #pragma once
 
 #include "ns3_rate_delay.h"
@@ -25,7 +25,7 @@ Clock()
     return Simulator::Now().GetSeconds();
 }
 
-// Without link and network headers; p as it is on a link.
+// A packet of a link without its link and network headers.
 Ptr<Packet>
 Segment(Ptr<const Packet> p)
 {
@@ -51,7 +51,7 @@ NoteDrop(int link, int reverse, Ptr<Packet> segment)
     }
 }
 
-// What waits at one direction of a link, and what leaves it.
+// Counts the packets that wait at one direction of a link, and those that leave it.
 class Meter
 {
   public:
@@ -128,7 +128,7 @@ class Meter
     uint64_t m_bytes = 0;
 };
 
-// Random loss of data packets.
+// Drops data packets at random.
 class DataLoss : public ErrorModel
 {
   public:
@@ -169,9 +169,9 @@ struct Shape
     uint32_t limitR, limitD;
 };
 
-// The packet that waits in the device is chosen before the link is idle.  So drop-tail and
-// Rate-Delay services are queues of the device itself; RED is ns-3's queue disc, before a device
-// that holds one packet.
+// Gives a device its queue.  A queue disc would pass the next packet to the device before the link
+// is idle.  So drop-tail and Rate-Delay services are queues of the device itself.  RED is a queue
+// disc of ns-3, before a device that holds one packet.
 void
 Equip(const Shape& s, int link, int reverse, Ptr<NetDevice> plain, Ptr<NetDevice> far, Meter& meter)
 {

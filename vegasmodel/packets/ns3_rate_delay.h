@@ -1,5 +1,5 @@
-// The queue of a Rate-Delay router: figure 2 of `podlesny`, at the transmitter itself, so that a
-// packet is chosen at the very moment at which the link becomes idle.
+// The queue of a Rate-Delay router, by figure 2 of `podlesny`.  It is the transmitter's own queue,
+// so the next packet is chosen at the moment at which the link becomes idle.
 #pragma once
 
 #include "ns3/internet-module.h"
@@ -18,8 +18,9 @@ enum Service
 
 const uint8_t D_TOS = 46 << 2; // DSCP 46 marks class D; everything else is class R
 
-// Active flows by the time-stamp vector (Kim and O'Hallaron 2003): each flow hashes to a place that
-// keeps the time of its last packet; with z of b places out of date, b ln(b/z) flows are active.
+// Estimates the number of active flows by a time-stamp vector (Kim and O'Hallaron 2003).  Each flow
+// hashes to one of b places, which keeps the time of its last packet.  If z places are out of date,
+// about b ln(b/z) flows are active.
 class FlowCount
 {
   public:
@@ -73,7 +74,7 @@ class RateDelayQueue : public ns3::Queue<ns3::Packet>
             DropBeforeEnqueue(p);
             return false;
         }
-        // One list, class R before class D.
+        // Both classes are in one list, class R before class D.
         Iterator place;
         if (!DoEnqueue(x == R ? m_firstD : GetContainer().end(), p, place))
         {
@@ -120,7 +121,7 @@ class RateDelayQueue : public ns3::Queue<ns3::Packet>
         return x == R ? GetContainer().begin() : m_firstD;
     }
 
-    // Figure 2, first part: which queue to transmit from.
+    // Figure 2, first part: the queue from which to transmit.
     Service Select() const
     {
         if (m_packets[R] > 0 && m_packets[D] > 0)
@@ -130,7 +131,7 @@ class RateDelayQueue : public ns3::Queue<ns3::Packet>
         return m_packets[R] > 0 ? R : D;
     }
 
-    // Figure 2, second part: the volumes served, before the packet of s bytes leaves queue x.
+    // Figure 2, second part: updates the volumes served, before a packet of s bytes leaves queue x.
     void Account(Service x, double s)
     {
         if (m_packets[R] > 0 && m_packets[D] > 0)
@@ -185,7 +186,7 @@ class RateDelayQueue : public ns3::Queue<ns3::Packet>
         return (ip.GetTos() & 0xfc) == D_TOS ? D : R;
     }
 
-    // The paper states neither (docs/ns3.md).
+    // The paper does not give these two values (docs/ns3.md).
     inline static const ns3::Time PERIOD = ns3::Seconds(0.4);
     static constexpr double EXPIRY = 1.0;
 

@@ -1,4 +1,4 @@
-// A source that waits before it uses a window that has opened, as ns-2's overhead_ makes its own.
+// A source that waits before it uses an open window, as ns-2's sources do with overhead_.
 #pragma once
 
 #include "ns3/core-module.h"
@@ -9,13 +9,13 @@ namespace
 
 using namespace ns3;
 
-// A timer begins where the window lets a packet go and none runs yet; while it runs the window is
-// shut.  Then all that the window lets out by then goes together, in order.  What is sent again
-// upon a third duplicate does not ask for the window, so it does not wait.
+// When the window allows a packet and no timer runs, a timer starts.  While it runs, the window
+// counts as closed.  When it ends, all packets that the window allows are sent together, in order.
+// A fast retransmission (third duplicate ACK) does not depend on the window, so it does not wait.
 class WaitingSocket : public TcpSocketBase
 {
   public:
-    // A source on node that waits for a uniform draw of at most this many seconds; 0: never.
+    // Makes a source on node whose waits are uniform draws up to `longest` seconds; 0: no wait.
     static Ptr<WaitingSocket> On(Ptr<Node> node, double longest)
     {
         auto socket = CreateObject<WaitingSocket>();

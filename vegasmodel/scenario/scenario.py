@@ -159,7 +159,7 @@ class Scenario(Checked):
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """The upper bound, s, of the random wait before the group's senders send a packet.
+        """The longest random wait, s, between the opening of a sender's window and its sending.
 
         The default is ``usual_jitter``.
         """
@@ -197,14 +197,14 @@ class Scenario(Checked):
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
         """A copy of the scenario with some keys changed, as if its file had been edited.
 
-        ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.  A key names a
-        table of the file and a key in it.  ``link.KEY`` and ``flow.KEY`` change every link and
-        every group; ``link.NAME.KEY`` and ``flow.NAME.KEY`` change one.  ``link.queue.KEY`` changes
-        a link's queue and ``run.KEY`` the run.  ``fields`` are attributes of ``Scenario`` itself.
-        A value is a number in the package's units, or text.
+        ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.  A key of
+        ``changes`` names a table of the scenario file and a key in that table.  ``link.KEY`` and
+        ``flow.KEY`` change every link and every group; ``link.NAME.KEY`` and ``flow.NAME.KEY``
+        change one.  ``link.queue.KEY`` changes a link's queue, and ``run.KEY`` the run.  ``fields``
+        are attributes of ``Scenario`` itself.  A value is a number in the package's units, or text.
 
-        Values that were left out, and text that needs a packet size or an RTT (``"10 Mbit/s"``,
-        ``"1 BDP"``), are worked out anew.  ``dataclasses.replace`` would keep their old numbers.
+        Defaults, and text that needs a packet size or an RTT (``"10 Mbit/s"``, ``"1 BDP"``), are
+        converted again for the new scenario.  ``dataclasses.replace`` would keep their old numbers.
         Raises ``FieldError`` if there is no such key or the values contradict one another.
         """
         return replaced(self, self._given, changes or {}, fields)
