@@ -23,7 +23,7 @@ Which flows form U? Suppose that one order of the flows sorts both bounds: if i 
 l_i >= l_k and u_i >= u_k for every g.  Then U consists of the first flows of that order.  Proof:
 suppose that r_i < u_i and r_k > l_k for an i before k.  If r_i >= r_k, moving rate from k to i
 raises sum r^2. If r_i < r_k, the two can swap their rates first.  Without such an order every set U
-is tried.  There is no shorter way, because with boxes around one centre this is the partition
+is tried.  There is no shorter way, because for boxes with the same centre this is the partition
 problem.
 
 The derivative's factors are monotone in g, so their values at the ends of an interval bound the

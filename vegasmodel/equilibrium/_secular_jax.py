@@ -73,8 +73,8 @@ def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     """Derivatives of the solution of sum r_i = c by the implicit function theorem.
 
-    dDelta = (sum dr_i at fixed Delta - dc) / sum |dr_i/dDelta|, with the rates r_i, the queueing
-    delay Delta and the capacity c.
+    dDelta = (dr - dc) / sum |dr_i/dDelta|, where dr is the sum of the dr_i at fixed Delta. r_i are
+    the rates, Delta is the queueing delay and c the capacity.
     """
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents

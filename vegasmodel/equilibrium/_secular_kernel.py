@@ -145,7 +145,7 @@ def rough(
 def precise(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float, float, float]:
-    """Like ``rough``, and the sum of all flows' rates in double-double, as high and low part."""
+    """The sums of ``rough``, and in double-double the sum of all flows' rates (high, low part)."""
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
         a = alpha[i]

@@ -9,7 +9,8 @@ interval of backlogs:
 
 * ``paper``: phi = 1/(Delta - x); [alpha, beta].
 * ``ns2``: the same phi; the backlog is rounded, so [alpha - 1/2, beta + 1/2).
-* ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)); it is truncated, so [alpha, beta + 1).
+* ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)); the backlog is truncated, so
+  [alpha, beta + 1).
 
 Even with alpha = beta, the equilibria of ``ns2`` and ``linux`` are a set and not one point.  Delta
 is not given; it takes different values over the set.  The bounds of a rate, l_i = a_i phi_i and u_i

@@ -157,7 +157,10 @@ class _Curve:
         return None
 
     def tangent(self, u: Floats, along: Floats) -> Floats:
-        """The curve's unit tangent, on the side of ``along``; NaN at an edge of F."""
+        """The curve's unit tangent, on the side of ``along``.
+
+        NaN if F has no finite derivatives at u.
+        """
         slopes = self.slopes(u)
         if not np.all(np.isfinite(slopes)):
             return np.full(u.size, np.nan)

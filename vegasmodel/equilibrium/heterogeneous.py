@@ -124,7 +124,10 @@ class Equilibria:
 
     @property
     def index_sum(self) -> int:
-        """The sum of the indices: 1 if no equilibrium is missing, or two of opposite index."""
+        """The sum of the indices.
+
+        It is 1 if no equilibrium is missing, and also if two of opposite index are.
+        """
         return sum(each.index for each in self.found)
 
 

@@ -109,7 +109,10 @@ class Source:
 
 
 def goodput(source: Source, law: Recovery) -> float:
-    """Packets delivered for the first time per second; infinite if nothing limits the source."""
+    """Goodput in packets per second, each packet counted once.
+
+    Infinite if nothing limits the source.
+    """
     if source.loss >= 1.0:
         return 0.0
     reach = math.inf

@@ -160,9 +160,9 @@ def solve(
 
     ``response``: the number of mini-cycles by which Vegas's window lags behind the queue; 0 in the
     paper.  It affects only the largest buffer at which Vegas still grows when the loss comes.  For
-    ns-2 and Linux it is 2. They decide once an RTT (half an RTT after the middle of the
-    measurement), on packets sent an RTT before, and spread the packet that they add over the next
-    RTT (half an RTT more).
+    ns-2 and Linux it is 2: the packets measured were sent one RTT before, the decision comes half
+    an RTT after the middle of the measurement, and the packet that is added is spread over the next
+    RTT, which takes half an RTT more on average.
 
     ``start``: window of one Vegas source after the first overflow, packets (default:
     `first_window`).  It matters only if Vegas is never cut and holds its window.  Then every window

@@ -68,7 +68,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Course:
-    """The phases of a cycle and where they begin, given Vegas's window V at its end."""
+    """The phases of a cycle and where they begin, given Vegas's window V at the cycle's end."""
 
     fill: Floats  # mini-cycles with an empty queue, after the first
     queue: Floats  # [..., 6] q at the start of phases 2.. and at the end, B + 1

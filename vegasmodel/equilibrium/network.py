@@ -152,7 +152,7 @@ def _checked(
 
 
 def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
-    """Prices from Clarabel: variables (r, t), t_i <= ln r_i, minimise -alpha.t - x.r.
+    """Prices by Clarabel, which minimises -alpha.t - x.r over (r, t) with t_i <= ln r_i.
 
     Rates are in units of the fair share and loads in units of the capacity; in other units Clarabel
     sometimes fails.

@@ -224,7 +224,7 @@ def delay_loss(
 
 
 def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weights 1 of a D flow, k of an R flow, and of all flows together, scaled against overflow."""
+    """Weights of a D flow (1), of an R flow (k) and of all flows, scaled to avoid overflow."""
     one = 1.0 / np.maximum(k, 1.0)
     return one, one * k, one * n_D + (one * k) * n_R
 

@@ -92,7 +92,10 @@ def is_jax(value: Any) -> bool:
 
 
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    """The inputs as one shape: [..., n] three times and [...].  Without rtt, x replaces it."""
+    """The inputs broadcast: alpha, x and rtt [..., n], c [...].
+
+    Without rtt, x stands in for it.
+    """
     alpha, x, c = (np.asarray(a, dtype=np.float64) for a in (alpha, x, c))
     rtt = x if rtt is None else np.asarray(rtt, dtype=np.float64)
     shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))

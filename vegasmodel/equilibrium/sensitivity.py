@@ -65,8 +65,8 @@ def own_printed(y: Any) -> Floats:
 def cross_printed(y: Any) -> Floats:
     """(8) as printed, [..., i, k], for gaps y_i = Delta - x_i; NaN on the diagonal.
 
-    -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2). It is wrong where the y_j differ: in the derived
-    form the numerator's y_j is y_i.
+    -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  It is wrong where the y_j differ: the derived
+    form has y_i in place of the numerator's y_j.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])

@@ -48,10 +48,10 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
 
 
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
-    """Upper bound, s, of the queueing delay while the windows of new flows rise.
+    """Upper bound, s, of the queueing delay Delta while the windows of new flows rise.
 
     ``new``: their backlogs and over-estimates.  At worst the earlier flows keep their ``windows``
-    [n].  Then sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
+    [n].  Then Delta solves sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
     """
     poles = np.concatenate([-rtt, new[1]])
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)

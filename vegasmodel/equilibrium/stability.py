@@ -106,7 +106,7 @@ class Loop:
 
     @property
     def plain(self) -> bool:
-        """Whether losses do not depend on the queue."""
+        """True if losses do not depend on the queue."""
         return self.steep == 0.0
 
 
@@ -241,7 +241,7 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
 
 
 def _right(loop: Loop) -> float:
-    """A bound on the real part of every root of the characteristic function F."""
+    """An upper bound of the real part of every root of the characteristic function F."""
     total, x = float(loop.rate.sum()), 1.0 / float(loop.rtt.max())
     while True:
         off = loop.steep * total / x if not loop.marks else 0.0

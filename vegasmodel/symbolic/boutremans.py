@@ -152,10 +152,10 @@ def asymptotic() -> tuple[Derivation, Derivation]:
     Delays are in units of alpha/c, and n is large.  Let k = n s and Lambda = ln n + C. Then Delta_n
     - Delta_{n-k} = n (s Lambda - (1-s) ln(1-s)).  A rate is the reciprocal of such a difference.
     The sum of the rates over k is expanded in powers of 1/Lambda.  The second term is (1-s)
-    ln(1-s)/(s^2 Lambda^2), where (1-s) ln(1-s)/s^2 = -1/s + ``bend_integrand``.  All terms in 1/s
-    are harmonic sums: ln n + gamma times 1/Lambda - 1/Lambda^2 + ... = 1/(Lambda + 1).  Since (1-s)
-    ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)), the integral of ``bend_integrand`` is the sum
-    of 1/(k^2 (k+1)).
+    ln(1-s)/(s^2 Lambda^2), where (1-s) ln(1-s)/s^2 = -1/s + ``bend_integrand``.  The terms in 1/s
+    are harmonic sums.  Together they are (ln n + gamma) (1/Lambda - 1/Lambda^2 + ...), which is (ln
+    n + gamma)/(Lambda + 1).  Since (1-s) ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)), the
+    integral of ``bend_integrand`` is the sum of 1/(k^2 (k+1)).
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))

@@ -14,10 +14,10 @@ has heard the fate of ``N_i(t)`` packets. The last of these reached the queue at
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
 The delay T_i + s(u_i) thus depends on the state at that earlier time. The derivative of (D2) gives
-the rate of ACKs: the rate of data a round trip ago, divided by the stretching of the queue, N_i' =
-A_i'/(1 + s'). A window limits what is in flight. So a sender whose window has been cut waits until
-no more than that is left, and otherwise packets follow ACKs (Jacobsson et al., "ACK-clocking
-dynamics", INFOCOM 2008):
+the rate of ACKs. It is the rate of data a round trip ago, stretched by the growing queue: N_i' =
+A_i'/(1 + s'). A window limits the packets in flight. So a sender whose window has been cut waits
+until no more packets are in flight than the window allows; otherwise packets follow ACKs (Jacobsson
+et al., "ACK-clocking dynamics", INFOCOM 2008):
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 

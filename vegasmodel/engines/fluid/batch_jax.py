@@ -407,7 +407,7 @@ def _runs(case: Batch, y: _Moving) -> Array:
 
 
 def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
-    """The results for ``BatchRun``, [flow, scenario] or [scenario], from the final states."""
+    """The results for ``BatchRun``, [scenario, flow] or [scenario], from the final states."""
     p, of = case.flows, y.totals
     failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
     there = np.isfinite(p.start)

@@ -31,7 +31,7 @@ def usable_window(f: Sender, now: float) -> float:
 
 @jit
 def sendable(f: Sender, packets: float) -> float:
-    """How many of ``packets`` the flow still has to send."""
+    """``packets``, or the number that the flow still has to send if that is less."""
     return max(min(packets, f.size - f.next), 0.0)
 
 
@@ -39,7 +39,7 @@ def sendable(f: Sender, packets: float) -> float:
 def add_hole(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> None:
-    """Record that ``count`` packets are missing at the receiver; nothing if they already are.
+    """Record that ``count`` packets are missing at the receiver, unless that is recorded already.
 
     A hole is a range of missing packets.  Its row holds: its first packet, the one behind its last,
     when it was sent, when the packet before it was sent, whether Linux knows that it is lost, and

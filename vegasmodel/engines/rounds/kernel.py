@@ -1,9 +1,9 @@
 """The main loop of the packet simulator: flows meet in queues, event by event.
 
 Between events a flow's packets arrive at a constant rate, and the queue is a fluid.  So delays are
-exact: a packet that finds the queue q at capacity c leaves q/c later.  Its ACK releases a packet
-one round trip after it.  A round trip takes at most a few tens of events, whatever the number of
-packets in it.
+exact: a packet that finds the queue q at capacity c leaves q/c later, and the packet that its ACK
+releases comes one round trip after it.  A round trip takes at most a few tens of events, whatever
+the number of packets in it.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -133,7 +133,7 @@ def grow(f: Sender, acks: float) -> None:
 
 @jit
 def decide_per_ack(f: Sender) -> None:
-    """Decide at every ACK instead of once a round trip: an experiment (``without`` rounds)."""
+    """Decide about the window at every ACK: an experiment, asked for by ``without`` rounds."""
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
@@ -158,7 +158,7 @@ def _decreased(f: Sender, factor: float) -> float:
 
 @jit
 def _window_after_loss(f: Sender) -> float:
-    """The window after a loss or a mark that counts as a loss, before the least window applies."""
+    """The window after a loss, or a mark that counts as one, before its lower limit applies."""
     if f.bictcp:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
@@ -280,7 +280,7 @@ def enter_cwr(f: Sender) -> None:
 
 @jit
 def in_cwr(f: Sender) -> bool:
-    """Whether the receiver still echoes a mark; the first packet sent after the cut ends that."""
+    """Whether the receiver still echoes a mark, up to the ACK of the first packet after the cut."""
     return f.echoed == 1 and f.acked <= f.recover
 
 

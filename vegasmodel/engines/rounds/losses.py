@@ -131,7 +131,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 
 @jit
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
-    """Linux in recovery: lost retransmissions leave the count in flight and are sent once more."""
+    """Linux in recovery: take lost retransmissions off the count in flight, to be sent again."""
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
             f.pipe -= lost

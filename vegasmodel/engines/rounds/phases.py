@@ -2,8 +2,8 @@
 
 Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992): the same
 source then loses again and again.  So the scenario is simulated twice, as it is and with the
-opposite choice of random waits: if its senders wait, they do not in the second run; if they do not
-wait, they wait in it as hosts do.
+opposite choice of random waits.  If its senders wait at random, they do not in the second run.  If
+they do not, they wait in the second run as real hosts do.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
 
 @jit
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
-    """How many of ``packets`` arrivals RED picks, and its drop probability."""
+    """How many of ``packets`` arrivals RED picks to drop or mark, and its drop probability."""
     # it looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
     single = np.ceil(found - TOLERANCE) - 1.0

@@ -2,7 +2,8 @@
 
 A link has a queue in each direction in which data cross it, and two queues there if it offers
 Rate-Delay services.  If data of other flows cross a link in the direction of a flow's ACKs, the
-ACKs go through that queue.  Other links delay ACKs but do not queue them.
+ACKs go through that queue.  Other links delay ACKs but do not queue them, with one exception
+(``_acks_meet``).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _Function = Callable[..., Any]
 
 
 def place(law: Law) -> int:
-    """The number of a law's rules."""
+    """The number of a law's rules, for ``Sender.rules``."""
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
 

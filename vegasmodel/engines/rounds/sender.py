@@ -183,7 +183,7 @@ def _armed(f: Sender) -> bool:
 
 @jit
 def _next_wait_end(f: Sender) -> float:
-    """When the first wait of the sender or the receiver ends; no ACK from the network is needed."""
+    """When the first wait under way ends: the sender's, or that of a delayed ACK."""
     return min(f.wait_ends, delack_expiry(f))
 
 

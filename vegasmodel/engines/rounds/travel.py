@@ -2,9 +2,9 @@
 
 A parcel is a group of packets that travel together.  At a queue its packets arrive evenly over an
 interval, or together at its end.  At the end of the interval the simulator knows which packets are
-lost and when the others leave.  So the next queue receives a parcel only when its last packet has
-left this queue.  ``Sender.longest_stretch`` and ``Queue.shift`` make sure that this is before the
-next queue's clock reaches the parcel's first packet.
+lost and when the others leave.  So the next queue receives a parcel only when the parcel's last
+packet has left this queue.  ``Sender.longest_stretch`` and ``Queue.shift`` make sure that the next
+queue's clock has not yet passed the parcel's first packet then.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -61,7 +61,7 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def next_other_event(net: Net, e: int) -> float:
-    """Time of the next event of all hops but ``e``, by the simulation's clock."""
+    """Time of the first event of all hops other than ``e``, by the simulation's clock."""
     node, best = e + net.keys.shape[0], NEVER
     while node > 1:
         best = min(best, net.keys[net.tree[node ^ 1]])

@@ -2,8 +2,8 @@
 
 The times at which an implementation decides are part of its law. ns-2's and Linux's Vegas decide at
 the end of a round trip, on what they measured in it, and only whole packets leave.  So here the
-fluid of (W1) and (W2) is sampled once a round trip.  With ``n_i`` packets of flow i in flight and
-``k_i`` of them lost,
+fluid of (W1) and (W2) in ``windows.py`` is sampled once a round trip.  With ``n_i`` packets of flow
+i in flight and ``k_i`` of them lost,
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 where that sum is below c               (S1)
     dW_i/dt = m_i/(T_i + s),   m_i = drift of the law                                   (S2)
@@ -12,7 +12,7 @@ fluid of (W1) and (W2) is sampled once a round trip.  With ``n_i`` packets of fl
 A round trip ends when as many packets as were in flight have been acknowledged: integral of dt/(T +
 s) = 1. ACKs report the queue that their packets met when they were sent, a round trip ago.  The
 packet that finds c s > B is lost.  It is the packet that made the whole part of its window grow, so
-a flow whose window is constant or falls loses nothing.  Its sender learns of the loss a round trip
+a flow whose window is constant or falls loses nothing.  The sender learns of the loss a round trip
 later.
 
 A step is a fraction of the shortest round trip.  Events within one step count in their order; their

@@ -140,8 +140,8 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     """Time from the departure that clocks a packet out to the packet's arrival at the queue.
 
-    The unit is a transmission time.  It is the round trip without the queue plus the sender's
-    random wait.  Its fractional part is the packet's phase between two departures.
+    The time is the round trip without the queue plus the sender's random wait, in units of the
+    transmission time.  Its fractional part is the packet's phase between two departures.
     """
     return flow.rtt * link.capacity + link.max_wait * draw(now)
 

@@ -1,4 +1,4 @@
-"""How windows of whole packets grow in a step, and how many packets a sender sends upon that.
+"""How windows of whole packets grow in a step, and how many packets a sender then sends.
 
 Equations (S2) and (S3) are in the docstring of the package ``sampled``.
 """
@@ -15,8 +15,8 @@ def recovering(flow: Sender) -> float:
     """Packets in flight while a sender without a scoreboard repairs a hole in each round trip.
 
     Its window begins at the first hole, and duplicate ACKs inflate it.  In the first round trip,
-    each packet that arrives beyond the holes causes a duplicate ACK; half of these refill the
-    window that was cut, and each other one releases a packet.  In the second round trip, the
+    each packet that arrives beyond the holes causes a duplicate ACK. Half of these ACKs only refill
+    the window that was cut; each of the rest releases a packet.  In the second round trip, the
     packets between the second hole and the end of the lost window occupy places in the window.  In
     later ones only the next missing packet is sent.  If partial ACKs deflate the window (RFC 2582,
     section 3), it stays in use.
@@ -52,7 +52,7 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
-    """Move the window, (S2), over ``g`` round trips."""
+    """Move the window by (S2) over ``g`` round trips."""
     W, doubling = flow.cwnd, flow.in_slow_start
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
         flow.cwnd = min(W * 2.0 ** (flow.drift_factor * g), max(flow.ssthresh, W))

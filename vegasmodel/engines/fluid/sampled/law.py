@@ -73,7 +73,10 @@ def allowed_in_flight(flow: Sender, smooth: bool) -> float:
 
 @jit
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The window after a loss, by the law's own rule or its factor; the law stores its memory."""
+    """The window after a loss, by the law's rule ``cut`` if it has one, else by its factor.
+
+    It also stores what the law remembers of the loss.
+    """
     f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)
     if flow.remember_at != 0:

@@ -11,7 +11,10 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 
 @jit
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
-    """The queueing delay s that solves (S1).  From below, Newton's method does not overshoot."""
+    """The queueing delay s that solves (S1), by Newton's method.
+
+    If s starts below the solution, the method does not overshoot.
+    """
     s = now.delay
     for _ in range(50):
         f, slope = -c, 0.0
@@ -55,7 +58,7 @@ def burst(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def red_probability(link: Bottleneck, average: float) -> float:
-    """RED's drop probability p_b of the average queue."""
+    """RED's drop probability p_b at this average queue, packets."""
     low, high, p_max = link.min_threshold, link.max_threshold, link.max_probability
     if average < low:
         return 0.0

@@ -29,7 +29,7 @@ def silent(flow: Sender) -> bool:
 
 @jit
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
-    """The sender learns of its losses and reacts."""
+    """The sender learns of its losses: it cuts its window, and recovers or waits for its timer."""
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0

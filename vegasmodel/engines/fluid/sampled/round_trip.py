@@ -45,7 +45,7 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 @jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """End a round trip: store what it measured, and let a law decide that does so once a round."""
+    """End a round trip: store what it measured.  Slow start may end, and the law may decide."""
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
         flow.backoff = 1.0
