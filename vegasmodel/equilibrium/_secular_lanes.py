@@ -128,9 +128,9 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """``_secular_kernel.advance`` for the cases with exact sums, or for those without.
+    """``_secular_kernel.advance`` for the cases that need exact sums, or for the others.
 
-    Returns how many of these must continue.
+    ``exact`` says which.  Returns how many of these must continue.
     """
     more = 0
     for k in range(width):

@@ -1,8 +1,8 @@
 """Entry to the fluid of one link, for any law, stack and queue: averages and trajectories.
 
 If every flow follows the papers' law (``paper``), windows are continuous and decide at every
-instant; ``continuous.py`` integrates them exactly.  If a flow runs in ns-2 or Linux, windows are
-whole packets and decide once a round trip; ``sampled`` integrates them in steps.  It also
+instant; ``continuous.py`` integrates them exactly.  If a flow's stack is ns-2's or Linux's, windows
+are whole packets and decide once a round trip; ``sampled`` integrates them in steps.  It also
 integrates laws from outside the package, whose thresholds are unknown; with ``paper`` such a law
 decides at every instant.
 """
