@@ -186,7 +186,7 @@ class Comparison:
 
         console.print_pairing(self.pairing)
         console.print_estimates(self.estimates)
-        # a simulator was asked to answer; a closed form may not be meant for the scenario
+        # show why a simulator has no answer; closed forms are often not meant for a scenario
         shown = [p for p in self.results if p.applicable or p.model in SIMULATED]
         console.print_results(self.scenario, shown)
         rows = [

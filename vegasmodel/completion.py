@@ -31,7 +31,7 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["Filled", "complete"]
 
-ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # that no other key of a file contradicts
+ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders; they fit any other key
 DEFAULT = "the trace cannot tell: the default"
 
 
@@ -155,7 +155,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     found = known.buffer
     if found is None or not isinstance(link.queue, DropTail) or link.loss:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT)
-    if lost_packets(trace) is False:  # any buffer above would do
+    if lost_packets(trace) is False:  # any larger buffer would give the same trace
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how)
     if trace.engine == "ns2":

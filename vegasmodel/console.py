@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vegasmodel.completion import Filled
 
 SCHEMA = 1
-MAX_GROUP_COLUMNS = 3  # more than these are rows, with a column a model
+MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
 PLUS_MINUS = "±: the standard error of the mean over the runs."
 
@@ -216,7 +216,7 @@ def notes(results: Sequence[Prediction]) -> list[str]:
 
     If several models say the same, it is printed once.
     """
-    lines: dict[str, list[str]] = {}  # with the models that say it
+    lines: dict[str, list[str]] = {}  # each text, with the models that say it
     for result in results:
         if not result.applicable:
             lines.setdefault(f" has no answer: {result.reason}.", []).append(result.model)

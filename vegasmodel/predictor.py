@@ -110,6 +110,6 @@ def batch(
     cases = list(scenarios)
     if not cases:
         return ()
-    first = predict(cases[0], model)  # compiles, and raises for what is wrong with all
+    first = predict(cases[0], model)  # compiles; raises if all scenarios are wrong
     with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
         return (first, *pool.map(lambda case: predict(case, model), cases[1:]))

@@ -148,7 +148,7 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
     rate = np.nan_to_num(run.rate)
     carried = 0.5 * (rate[1:] + rate[:-1]) * np.diff(run.time)[:, None]  # trapezoids
     active = np.where(run.window > 0, run.rtt, np.inf)
-    least = np.fmin.accumulate(active, axis=0)  # the delay that a packet sent so far has met
+    least = np.fmin.accumulate(active, axis=0)  # the least RTT of the packets sent so far
     return {
         "time": run.time,
         "window": run.window,

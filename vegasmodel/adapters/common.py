@@ -20,14 +20,14 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
-RECOVERIES = {  # what a loss costs beyond the cut of the window
+RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
     "reno": "Reno waits for a timeout where several packets of a window are lost",
     "newreno": "NewReno repairs one lost packet a round trip",
     "sack": "SACK repairs several lost packets in a round trip",
     "tahoe": "Tahoe starts again from one packet",
 }
 LEAST_BUFFER = 12.0  # packets: the smallest of the accuracy campaigns (benchmarks/accuracy.py)
-LEAST_WINDOW = 1.1  # packets: below it a window stands at one packet or rises from it only at times
+LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
 Answer = Callable[[Scenario], Prediction]
 
 
@@ -192,7 +192,7 @@ def settles(scenario: Scenario) -> Assumption:
         share *= scenario.packet_size / scenario.size_of(group)
         window = min(share * member.rtt, group.max_window)
         first = group.initial_window or stack(scenario, group).first_window
-        late = run.warmup <= member.start  # then its beginning counts on purpose
+        late = run.warmup <= member.start  # the user wants its start to be part of the averages
         trips = ((member.stop if late else run.warmup) - member.start) / member.rtt
         if trips < math.log2(max(window / first, 1.0)):
             until = "its stop" if late else "the end of the warm-up"

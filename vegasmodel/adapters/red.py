@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows
 
 NAME = "red"
-FEW = 8  # round-trip times of which every swing is looked at
+FEW = 8  # with more different RTTs, fast oscillations are not searched for
 
 
 def answer(scenario: Scenario) -> Prediction:

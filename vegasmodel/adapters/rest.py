@@ -30,7 +30,7 @@ class Rest(NamedTuple):
     """
 
     windows: Floats  # packets
-    delays: Floats  # of each flow's path, s; of those still to come, too
+    delays: Floats  # queueing delay of each flow's path, s; also of flows that have not started
 
 
 # (which flows have started, over-estimates of all) -> rates of these flows, delays of all paths

@@ -32,9 +32,9 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     """
     try:
         found = answers.answer(scenario, enough=enough)
-    except FieldError:  # a law of the user's that fails
+    except FieldError:  # a law registered by the user has failed
         raise
-    except ValueError as error:  # more than the engine simulates
+    except ValueError as error:  # the simulator lacks a feature of the scenario
         return Prediction.not_applicable(NAME, scenario, str(error))
     if found.extra.get("status", "done") != "done":
         reason = f"the simulation ended early: {found.extra['status']}"

@@ -22,8 +22,8 @@ from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
 
-MAX_BAND = 4000  # flows; time and memory grow with the square
-MAX_ORDER = 10_000  # flows whose order of arrival is followed one by one; time with the square
+MAX_BAND = 4000  # flows; time and memory grow with the square of their number
+MAX_ORDER = 10_000  # flows, if arrivals are followed one by one; time grows with the square
 
 
 def _failure(status: int) -> str:
@@ -224,7 +224,7 @@ def bands(scenario: Scenario) -> Prediction:
     )
     if np.array_equal(x_low, x_high):
         least, greatest = low.rate_range
-    else:  # each over-estimate depends on where in their band the flows before rest
+    else:  # over-estimates depend on where in their bands the earlier flows rest
         least, greatest = threshold_bands.outer_range(low, high)
     x, _ = _rests(scenario, threshold(scenario))
     middle = secular.solve(threshold(scenario), x, c, rtt=rtt, variant=_law(scenario))

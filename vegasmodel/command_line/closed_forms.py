@@ -263,7 +263,7 @@ def values(text: str, field: str, option: str) -> Any:
     if len(parts) > 100_000:
         raise FieldError(option, len(parts), "at most 100000 values")
     rule = rules.of(Flow, field)
-    read = getattr(rule, "plain", rule).read  # no word and no table stands on a command line
+    read = getattr(rule, "plain", rule).read  # a command line has only plain values
     places = [f"{option}[{i}]" for i in range(len(parts))] if len(parts) > 1 else [option]
     return np.array([read(part, at, 1.0) for part, at in zip(parts, places, strict=True)])
 

@@ -76,7 +76,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
                 notes[place] = "a guess: the trace cannot tell it"
             elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST:
                 raise
-            else:  # the guess is shorter than packets take on so slow a link
+            else:  # the guessed RTT is less than the transmission times on this link
                 rtt *= 2.0
         for kind, i, key in notes:
             table[kind][i][key] = CAPACITY if key == "capacity" else write(rtt, "time")
@@ -118,14 +118,14 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
     The flows keep their names, unless some name is an address or a number.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
-    stack = trace.provenance.get("variant", trace.engine)  # a simulated trace says whose TCP ran
+    stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
     flows = []
     for i, flow in enumerate(trace.flows):
         law = trace.controls.get(flow, "reno")
         law = law if law in laws.names() else "reno"
         entry: dict[str, Any] = {"name": flow if named else f"{law}-{i + 1}", "law": law}
-        if stack in STACKS and STACKS[stack].laws is None:  # one that has every law
+        if stack in STACKS and STACKS[stack].laws is None:  # a stack that has every law
             entry["variant"] = stack
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:

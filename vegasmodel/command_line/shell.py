@@ -7,7 +7,7 @@ from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
 from vegasmodel.command_line import inputs
 
-ASKS = "_VEGASMODEL_COMPLETE"  # the variable by which a shell asks for completions
+ASKS = "_VEGASMODEL_COMPLETE"  # environment variable with which a shell asks for completions
 SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 

@@ -156,7 +156,7 @@ def sweep(
 
     began = time.monotonic()
     case = inputs.load(scenario, laws)
-    first: list[int] = []  # points that were there already
+    first: list[int] = []  # number of points that an earlier sweep has computed
 
     with meter() as said:
 

@@ -354,7 +354,7 @@ def check(instance: Any) -> None:
         if not isinstance(value, Unresolved):
             rule.check(value, name)
         if type(value) is int and isinstance(getattr(rule, "plain", rule), Quantity):
-            object.__setattr__(instance, field.name, float(value))  # one fingerprint, 60 or 60.0
+            object.__setattr__(instance, field.name, float(value))  # 60 as 60.0: one fingerprint
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
@@ -427,7 +427,7 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
             raise FieldError(_join(where, key), None, "this key is required")
     try:
         return cls(**values)
-    except FieldError as error:  # of the parts together: the field is named without its place
+    except FieldError as error:  # of __post_init__, which does not know the part's place
         raise FieldError(_join(where, error.field), error.value, error.allowed) from None
 
 

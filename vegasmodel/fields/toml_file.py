@@ -78,4 +78,4 @@ def _inline(value: Any) -> str:
         return "[" + ", ".join(_inline(held) for held in value) + "]"
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    return json.dumps(value, ensure_ascii=False)  # strings, numbers and truth values look alike
+    return json.dumps(value, ensure_ascii=False)  # JSON writes these as TOML does

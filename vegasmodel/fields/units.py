@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # accepted beside a kind's own unit
-MAX_TEXT = 200  # characters; a quantity is short, and pint's parser need not see a novel
+MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
 
 class FieldError(ValueError):
@@ -119,7 +119,7 @@ def _common() -> dict[str, tuple[float, str]]:
 
 @functools.cache
 def _registry() -> UnitRegistry[float]:
-    from pint import UnitRegistry  # costs more than all closed forms together
+    from pint import UnitRegistry  # this import takes longer than all closed forms
 
     registry: UnitRegistry[float] = UnitRegistry(
         None, preprocessors=[lambda s: s.replace("%", " percent")]
@@ -240,14 +240,14 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
     try:
         quantity: Quantity[float] = registry.Quantity(text)
         value = float(quantity.magnitude)
-    except Exception:  # pint raises tokenizer, syntax, zero-division and its own errors alike
+    except Exception:  # pint raises tokenizer, syntax, zero-division and own errors
         raise FieldError(field, text, allowed) from None
     if (kind, "") in UNITLESS and str(quantity.units) in ("", "dimensionless"):
         return value
     target = KINDS[kind].unit or "dimensionless"
     if quantity.unitless and target != "dimensionless":
         raise FieldError(field, text, f"a unit is needed: {allowed}")
-    for power in (0, 1, -1):  # as written; bytes -> packets; packets -> bytes
+    for power in (0, 1, -1):  # tries: as written, bytes -> packets, packets -> bytes
         if power and packet_size is None:
             break
         factor = registry.Quantity(packet_size or 1.0, "B/pkt") ** -power

@@ -38,7 +38,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-MAX_RECORDED = 1_000_000  # packets of a run whose round-trip times are recorded unasked
+MAX_RECORDED = 1_000_000  # packets of a run whose RTTs are recorded by default
 UNLIMITED = 1_000_000_000  # packets; the simulators keep limits in 32 bits
 
 
@@ -176,7 +176,7 @@ def execute(
     except subprocess.TimeoutExpired:
         raise EngineFailed(f"{name} took more than {timeout:g} s and was stopped") from None
     if done.status != 0:
-        said = done.err or done.out  # ns-2's scheduled commands complain to standard output
+        said = done.err or done.out  # ns-2's scheduled commands report errors on standard output
         if os.strerror(errno.ENOSPC).lower() in said.lower():
             said = f"{place.folder} is on a full disk; free some space, or let TMPDIR name a folder"
         raise EngineFailed(f"{name} failed: {one_line(said)}")

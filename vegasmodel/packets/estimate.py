@@ -14,9 +14,9 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["Estimate", "Estimates", "estimate", "lost_packets"]
 
-BLOCK = 1000  # packets: rates over fewer are mostly their own granularity
+BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
 BLOCKS = (5, 100)
-RUN = 20  # packets of a busy stretch: its ends are uncertain by one
+RUN = 20  # least packets in a busy stretch, whose count is uncertain by one at its ends
 NEAR = 2  # packets
 
 
@@ -89,7 +89,7 @@ def _capacity(trace: Trace) -> Estimate | None:
         busy = np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0
         packets, seconds = _runs(busy, served[:, link] * lengths, lengths)
         if packets.size and np.median(served[:, link] * lengths) > RUN:
-            # an interval so long may hold idle times, whatever its mean queue
+            # such a long interval may contain idle times, even if its mean queue is long
             rates = _blocks(served[:, link], lengths, finest=len(lengths))
             how = f"most packets sent into link {trace.links[link]} in an interval"
             middle, most = np.median(rates), rates.max()
@@ -214,7 +214,7 @@ def _buffer(
     rtt = trace.known("rtt")
     if rtt is None or capacity is None or not bases:
         return None
-    if again is not None:  # the ACK of a packet that waits behind a lost one comes late
+    if again is not None:  # ACKs of packets behind a lost one are delayed
         rtt = np.where(again > 0, np.nan, rtt)
     waits = [
         float(np.nanmax(rtt[:, i])) - bases[name].value
@@ -224,7 +224,7 @@ def _buffer(
     if not waits or not max(waits) > 0:
         return None
     low, high = min(waits) * capacity.value, max(waits) * capacity.value
-    if overflowed:  # a mean or a sample hides the longest queue within its interval
+    if overflowed:  # a mean or a sample can miss the longest queue of its interval
         bound += ", but an interval's RTT is not its largest: a lower bound"
     how = f"(largest RTT - base RTT) capacity; {bound}"
     return Estimate(high, low, np.inf, "pkt", how)

@@ -44,7 +44,7 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# Not in either set: ns-2's default is true, which lets 1/p packets pass after each drop.
+# In neither set: ns-2's default is true, which lets 1/p packets pass after each drop.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )

@@ -193,7 +193,7 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
             for time in sorted({t for member in lasting for t in (member.start, member.stop)}):
                 active = [m.flow.service for m in lasting if m.start <= time < m.stop]
                 n_rate, n_delay = active.count("rate"), active.count("delay")
-                if n_rate and n_delay:  # alone, a class borrows all of the link
+                if n_rate and n_delay:  # a class without active rivals borrows the whole link
                     part = link.queue.k * n_rate / (link.queue.k * n_rate + n_delay)
                     lines.append(_at(origin + time, f"share {i} {way} {_number(part)}"))
     return lines
@@ -210,7 +210,7 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     route = " ".join(f"{index[link.name]} {group.direction}" for link in path)
     bits = scenario.access_rate(group) * scenario.packet_size * 8
     rest = member.rtt - scenario.transmission(group) - 2 * sum(link.delay for link in path)
-    rest = max(rest, 0.0)  # rounding may leave less than nothing
+    rest = max(rest, 0.0)  # rounding may make it slightly negative
     leg = 0.0 if group.delay_noise else rest / 4
     sink = "Agent/TCPSink" + ("/Sack1" if group.law in ("sack", "cubic") else "")
     agents = (
@@ -219,7 +219,7 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
         f" {_words(_agent(scenario, f, member))}"
     )
     lines = [f"stations {f} {{{route}}} {_number(bits)} {_number(leg)}"]
-    if group.delay_noise:  # all of the propagation on the first leg, so that it ends at 0 as said
+    if group.delay_noise:  # the first leg has all the propagation delay: noise may reduce it to 0
         lines.append(f"noisy {f} {_number(rest)} {_number(group.delay_noise)}")
     if group.arrivals != "once":
         return [*lines, f"crowd {f} {agents}"]
@@ -295,5 +295,5 @@ def _ending(scenario: Scenario, origin: float, interval: float | None) -> list[s
         every = f"{_number(origin)} {_number(interval)} {number}"
         lines.append(f"samples {every} {{{flows}}} {{{links}}}")
         lines.append(_at(origin + run.duration, f"sample {{{flows}}} {{{links}}}"))
-    # after the last counts: ns-2 runs events of one instant in the order of their making
+    # after the last counts: ns-2 runs simultaneous events in the order in which they were made
     return [*lines, _at(origin + run.duration, "finish"), "$ns run"]

@@ -12,7 +12,7 @@ from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 
 __all__ = ["check", "remarks"]
 
-MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every node made before it
+MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every earlier node
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
 
 

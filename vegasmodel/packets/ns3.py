@@ -49,7 +49,7 @@ def run(
     ``EngineFailed``.
     """
     interval = interval or engine.default_interval(scenario)
-    ns3_script.script(scenario, interval=interval)  # what ns-3 cannot do is said, installed or not
+    ns3_script.script(scenario, interval=interval)  # raises FieldError even without ns-3
     ns3_build.program()
     one = functools.partial(
         run_trace,

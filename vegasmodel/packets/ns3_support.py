@@ -25,7 +25,7 @@ ACK = HEADERS
 LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2, "cubic": 3}
 MAX_FLOWS = 4000
 MAX_PORTS = 60_000
-MAX_BYTES = 2**30  # of a window, by TCP's window scaling
+MAX_BYTES = 2**30  # bytes of a window that TCP's window scaling allows
 
 
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
@@ -94,7 +94,7 @@ def _link(link: Link, where: str) -> None:
 def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if flow.law not in LAWS:
         raise FieldError(f"{where}.law", flow.law, f"in ns-3 one of {', '.join(LAWS)}")
-    # the scenario's defaults, which ns-3 does not take over
+    # the scenario's own defaults, which ns-3 replaces by its own
     usual = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
     if flow.decrease != usual:
         allowed = f"{usual:g}, the default: ns-3 decides itself"

@@ -16,7 +16,7 @@ from vegasmodel.scenario import Member, Scenario
 
 __all__ = ["Pairing", "pair"]
 
-# what decided a pair
+# reasons for a pair
 GIVEN, MATCH, NAME, CONTROL = "flows", "match", "name", "congestion control"
 SCENARIO = "order in a trace made from this scenario"
 ONLY, ORDER = "being the only flow", "order of appearance"
@@ -89,7 +89,7 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
                 found[k] = (free.pop(member.name), NAME)
         if trace.scenario == scenario.fingerprint() and len(trace.flows) == len(members):
             for k in set(range(len(members))) - set(found):
-                if trace.flows[k] in free:  # its maker wrote the flows in the scenario's order
+                if trace.flows[k] in free:  # a trace of this scenario keeps its order
                     found[k] = (free.pop(trace.flows[k]), SCENARIO)
         _by_control(trace, scenario, found, free)
         _by_order(trace, scenario, found, free)

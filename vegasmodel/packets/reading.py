@@ -40,7 +40,7 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
         raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")
     try:
         return _read(path, format)
-    except OSError as error:  # in the middle of the file
+    except OSError as error:  # an error while the file is being read
         reason = error.strerror or "input or output"
         raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
 

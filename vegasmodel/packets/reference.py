@@ -220,7 +220,7 @@ def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
     found = []
     for file in files:
         table = toml_file.read(file)
-        Scenario.from_dict(table)  # says what is wrong with it
+        Scenario.from_dict(table)  # raises FieldError for a bad file
         found += list(variants(table, each))
     return found
 

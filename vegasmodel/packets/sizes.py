@@ -12,9 +12,9 @@ from vegasmodel.prediction import Assumption
 
 __all__ = ["HEADERS", "in_packets_of", "packet_sizes"]
 
-HEADERS = 52  # bytes of IPv4 and TCP with timestamps, where a trace tells the payload alone
-SAME = 66  # bytes by which sizes differ that count other headers: those and Ethernet's
-LEAST = 0.2  # but no larger part of the packet
+HEADERS = 52  # bytes of IPv4 and TCP headers with timestamps
+SAME = 66  # bytes: sizes may differ by these headers and Ethernet's
+LEAST = 0.2  # and at most by this part of the packet
 PER_FLOW = ("throughput", "sent", "retransmits", "loss", "window")
 PER_LINK = ("queue", "queue_max", "served")
 

@@ -234,7 +234,7 @@ def make(
             if kind.static:
                 values = np.where(
                     np.isnan(values), np.nan, values
-                )  # one NaN, whatever its sign: JSON has null
+                )  # every NaN becomes the same NaN, because JSON has only null
             dims = (kind.over,) if kind.static else ("time", kind.over)
             entries[name] = (dims, values, {"units": kind.unit, "long_name": kind.meaning})
     coordinates = {"time": ends, "flow": _text(flows), "link": _text(links)}
@@ -385,7 +385,7 @@ def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str
             raise TraceError(path, "rows", last, f"{rows} rows, as the file states")
         for name, width in widths.items():
             column = batch.column(name)
-            flat = column if name == "time" else column.flatten()  # without lists that are null
+            flat = column if name == "time" else column.flatten()  # leaves out lists that are null
             if len(flat) != batch.num_rows * width:
                 raise TraceError(path, f"column {name}", "null", f"lists of {width} doubles")
             values[name][got:last] = flat.to_numpy(zero_copy_only=False).reshape(-1, width)

@@ -59,7 +59,7 @@ MAX_FLOWS = 100_000
 LONGEST = 1e7  # seconds
 _TIME = Quantity("time", high=LONGEST)
 _POSITIVE_TIME = Quantity("time", low_open=True, high=LONGEST)
-_RATE = Quantity("rate", low=1e-6, high=1e12)  # beyond, products of the models' terms overflow
+_RATE = Quantity("rate", low=1e-6, high=1e12)  # beyond, terms of the models' equations overflow
 _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 
 

@@ -30,7 +30,7 @@ from vegasmodel.support.html_table import html_table
 
 __all__ = ["Scenario", "load"]
 
-MAX_GROUPS = 300  # an answer has a ratio for every pair of them
+MAX_GROUPS = 300  # an answer has a ratio for every pair of groups
 DEFAULT_DELAY = 1e-3  # one way, seconds
 
 
@@ -45,7 +45,7 @@ class Scenario(Checked):
     ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
     run: Run = field(Table(Run), Run())
 
-    # of an instance: its links and flows as they were given, text and gaps included
+    # of an instance: links and flows as the user gave them, with text and missing fields
     _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
 
     def __post_init__(self) -> None:

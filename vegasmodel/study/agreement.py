@@ -17,8 +17,8 @@ from vegasmodel.study.basins import Basins, grouped
 
 __all__ = ["Agreement", "agreement"]
 
-BINS = 4  # parts of equal weight of an outcome that is a range
-EXPECTED = 5.0  # starts in a cell of a chi-squared test, at least
+BINS = 4  # parts into which an outcome with a wide range is divided
+EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared test
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 TOLERANCE = 0.05  # of a flow's mean throughput
-SURE = 4.0  # standard errors by which means of like outcomes do not differ
+SURE = 4.0  # standard errors by which means of the same outcome may differ
 
 
 @dataclass(frozen=True, eq=False)

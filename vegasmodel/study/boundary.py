@@ -21,9 +21,9 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["StabilityBoundary", "stability_boundary"]
 
-SCAN = 17  # values of the first field at which stability is looked at
+SCAN = 17  # values of the first field in a scan
 ROWS = 3  # values of the second field at which the first one is scanned
-SAME = 1e-3  # of ln x: a crossing on a curve that was traced
+SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def stability_boundary(
     def make(x: float, y: float) -> Loop | None:
         try:
             moved = fields.put(scenario, dict(zip(names, (x, y), strict=True)))
-        except FieldError:  # the values cannot stand together
+        except FieldError:  # the values contradict one another
             return None
         found = place(moved)
         return None if isinstance(found, str) else found.loop

@@ -105,7 +105,7 @@ def limit_cycles(
         found = limit_cycle(begun, model, losers=losers, packets=packets, longest=longest)
         return found if found.status == Status.DONE.reason else found.status
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:  # the march lets others run
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:  # compiled code releases the lock
         found = list(pool.map(one, drawn))
     cycles = tuple(None if isinstance(each, str) else each for each in found)
     rates, features, errors = _table(cycles, len(scenario.members))

@@ -40,9 +40,9 @@ SCAN = {
     **dict.fromkeys(comparison.ENGINES, 9),
 }  # else SCAN_POINTS
 SCAN_POINTS = 65
-TURNS = 4  # times that a turn is looked at closer
-COUNTED = ("buffer", "max_window", "initial_window")  # packets, of which engines have whole ones
-ERROR_PROBABILITY = 1e-2  # of a side of the target, at which random runs are enough
+TURNS = 4  # times that values around turns are refined
+COUNTED = ("buffer", "max_window", "initial_window")  # packets, which simulators count as whole
+ERROR_PROBABILITY = 1e-2  # of the wrong side of the target, at which there are enough random runs
 THRESHOLDS = ("alpha", "beta", "gamma")
 
 
@@ -52,9 +52,9 @@ class Solution:
 
     value: float
     unit: str
-    achieved: float  # by the model, at this very value
+    achieved: float  # by the model, at exactly this value
     exact: bool  # the target is met to 1e-6 of it
-    scenario: Scenario  # with the value in it
+    scenario: Scenario  # the scenario with this value
     achieved_se: float | None = None  # standard error over the runs, if they are random
     verified: dict[str, float | None] = field(default_factory=dict)
     verified_se: dict[str, float | None] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class _Search:
         self.whole = counted(scenario, where, model)
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
-        self.rough: set[float] = set()  # values at which the side of the target is all we know
+        self.rough: set[float] = set()  # values at which only the side of the target is known
         self.made: dict[float, Prediction] = {}  # the simulator's answers
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
@@ -242,7 +242,7 @@ class _Search:
         found, notes = [], []
         for low, high in self._met():
             found.append(self._solution(low, high))
-        steps: dict[int, list[str]] = {}  # those past the target, by the value that comes nearest
+        steps: dict[int, list[str]] = {}  # jumps past the target, by the nearest value
         for left, right in self._crossings():
             near = self._nearer(left, right)
             if abs(self.y[near]) <= self.within * self.aim.value:

@@ -177,7 +177,7 @@ def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
                 changes[f"flow.{scenario.flows[i].name}.{field.tail}"] = value
         else:
             changes[field.name] = value
-    for name, value in list(changes.items()):  # one threshold stays one
+    for name, value in list(changes.items()):  # if alpha = beta, keep them equal
         head, _, key = name.rpartition(".")
         if key == "alpha" and f"{head}.beta" not in changes:
             group = next(g for g in scenario.flows if head == f"flow.{g.name}")

@@ -27,7 +27,7 @@ __all__ = ["Axis", "Block", "Grid", "make"]
 
 MAX_POINTS = 100_000_000  # points
 MAX_VALUES = 10_000_000  # values of one field
-DIGITS = 12  # of a grid's values: 0.06, and not 0.060000000000000005
+DIGITS = 12  # significant digits of a grid's values, to avoid 0.060000000000000005
 FORMS = "START:STOP:STEP, a list a,b,c, or with --draw a range LOW..HIGH"
 
 Block = tuple[slice, ...]  # of each dimension

@@ -46,7 +46,7 @@ class _Lines:
     def __init__(self, out: IO[str] | None) -> None:
         self.out = out
         self.began = self.told = time.monotonic()
-        self.before: int | None = None  # points that an earlier run has done
+        self.before: int | None = None  # points that an earlier run has computed
         self.done = self.total = 0
 
     def __call__(self, done: int, total: int) -> None:

@@ -56,7 +56,7 @@ PER_FLOW = (
     "loss_rate",
 )
 PER_LINK = ("queue_mean", "queueing_delay", "utilization")
-DERIVED = ("throughput_bps", "share", "queueing_delay")  # from the others and the scenario
+DERIVED = ("throughput_bps", "share", "queueing_delay")  # computed from the others and the scenario
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def predictions(
             return NOT_ALLOWED, scenario
         try:
             found = ask(scenario)
-        except FieldError as error:  # the engine has no such feature
+        except FieldError as error:  # the simulator lacks a feature of the scenario
             return NO_ANSWER, str(error)
         except (EngineFailed, ValueError, ArithmeticError) as error:
             return FAILED, str(error)
@@ -209,7 +209,7 @@ def predictions(
             return FAILED, "the throughputs are not numbers"
         return found
 
-    if model in ("fluid", "rounds", *comparison.ENGINES):  # they let other threads run
+    if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
         with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
             return list(pool.map(one, scenarios))
     return [one(scenario) for scenario in scenarios]
@@ -436,7 +436,7 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
     for group in scenario.flows:
         if group.keeps_backlog:
             good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
-    link = scenario._given[0][0]  # its delay, where one is given
+    link = scenario._given[0][0]  # to see whether its delay is given
     capacity = values.get("capacity", np.asarray(link.capacity))
     for member in scenario.members:  # as ``Scenario.transmission`` has it
         packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size

@@ -15,10 +15,10 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["Range", "of_field"]
 
-FEW_PACKETS = 100.0  # buffers are looked for up to so many packets at least
-TIMES = 4.0  # ... and up to so many bandwidth-delay products
-AROUND = 20.0  # a positive value is looked for within this factor of what the scenario has
-FRACTIONS = {  # ends, and whether small ones matter as much as large ones
+FEW_PACKETS = 100.0  # buffers are searched up to at least this many packets
+TIMES = 4.0  # ... and up to this many bandwidth-delay products
+AROUND = 20.0  # a positive value is searched within this factor of the scenario's
+FRACTIONS = {  # ends of the range, and whether it is logarithmic
     "loss": (1e-5, 0.5, True),
     "decrease": (0.02, 1.0, False),
     "delay_buffer": (0.01, 0.99, False),

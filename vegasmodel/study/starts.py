@@ -13,7 +13,7 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["Start", "Starts", "starts"]
 
-MAX_STARTS = 5_000  # starts of one question: their distances are compared pair by pair
+MAX_STARTS = 5_000  # starts; the outcomes of all pairs of starts are compared
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["NOT_YET", "Layout", "Store", "opened"]
 
 NOT_YET = -1  # the status of a point that is not computed
-LATER = ("status",)  # written when all the rest of a block is
-HALF = "*.partial"  # what Zarr writes to before it renames
+LATER = ("status",)  # written after the rest of a block
+HALF = "*.partial"  # temporary files of Zarr
 
 
 class Layout:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "sweep"]
 
-BLOCK = {  # points: some seconds of work
+BLOCK = {  # points per block: some seconds of work
     "arrays": 1 << 16,
     "closed": 1 << 8,
     "fluid": 1 << 11,
@@ -145,7 +145,7 @@ def _computed(
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:
         progress(done, space.size)
-    kind = _kind(space, model)  # simulators have threads of their own
+    kind = _kind(space, model)  # simulators use threads themselves
     threads = os.cpu_count() or 1
     side_by_side = (processes, 1) if kind == "closed" else (1, threads if kind == "arrays" else 1)
     with workers.pool(engine, scheduler, *side_by_side) as submit:

@@ -33,9 +33,9 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
 
-STEP = 2e-3  # of the value, or of the standard deviation where that is larger
-SMOOTH = 1e-3  # by which slopes with two steps may differ, of the largest
-ZERO = 1e-3  # in the field's unit: a scale where its value is 0
+STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
+SMOOTH = 1e-3  # relative difference of the slopes with two steps that is allowed
+ZERO = 1e-3  # scale of a field whose value is 0, in its unit
 SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 
@@ -201,7 +201,7 @@ def _slopes(
         scale = 1.0 if each.share else max(*map(abs, each.values), each.sd)
         wide, half = (_slope(scenario, model, each, step * scale) for step in (STEP, STEP / 2))
         columns.append(half)
-        with np.errstate(invalid="ignore"):  # where a flow gets nothing, no slope is a number
+        with np.errstate(invalid="ignore"):  # slopes are NaN where a flow gets nothing
             apart = np.abs(wide - half) * scale
         smooth.append(bool(np.all(apart <= SMOOTH * (1.0 + np.abs(half) * scale))))
     return np.array(columns).T, tuple(smooth)

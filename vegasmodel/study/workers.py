@@ -27,7 +27,7 @@ from vegasmodel.support import extras
 __all__ = ["ENGINES", "check", "each", "pool"]
 
 ENGINES = ("local", "dask")
-AHEAD = 2  # blocks a worker that wait or are under way
+AHEAD = 2  # blocks per worker that are submitted ahead
 Submit = Callable[[Points, str], "Future[Figures]"]
 
 
@@ -75,7 +75,7 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
 
         try:
             yield _Pool(submit, processes)
-        except BaseException:  # nobody waits for what they are at
+        except BaseException:  # nobody will use the unfinished work
             for child in multiprocessing.active_children():
                 if child not in others:
                     child.kill()

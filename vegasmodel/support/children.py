@@ -24,7 +24,7 @@ from vegasmodel.support import files
 __all__ = ["FOLDER", "Budget", "Done", "Workplace", "end_all", "interruptible", "workplace"]
 
 FOLDER = "vegasmodel-"  # the names of our temporary folders begin with this
-MAX_SAID = 1 << 20  # bytes of what a child prints that are kept
+MAX_SAID = 1 << 20  # bytes that are kept of each output stream of a child
 # ends the other processes of its group (it ignores the signal itself) and removes the folder
 _WATCHMAN = """trap "" TERM INT HUP
 read -r nothing

@@ -38,13 +38,13 @@ from vegasmodel.support import children, files
 __all__ = ["Shortfall", "Stopped", "main", "status_of"]
 
 DONE, SHORT, BAD_INPUT, MACHINE = 0, 1, 2, 3
-GRACE = 0.5  # seconds that a signal leaves for an orderly end; compiled code does not hear it
+GRACE = 0.5  # seconds for an orderly end after a signal; compiled code does not handle signals
 SIGNALS = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "the terminal went away",
 }
-# by name, so that no module is loaded just to learn of its errors
+# by class name, so that no module is loaded only for its error classes
 _STATUS = {
     "Shortfall": SHORT,
     "Unsolved": SHORT,
@@ -80,9 +80,9 @@ def main(command: Callable[[], int]) -> NoReturn:
         except BaseException as error:
             status = status_of(Stopped(_asked[0]) if _asked else error)
             _seal(sys.stdout)
-        for number in SIGNALS:  # nothing is left to stop
+        for number in SIGNALS:  # the command has ended already
             signal.signal(number, signal.SIG_IGN)
-        if _asked:  # at once: taking the interpreter apart can last seconds
+        if _asked:  # exit at once, because the interpreter's own exit can take seconds
             atexit._run_exitfuncs()
             os._exit(status)
         try:
@@ -112,7 +112,7 @@ def status_of(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         return _complain("out of memory", MACHINE)
     if isinstance(error, OSError):
-        if error.filename is None:  # what is still to be written would fail again
+        if error.filename is None:  # writing the rest of the output would fail again
             _seal(sys.stdout)
         return _complain(_of_system(error), MACHINE)
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("vegasmodel"):
@@ -127,7 +127,7 @@ def _of_system(error: OSError) -> str:
         return "nobody reads standard output any more: broken pipe"
     if error.errno not in files.FULL:
         return f"{error.filename}: {reason}" if error.filename is not None else reason
-    # whatever else we write has a name: see ``files.named``
+    # errors of all other writes have a file name: see ``files.named``
     place = "standard output" if error.filename is None else str(error.filename)
     temporary = Path(place).name.startswith(children.FOLDER)
     other = "let TMPDIR name another folder" if temporary else "choose another place"
@@ -150,7 +150,7 @@ def _prepare() -> None:
     environment.  Warnings and log messages are switched off.
     """
     for stream, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # closed: the next file opened would take its number
+        if getattr(sys, name) is None:  # closed: the next opened file would get its number
             os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, open(stream, "w", closefd=False))  # noqa: SIM115
             if name == "stdout":
@@ -164,7 +164,7 @@ def _prepare() -> None:
     logging.disable(logging.WARNING)
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
-    # an error within a destructor or a thread of its own would show its traceback by itself
+    # Python would print tracebacks of errors in destructors and threads
     sys.unraisablehook = lambda _: None
     threading.excepthook = lambda _: None
 
@@ -183,7 +183,7 @@ def _stoppable() -> Iterator[None]:
 
 
 def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signature
-    for other in SIGNALS:  # a second one must not break into the end
+    for other in SIGNALS:  # a second signal must not interrupt the end
         signal.signal(other, signal.SIG_IGN)
     _asked.append(number)
     children.end_all()

@@ -6,7 +6,7 @@ import importlib.util
 
 __all__ = ["MODULES", "ExtraMissing", "need", "need_papers"]
 
-MODULES = {  # of each extra, what the package imports of it
+MODULES = {  # the modules of each extra that the package imports
     "dask": ("distributed", "zarr"),
     "jax": ("jax",),
     "network": ("clarabel",),

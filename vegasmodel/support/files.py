@@ -12,10 +12,10 @@ from pathlib import Path
 
 __all__ = ["FULL", "PART", "atomic_write", "forget_parts", "named"]
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a write fails with these; it names no file
-PART = ".part-"  # what a killed process leaves behind begins so
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write, which name no file
+PART = ".part-"  # temporary files have this prefix
 _numbers = itertools.count()
-_parts: set[Path] = set()  # those being written
+_parts: set[Path] = set()  # temporary files that are being written
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from html import escape
 
 __all__ = ["html_table"]
 
-MAX_ROWS = 30  # rows; a notebook's output is read, not searched
+MAX_ROWS = 30  # rows that a notebook's output shows
 
 
 def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

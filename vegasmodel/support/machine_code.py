@@ -29,7 +29,7 @@ __all__ = ["compiled", "compiling", "part"]
 
 ROOT = Path(__file__).parents[1]
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
-MARK = ".of-"  # in a kept file's name: the digest follows
+MARK = ".of-"  # in a cached file's name, before the digest
 _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then any digest
 
 
@@ -57,12 +57,12 @@ def _spare_blas() -> None:
     asked = linalg.ensure_blas
     linalg.ensure_blas = lambda: None
     try:
-        from numba.np import arraymath  # noqa: F401 - which asks as it is imported
+        from numba.np import arraymath  # noqa: F401 - it tests for BLAS on import
     finally:
         linalg.ensure_blas = asked
 
 
-with contextlib.suppress(ImportError, AttributeError):  # another Numba
+with contextlib.suppress(ImportError, AttributeError):  # another version of Numba
     _spare_blas()
 _listener = _CompileListener()
 event.register("numba:compile", _listener)
@@ -94,7 +94,7 @@ def compiled(
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = WholeProgram(function, options) if whole_program else None
     dispatcher = made or numba.njit(**options)(function)
-    with contextlib.suppress(RuntimeError, OSError):  # no place to write: kept nowhere
+    with contextlib.suppress(RuntimeError, OSError):  # no writable folder: no cache
         dispatcher._cache = _Kept(function, made_of)
     if signature is not None:
         dispatcher.compile(signature)

@@ -21,9 +21,9 @@ class Series:
 
     def __init__(self) -> None:
         self.wanted = 1
-        self.length = 0.0  # of a run, simulated seconds
+        self.length = 0.0  # simulated seconds of a run
         self.over = 0.0  # simulated seconds of the runs that are over
-        self.clock: Callable[[], float] | None = None  # of the run under way
+        self.clock: Callable[[], float] | None = None  # of the present run
         self.compiling: Callable[[], bool] = lambda: False
 
     @property

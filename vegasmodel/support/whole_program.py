@@ -41,7 +41,7 @@ from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, T
 
 __all__ = ["WholeProgram"]
 
-SMALL = 250  # instructions of LLVM's: a function of no more is inlined wherever it is called
+SMALL = 250  # LLVM instructions; a smaller function is inlined wherever it is called
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
@@ -98,7 +98,7 @@ def _without_lock_events() -> Iterator[None]:
     """Switch off Numba's events about LLVM's lock: it makes two at each of many thousand calls."""
     lock: Any = getattr(llvm.ffi.lib, "_lock", None)
     told = getattr(lock, "_cblist", None)
-    if told is None:  # another llvmlite
+    if told is None:  # another version of llvmlite
         yield
         return
     lock._cblist = []
@@ -140,14 +140,14 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
                 found.setdefault(library)
         parts = [library for library in found if isinstance(library, _Unfinished)]
         self._parts = frozenset(f.name for part in parts for f in part.get_defined_functions())
-        # callers first: LLVM's linker leaves out what nobody has called yet
+        # callers first, because LLVM's linker drops functions that are not called yet
         self._linking_libraries = list(reversed(found))
         super().finalize()
 
     def _optimize_final_module(self) -> None:
         for function in self._final_module.functions:
             if function.name in self._parts:
-                function.linkage = "internal"  # seen from nowhere else: it goes once inlined
+                function.linkage = "internal"  # not visible outside, so it is removed once inlined
                 size = sum(1 for block in function.blocks for _ in block.instructions)
                 if size <= SMALL and _inlining_can_be_asked():
                     function.add_function_attribute("alwaysinline")
@@ -255,7 +255,7 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
                 context, library, description, state.func_ir, metadata=state.metadata
             )
             lower.lower()
-        name = object()  # in place of the function that Python would call
+        name = object()  # a key instead of the function that Python would call
         context.insert_user_function(name, description, [library])
         state["cr"] = _LowerResult(description, lower.call_helper, cfunc=name, env=lower.env)
         return True

@@ -11,7 +11,7 @@ from vegasmodel.prediction import Prediction
 
 __all__ = ["check", "check_rates", "counting"]
 
-SUM_TOLERANCE = 1e-9  # of sums of double-precision figures
+SUM_TOLERANCE = 1e-9  # rounding of sums in double precision
 NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not add up
 
 

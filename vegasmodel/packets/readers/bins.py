@@ -45,7 +45,7 @@ class Bins:
         """Make room for twice as many flows."""
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
-        more = _empty(10, 2 * flows, self.count)  # takes no memory until it is written to
+        more = _empty(10, 2 * flows, self.count)  # uses no memory until it is written to
         more[:, :flows] = self.flow
         more[RTT_MIN, flows:] = np.inf
         self.flow = more

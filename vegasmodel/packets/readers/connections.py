@@ -38,12 +38,12 @@ from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace
 
 Key = tuple[object, ...]  # both ends, the sender first
-MAX_PENDING = 500_000  # segments and ACKs that wait for their answer, all flows together
-MAX_RECENTS = 200_000  # segments that copies are compared with, all flows together
+MAX_PENDING = 500_000  # segments and ACKs that are not answered yet, of all flows together
+MAX_RECENTS = 200_000  # recent segments, in which copies are looked up, of all flows
 MAX_HANDSHAKES = 100_000
 MAX_SPAN = 1e9  # seconds between the first packet and the last
-STEP = 1e-3  # seconds by which the clock goes back: more is a step, less the order of the frames
-MINOR = 0.01  # a direction with less of the other's bytes is requests, not a flow
+STEP = 1e-3  # s; if times go back by more, the clock was set; by less, frames are out of order
+MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a flow
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Connections:
         self.flows: dict[Key, Flow] = {}  # of the connections that are open
         self.all: list[Flow] = []
         self.handshakes: dict[frozenset[object], Handshake] = {}
-        self.counts: dict[frozenset[object], int] = {}  # connections between two ends, if many
+        self.counts: dict[frozenset[object], int] = {}  # connections of a pair of ends
         self.origin: float | None = None
         self.now, self.time, self.shift, self.bin = 0.0, 0.0, 0.0, 0
         self.pending = self.recents = self.steps = 0
@@ -208,7 +208,7 @@ class Connections:
         below = min(end, flow.high)
         filled = flow.fill(start, below)
         old = below - start - filled
-        if not old:  # the first that is seen of it
+        if not old:  # all its bytes are seen for the first time
             later = flow.later(ident, stamp)
             flow.unsure += later is None
             table[AGAIN, i, k] += filled if later else 0
@@ -273,7 +273,7 @@ class Connections:
             reached -= 1
         same = (ident, number, stamp)
         if not flow.begin <= reached <= flow.high or (ident > 0 and same == flow.last_ack):
-            return  # of another connection, as it acknowledges what was not sent; or a copy
+            return  # a copy, or an ACK of another connection: its data were not sent
         flow.last_ack = same
         if not flow.acks:
             table[DELIVERED, i, :] = 0

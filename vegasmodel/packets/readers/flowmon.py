@@ -52,7 +52,7 @@ def read(source: Source) -> Trace:
         back = by_address.get(_reversed(address)) if address else None
         other = flows.get(back) if back is not None else None
         if other is not None and _size(other) > _size(stats):
-            continue  # the ACKs of the other
+            continue  # this flow is the ACKs of the other
         chosen.append(key)
         delay = stats["delaySum"] / stats["rxPackets"]
         ack = other["delaySum"] / other["rxPackets"] if other is not None else math.nan

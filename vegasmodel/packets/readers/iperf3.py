@@ -56,7 +56,7 @@ def read(source: Source) -> Trace:
     }
     lengths = np.diff(times)[:, None]
     told_again = ~np.isnan(grids["retransmits"]).all(axis=0)
-    silent = np.isnan(grids["bytes"]) & told_again  # a stream that is over sends nothing again
+    silent = np.isnan(grids["bytes"]) & told_again  # a stream that has ended retransmits nothing
     flows = [names.get((socket, sending[socket]), f"{socket}") for socket in sockets]
     first = np.array([min(row[s]["start"] for row in rows if s in row) for s in sockets])
     variables: dict[str, Floats] = {

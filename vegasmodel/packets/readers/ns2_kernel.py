@@ -65,7 +65,7 @@ FROM, TO, WAITING, LAST_UID = range(4)
 # columns of ``Tables.counts``
 N_FLOWS, N_LINKS, LINES, STATUS = range(4)
 
-WORDS = 256  # of 64 bits: packets behind the highest received that are told apart
+WORDS = 256  # of 64 bits: a window of packets below the highest one received
 SLACK = 1.1e-5  # seconds: variable traces round to 10 us, event traces do not
 MAX_TIME = 1e10
 
@@ -175,7 +175,7 @@ def _add_rtt(flow, f, k, rtt):
 def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     """Count a data packet of flow f: ``+`` at its source, ``r`` at its sink, ``d`` at any node."""
     s.flow[f, EVENTS] = 1
-    if size > s.flow[f, SIZE]:  # what was timed so far was smaller, as a SYN is, and faster
+    if size > s.flow[f, SIZE]:  # forget RTTs of smaller packets, such as a SYN, which are faster
         s.flow[f, SIZE] = size
         flow[RTT_SUM, f, :] = 0.0
         flow[RTT_N, f, :] = 0.0
@@ -297,7 +297,7 @@ def _event(s, flow, link, begin, width, e, time):
         if s.counts[N_FLOWS] == s.flow.shape[0]:
             return FLOWS_FULL
         f = _new_flow(s, mine, e[LABEL], e[NODE1], e[PORT1], e[NODE2], e[PORT2], t)
-    # from here on the line counts
+    # from here on, the line is counted
     s.clock[0] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
     if kind != 114:
@@ -351,7 +351,7 @@ def _variable(s, flow, begin, width, buf, w):
             flow[WINDOW_N, f, :] = 0
         flow[WINDOW_SUM, f, k] += value
         flow[WINDOW_N, f, k] += 1
-    elif s.flow[f, EVENTS] == 0:  # the packets themselves, where they are there, count instead
+    elif s.flow[f, EVENTS] == 0:  # if the trace has packet events, these count instead
         if equal(buf, a, b, b"ack_") and value > s.flow[f, ACKED]:
             flow[DELIVERED, f, k] += value - s.flow[f, ACKED]
             s.flow[f, ACKED] = np.int64(value)

@@ -37,7 +37,7 @@ def read(source: Source) -> Trace:
     """Read the whole file.  Raises ``TraceError`` with the line."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
-    places: dict[Key, tuple[str, str | None]] = {}  # where a flow is watched
+    places: dict[Key, tuple[str, str | None]] = {}  # where each flow is observed
     for number, text in source.lines():
         if not text or text[0] == "#":
             continue
@@ -67,7 +67,7 @@ def read(source: Source) -> Trace:
         flags = tcp[3]
         if "SYN" in flags and kind in "+t":
             connections.syn(key, seq, second="ACK" in flags, mss=0)
-        sent = kind in "+t" or (kind == "d" and key in places)  # its queue may drop it first
+        sent = kind in "+t" or (kind == "d" and key in places)  # the sender's queue may drop it
         if size and sent and places.setdefault(key, at) == at:
             flow = connections.data(
                 key,
@@ -80,7 +80,7 @@ def read(source: Source) -> Trace:
                 ident=ident & 0xFFFF,
             )
             if flow is not None and " ttl 64 " in text:
-                flow.at_sender = True  # no router has passed it on
+                flow.at_sender = True  # no router has forwarded the packet yet
         if kind == "d":
             connections.lost(key, size)
         if "FIN" in flags and kind in "+t" and places.get(key) == at:

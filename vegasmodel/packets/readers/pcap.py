@@ -51,7 +51,7 @@ def read(source: Source) -> Trace:
             mss = _segment_size(frame, at, header)
             connections.syn(key, seq, second=bool(flags & ACK), mss=mss)
             seq += 1
-        if size and not flags & RST:  # the data of a RST is a message in words
+        if size and not flags & RST:  # the data of a RST is a text message, not data of the flow
             flow = connections.data(
                 key, seq, size, at - ip + header, place, echo=echo, stamp=stamp, ident=ident
             )
@@ -104,7 +104,7 @@ def _tcp(
         fragment = frame[ip + 6] & 0x3F or frame[ip + 7]
         if frame[ip + 9] != 6 or fragment:
             return None
-        # a length of 0 stands for a packet that the network card will cut
+        # a length of 0 means that the network card will split the packet
         length = (frame[ip + 2] << 8 | frame[ip + 3]) or orig_len - ip
         addresses = frame[ip + 12 : ip + 16], frame[ip + 16 : ip + 20]
         ident = frame[ip + 4] << 8 | frame[ip + 5]

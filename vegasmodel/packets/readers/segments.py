@@ -15,10 +15,10 @@ from collections import deque
 import numpy as np
 
 MAX_HOLES = 1000
-MAX_RECENT = 4096  # segments of a flow in which a copy finds its original
+MAX_RECENT = 4096  # recent segments of a flow, among which copies are looked up
 MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
-NEAR_SENDER = 0.1  # the sender is at this point if its share of the RTT is smaller
-EARLY = 0.5  # part of the RTT within which nothing is sent again
+NEAR_SENDER = 0.1  # the capture is at the sender if that side's part of the RTT is smaller
+EARLY = 0.5  # part of the RTT within which no sender retransmits
 ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
 
@@ -73,18 +73,18 @@ class Flow:
         self.first = self.last = time
         self.begin = self.high = self.acked = seq
         self.fin: int | None = None  # sequence number of the FIN
-        self.holes: list[tuple[int, int]] = []  # below high and not seen, in order
+        self.holes: list[tuple[int, int]] = []  # bytes below high that were not seen, in order
         self.recent: dict[int, tuple[int, int, int, float]] = {}  # end, id, stamp, time by start
         self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
         self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
         self.last_id = self.last_stamp = -1
         self.last_ack = (-1, -1, -1)
-        self.counted_ids = True  # the sender's identifiers count up
+        self.counted_ids = True  # the sender's IPv4 identifiers increase by one
         self.acks = self.total = self.largest = self.headers = self.regular = 0
         self.mss = self.syns = self.options = self.steps = 0
         self.copies = self.missed = self.unsure = 0
         self.loopback = self.at_sender = self.stamped = self.opened = False
-        self.alone = True  # nothing is known of an RTT before this point
+        self.alone = True  # RTTs are measured from segment to ACK alone
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
 
     @property

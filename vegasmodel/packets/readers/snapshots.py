@@ -16,7 +16,7 @@ from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
 
 MAX_CELLS = 200_000  # samples kept
-NEAR = 0.25  # of the usual time between samples: closer ones are one snapshot
+NEAR = 0.25  # part of the usual interval; closer samples are one snapshot
 # counters, and what their growth is; those of bytes are divided by the payload
 COUNTERS = {"bytes": "throughput", "retransmits": "retransmits", "bytes_again": "retransmits"}
 Sample = dict[str, float]
@@ -35,15 +35,15 @@ class Snapshots:
         self.source = source
         self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}  # by cell: latest time, flows
         self.latest: dict[str, float] = {}  # time by flow, in order of appearance
-        self.times = dict[str, float]()  # the same by name, whichever connection
+        self.times = dict[str, float]()  # latest time by name, of all connections with that name
         self.counts: dict[str, Sample] = {}  # the latest counters
-        self.connections: dict[str, int] = {}  # of a name that had several
+        self.connections: dict[str, int] = {}  # number of connections, for names that had several
         self.payload: dict[str, float] = {}  # largest segment size
-        self.changed: dict[str, float] = {}  # flows of several sizes: the smallest
+        self.changed: dict[str, float] = {}  # for flows with several segment sizes: the smallest
         self.controls: dict[str, str] = {}
         self.samples = 0
         self.width = 0.0
-        self.from_zero = False  # counters began with the file: the first row's are growth too
+        self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
         """Add a snapshot at time 0, even if it contains no flow."""
@@ -201,7 +201,7 @@ def _variables(
     flows = seen.shape[1]
     started = np.argmax(seen, axis=0)
     ended = len(times) - 1 - np.argmax(seen[::-1], axis=0)
-    # a counter that is already there at the first sample started at an unknown time before it
+    # if a flow's first sample has a counter above 0, the time of its start is unknown
     variables["first"] = times[np.maximum(started - 1, 0)].reshape(flows)
     variables["last"] = times[ended].reshape(flows)
     return variables

@@ -57,7 +57,7 @@ def read(source: Source) -> Trace:
         if when is not None:
             if not (0 <= when <= MAX_TIME and not when < now):
                 source.fail(f"line {number}", stripped[:60], "a time that does not decrease")
-            if math.isnan(origin):  # sockets that come later were not there before
+            if math.isnan(origin):  # sockets that appear later were not open before
                 origin = when
                 snapshots.begin()
             now, flow = when, ""
@@ -136,5 +136,5 @@ def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
         total = fields["retrans"].partition("/")[2]
         sample["retransmits"] = source.number(total, line, "retrans", 0.0, 1e18)
     else:
-        sample["retransmits"] = 0.0  # ss prints neither before the first
+        sample["retransmits"] = 0.0  # ss prints neither before the first retransmission
     return sample

@@ -15,7 +15,7 @@ from vegasmodel.packets.readers.snapshots import Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import MAX_FLOWS, Trace
 
-CELL = 0.005  # seconds: events of one flow that are nearer are one sample
+CELL = 0.005  # seconds: events of a flow within this time are one sample
 ETHERNET = 1460  # bytes of data that a packet holds at most
 LEAST = 256
 USUAL = 1448
