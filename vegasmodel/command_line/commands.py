@@ -80,9 +80,10 @@ def ratio(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Throughput ratios by each closed form that applies, or by --model.
+    """Throughput ratios of flows, without a scenario file.
 
-    No file is needed.  A flow is written as LAW[:KEY=VALUE,...].
+    By default every closed form that applies gives its ratios; --model chooses other models.  A
+    flow is written as LAW[:KEY=VALUE,...].
 
     Example: vegasmodel ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3
     reno
@@ -136,7 +137,10 @@ def predict(
 
 
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
-    """The answers of these models; a single one raises what is wrong with it."""
+    """The predictions of the models ``names``.
+
+    A single model raises its errors; of several models, one without an answer gives the reason.
+    """
     from vegasmodel.predictor import predict, predict_all
 
     with progress.shown():
@@ -144,7 +148,11 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
 
 
 def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
-    """The answers, and the reasons of simulators and of what could be installed; else all."""
+    """The predictions to print: of several models, those with an answer.
+
+    A simulator, or a model whose extra is not installed, is also kept without an answer, because
+    its reason is useful.  If this leaves nothing, all are kept.
+    """
     from vegasmodel.predictor import SIMULATED
 
     kept = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]

@@ -437,10 +437,10 @@ def _join(where: str, key: str) -> str:
 
 
 class Checked:
-    """A dataclass that holds its fields against their rules when it is made."""
+    """Base class of dataclasses whose fields are checked against their rules on creation."""
 
     def __new__(cls, *_: object, **given: object) -> Self:
-        """Refuse a name that is no field: the error names the nearest one."""
+        """Raise ``FieldError`` for an unknown argument; it names the most similar field."""
         known = [field.name for field in dataclasses.fields(cast("Any", cls))]
         for name, value in given.items():
             if name not in known:
@@ -453,7 +453,7 @@ class Checked:
 
 
 class Shown(Checked):
-    """The same; on a line it is the call that makes it, with units and without defaults."""
+    """A ``Checked`` whose ``repr`` is the call that makes it, with units and without defaults."""
 
     def __repr__(self) -> str:
         said = []
