@@ -7,6 +7,7 @@ in pairs and the width doubles.  If there are many flows, there are fewer bins.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -23,23 +24,23 @@ FIRST_WIDTH = 1e-4  # seconds
 
 
 class Bins:
-    """``flow`` and ``link`` hold the sums; bin i covers ``begin + [i, i + 1) width``."""
+    """``flow`` and ``link`` hold the sums; bin i covers ``begin + [i, i + 1) width``.
+
+    ``cells`` is the memory of ``flow``: adding to one number there takes half the time.
+    """
 
     def __init__(self, begin: float = 0.0) -> None:
         self.begin, self.width, self.count = begin, FIRST_WIDTH, MAX_BINS
         self.flow: Floats = _empty(10, 16, MAX_BINS)
+        self.cells: memoryview[Any] = self.flow.data
         self.link: Floats = _empty(3, 16, MAX_BINS)
         self.flow[RTT_MIN] = np.inf
 
-    @property
-    def end(self) -> float:
-        """The end of the last bin, s."""
-        return self.begin + self.count * self.width
-
-    def reach(self, time: float) -> None:
-        """Widen the bins until ``time`` falls into one."""
-        while time >= self.end:
+    def reach(self, time: float) -> int:
+        """Widen the bins until ``time`` falls into one; returns its index."""
+        while time >= self.begin + self.count * self.width:
             self._merge(self.count)
+        return self.index(time)
 
     def grow_flows(self) -> None:
         """Make room for twice as many flows."""
@@ -48,7 +49,7 @@ class Bins:
         more = _empty(10, 2 * flows, self.count)  # uses no memory until it is written to
         more[:, :flows] = self.flow
         more[RTT_MIN, flows:] = np.inf
-        self.flow = more
+        self.flow, self.cells = more, more.data
 
     def grow_links(self) -> None:
         """Make room for twice as many links."""
@@ -78,11 +79,13 @@ class Bins:
             self.link[QUEUE_MAX, :, 1::2],
             out=link[QUEUE_MAX, :, :half],
         )
-        self.flow, self.link, self.count, self.width = flow, link, count, 2 * self.width
+        self.flow, self.cells, self.link = flow, flow.data, link
+        self.count, self.width = count, 2 * self.width
 
     def index(self, time: float) -> int:
         """The index of the bin that contains a time; call ``reach`` with that time first."""
-        return min(int((time - self.begin) / self.width), self.count - 1)
+        i = int((time - self.begin) / self.width)
+        return i if i < self.count else self.count - 1
 
     def trace(
         self,

@@ -64,7 +64,7 @@ def _records(source: Source) -> Iterator[Frame]:
         if len(frame) < size:
             return
         at += 16 + size
-        yield seconds + ticks * tick, link, frame, max(orig_len, size)
+        yield seconds + ticks * tick, link, frame, orig_len if orig_len > size else size
 
 
 def _blocks(source: Source) -> Iterator[Frame]:

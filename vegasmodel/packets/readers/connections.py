@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -74,7 +75,7 @@ class Connections:
         self.source, self.bins, self.steady = source, Bins(), steady
         self.flows: dict[Key, Flow] = {}  # of the connections that are open
         self.all: list[Flow] = []
-        self.handshakes: dict[frozenset[object], Handshake] = {}
+        self.handshakes: OrderedDict[frozenset[object], Handshake] = OrderedDict()
         self.counts: dict[frozenset[object], int] = {}  # connections of a pair of ends
         self.origin: float | None = None
         self.now, self.time, self.shift, self.bin = 0.0, 0.0, 0.0, 0
@@ -97,10 +98,9 @@ class Connections:
         if not elapsed <= MAX_SPAN:
             self.source.fail(place, time, "a time within 1e+09 s of the first")
         self.time = elapsed
-        self.now = max(elapsed, self.now)
-        if self.now >= self.bins.end:
-            self.bins.reach(self.now)
-        self.bin = self.bins.index(self.now)
+        if elapsed > self.now:
+            self.now = elapsed
+        self.bin = self.bins.reach(self.now)
 
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Take a SYN.
@@ -124,10 +124,10 @@ class Connections:
             if flow is not None:
                 self._forget_times(flow)
                 self.recents -= len(flow.recent)
-                flow.recent = {}
+                flow.recent = OrderedDict()
                 self.counts[ends] = flow.number
         if len(self.handshakes) >= MAX_HANDSHAKES:
-            del self.handshakes[next(iter(self.handshakes))]
+            self.handshakes.popitem(last=False)
         found = self.handshakes[ends] = Handshake(self.counts.get(ends, 0) + 1, steps=self.steps)
         return found
 
@@ -151,7 +151,7 @@ class Connections:
         time, flow = self.time, self.flows.get(key)
         if flow is None:
             flow = self._new(key, seq, place)
-        table, i, k = self.bins.flow, flow.index, self.bin
+        table, i, k = self.bins.cells, flow.index, self.bin
         if flow.steps != self.steps:
             self._forget_times(flow)
         start = flow.high + _signed(seq - flow.high)
@@ -164,7 +164,7 @@ class Connections:
         if repeat is None:
             return flow
         table[SENT, i, k] += size
-        flow.last = max(flow.last, self.now)
+        flow.last = self.now
         flow.total += size
         if size > flow.largest:
             flow.largest, flow.headers = size, headers
@@ -204,7 +204,7 @@ class Connections:
 
         ``None``: the capture contains this frame twice.
         """
-        table, i, k = self.bins.flow, flow.index, self.bin
+        table, i, k = self.bins.cells, flow.index, self.bin
         below = min(end, flow.high)
         filled = flow.fill(start, below)
         old = below - start - filled
@@ -229,7 +229,7 @@ class Connections:
         """Make room for one more recent segment: forget the oldest if there are too many."""
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
-            del recent[next(iter(recent))]
+            recent.popitem(last=False)
         else:
             self.recents += 1
 
@@ -244,7 +244,8 @@ class Connections:
             self.pending -= 1
             if stamp == echo and self.time >= passed:
                 flow.up = self.time - passed
-                flow.least_up = min(flow.least_up, flow.up)
+                if flow.up < flow.least_up:
+                    flow.least_up = flow.up
                 flow.stamped = True
                 self._point(flow)
 
@@ -264,7 +265,7 @@ class Connections:
         flow = self.flows.get(key)
         if flow is None:
             return
-        time, table = self.time, self.bins.flow
+        time, table = self.time, self.bins.cells
         i, k = flow.index, self.bin
         if flow.steps != self.steps:
             self._forget_times(flow)
@@ -276,7 +277,7 @@ class Connections:
             return  # a copy, or an ACK of another connection: its data were not sent
         flow.last_ack = same
         if not flow.acks:
-            table[DELIVERED, i, :] = 0
+            self.bins.flow[DELIVERED, i, :] = 0
         flow.acks += 1
         table[ACKS, i, k] += 1
         if reached <= flow.acked:
@@ -314,14 +315,15 @@ class Connections:
                 shake.far, shake.near = far, near
 
     def _rtt(self, flow: Flow, down: float, k: int) -> None:
-        flow.least_down = min(flow.least_down, down)
+        if down < flow.least_down:
+            flow.least_down = down
         self._point(flow)
-        table = self.bins.flow
+        table, i = self.bins.cells, flow.index
         rtt = down if flow.alone else down + flow.up
-        table[RTT_SUM, flow.index, k] += rtt
-        table[RTT_N, flow.index, k] += 1
-        if rtt < table[RTT_MIN, flow.index, k]:
-            table[RTT_MIN, flow.index, k] = rtt
+        table[RTT_SUM, i, k] += rtt
+        table[RTT_N, i, k] += 1
+        if rtt < table[RTT_MIN, i, k]:
+            table[RTT_MIN, i, k] = rtt
 
     def _point(self, flow: Flow) -> None:
         """Decide whether the time from a segment to its ACK is the whole RTT.

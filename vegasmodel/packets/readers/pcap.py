@@ -24,6 +24,7 @@ _VLAN = (0x8100, 0x88A8, 0x9100)
 _EXTENSIONS = (0, 43, 60)  # IPv6: hop by hop, routing, destination
 _STAMPED = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
 FIN, SYN, RST, ACK = 1, 2, 4, 16
+_IPV4 = struct.Struct(">BxHHHxBxx4s4s").unpack_from
 _TCP = struct.Struct(">HHIIBB").unpack_from
 _STAMPS = struct.Struct(">II").unpack_from
 
@@ -88,7 +89,9 @@ def _tcp(
     """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]
-        kind = int.from_bytes(frame[at : at + 2])
+        if len(frame) < ip:
+            return None
+        kind = frame[at] << 8 | frame[at + 1]
         while kind in _VLAN and len(frame) > ip + 4:
             kind, ip = int.from_bytes(frame[ip + 2 : ip + 4]), ip + 4
         if kind not in (0x0800, 0x86DD):
@@ -99,17 +102,14 @@ def _tcp(
         source.fail("link type", link, "Ethernet, Linux cooked, loopback or raw IP")
     if len(frame) < ip + 20:
         return None
-    version = frame[ip] >> 4
-    if version == 4:
-        fragment = frame[ip + 6] & 0x3F or frame[ip + 7]
-        if frame[ip + 9] != 6 or fragment:
+    first, length, ident, fragment, protocol, source_, destination = _IPV4(frame, ip)
+    if first >> 4 == 4:
+        if protocol != 6 or fragment & 0x3FFF:
             return None
         # a length of 0 means that the network card will split the packet
-        length = (frame[ip + 2] << 8 | frame[ip + 3]) or orig_len - ip
-        addresses = frame[ip + 12 : ip + 16], frame[ip + 16 : ip + 20]
-        ident = frame[ip + 4] << 8 | frame[ip + 5]
-        return addresses, ip + (frame[ip] & 15) * 4, ip + length, ip, ident
-    if version == 6 and len(frame) >= ip + 40:
+        end = ip + (length or orig_len - ip)
+        return (source_, destination), ip + (first & 15) * 4, end, ip, ident
+    if first >> 4 == 6 and len(frame) >= ip + 40:
         at, following = ip + 40, frame[ip + 6]
         for _ in range(8):
             if following not in _EXTENSIONS or len(frame) < at + 2:

@@ -10,7 +10,7 @@ decides, the flow's count of retransmissions is marked as unsure.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
+from collections import OrderedDict, deque
 
 import numpy as np
 
@@ -74,7 +74,8 @@ class Flow:
         self.begin = self.high = self.acked = seq
         self.fin: int | None = None  # sequence number of the FIN
         self.holes: list[tuple[int, int]] = []  # bytes below high that were not seen, in order
-        self.recent: dict[int, tuple[int, int, int, float]] = {}  # end, id, stamp, time by start
+        # end, id, stamp, time by start; only this kind of dictionary finds its oldest at once
+        self.recent: OrderedDict[int, tuple[int, int, int, float]] = OrderedDict()
         self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
         self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
         self.last_id = self.last_stamp = -1
