@@ -45,7 +45,7 @@ RUN = Run(200.0, 50.0)
 Rng = np.random.Generator
 
 
-def _link(rng: Rng, low: float = 12.0, high: float = 80.0) -> Link:
+def _link(rng: Rng, low: int = 12, high: int = 80) -> Link:
     return Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=float(rng.integers(low, high)))
 
 

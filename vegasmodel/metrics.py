@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-ENOUGH_PRECISION = 0.05  # relative_uncertainty at which there are enough runs
+ENOUGH_PRECISION = 0.1  # relative_uncertainty at which there are enough runs
 
 
 def jain(throughput: ArrayLike) -> float:

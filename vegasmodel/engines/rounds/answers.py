@@ -20,7 +20,7 @@ from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
-MIN_RUNS, MAX_RUNS = 3, 20  # runs where chance has a part and the scenario does not say how many
+MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 Enough = Callable[[Sequence[Prediction]], bool]
 
@@ -152,8 +152,8 @@ def answer(
 
     If the outcome is random (jittered starts or packets, RED, random loss, the phase of a timer
     that has expired), the answer is the mean over several runs, with its standard error.  The
-    scenario states their number.  If it does not, there are 3 to 20 runs: until the 95 % interval
-    (Student's t) of every throughput is at most 5 % to either side.  ``runs`` overrides both.
+    scenario states their number.  If it does not, there are 3 to 5 runs: until the 95 % interval
+    (Student's t) of every throughput is at most 10 % to either side.  ``runs`` overrides both.
 
     ``enough`` takes a list with one prediction for each run so far.  Once it returns True after two
     runs or more, no further random run is made.  ``parts``, ``synchronised`` and ``without`` are
