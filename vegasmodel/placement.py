@@ -1,4 +1,4 @@
-"""Splits a flow's propagation delay over links and access legs, and sizes its packets.
+"""Splits a flow's propagation delay over links and access legs; computes its packets' sizes.
 
 Transmission times (``Scenario.transmission``) and the links' delays are subtracted from ``rtt``.
 The rest is split evenly over the flow's four access legs: out and back, at both ends.

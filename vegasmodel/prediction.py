@@ -1,4 +1,4 @@
-"""The result type of models and measurements: the answer to one scenario."""
+"""The result types: ``Prediction`` of models and measurements, ``LimitCycle`` of steady states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models by name, and functions that ask one, several or all of them."""
+"""The list of models, and functions that evaluate one model, several or all for a scenario."""
 
 from __future__ import annotations
 

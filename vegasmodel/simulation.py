@@ -1,4 +1,4 @@
-"""Trajectories and the steady state of a scenario, by a simulator that the user chooses."""
+"""Computes trajectories or the steady state of a scenario with a simulator that the user names."""
 
 from __future__ import annotations
 

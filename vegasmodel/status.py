@@ -1,4 +1,4 @@
-"""How a solver or a simulator ended: one list for all of them."""
+"""The ways in which solvers and simulators can end, in one list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns simulated trajectories into a trace, which is stored and compared like any measurement."""
+"""Turns simulated trajectories into a trace, to be stored and compared like a measured trace."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 # Limits on the memory for a Parquet file's metadata.  pyarrow allocates that memory before it
-# checks anything, and a malicious file of a few bytes can announce a list of a million entries.
+# checks anything, and a malicious file of a few bytes can claim a list of a million entries.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The scenario that every model answers: its parts, the whole, and how it is changed."""
+"""The scenario, which is the input of every model: its parts, the whole, and how to change it."""
 
 from vegasmodel.queues import DropTail, RateDelay, Red
 from vegasmodel.scenario.parts import (

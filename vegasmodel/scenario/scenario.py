@@ -1,4 +1,4 @@
-"""One scenario: links, groups of flows and how long a run lasts.  Every model answers it.
+"""The scenario, which is the input of every model: links, groups of flows, length of a run.
 
 All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.
 ``Scenario.from_toml`` reads text with units.  A scenario can also be made in Python, from its

@@ -120,7 +120,7 @@ def known(scenario: Scenario) -> list[str]:
 
 
 def _brief(names: list[str], most: int = 6) -> list[str]:
-    """A few common names, then the number of all names."""
+    """A few common names of fields and the number of all names, for an error message."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]

@@ -1,10 +1,10 @@
 """A cache of compiled functions on disk, keyed by the content of their sources.
 
 Numba's own cache checks only the file of the function itself.  If the function calls a function of
-another file and that file changes, Numba still loads the old machine code.  Modification times do
-not help: an older version of a source that was restored is older than the code made from the newer
-version.  Therefore a cached file's name contains a digest of all sources that its code may be made
-from, and files with other digests are not read.
+another file and that file changes, Numba still loads the old machine code.  Comparing modification
+times is not enough: if an older version of a source file is restored, its time is before that of
+the machine code.  Therefore a cached file's name contains a digest of all sources that its code may
+be made from, and files with other digests are not read.
 """
 
 from __future__ import annotations

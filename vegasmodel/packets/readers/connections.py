@@ -103,7 +103,7 @@ class Connections:
         self.bin = self.bins.reach(self.now)
 
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
-        """Take a SYN.
+        """Process a SYN.
 
         ``second``: the SYN carries an ACK.  ``mss``: the value of its MSS option, 0 if absent.
         """
@@ -143,7 +143,7 @@ class Connections:
         stamp: int = -1,
         ident: int = -1,
     ) -> Flow | None:
-        """Take a segment with ``size > 0`` bytes of data.
+        """Process a segment with ``size > 0`` bytes of data.
 
         ``stamp`` and ``echo`` are its TCP timestamp and echo, ``ident`` its IPv4 identifier; -1 if
         absent.  Returns the flow, or ``None`` if the segment is not data of the flow (``strange``).
@@ -189,7 +189,7 @@ class Connections:
         return flow
 
     def _before(self, flow: Flow, start: int) -> None:
-        """Take a segment that begins below the flow's first byte seen so far.
+        """Process a segment that begins below the flow's first byte seen so far.
 
         The flow then begins with this segment, unless an ACK has already passed.
         """
@@ -250,13 +250,13 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """Take a FIN of a flow; the sequence number that a FIN uses up does not count as data."""
+        """Process a FIN of a flow; the sequence number that a FIN uses up does not count as data."""
         flow = self.flows.get(key)
         if flow is not None:
             flow.fin = flow.high + _signed(seq - flow.high)
 
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
-        """Take an ACK for the flow ``key``.
+        """Process an ACK for the flow ``key``.
 
         ``stamp`` and ``ident`` are its TCP timestamp and IPv4 identifier; -1 if absent.
         """
@@ -302,7 +302,7 @@ class Connections:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:
-        """Take an ACK that may complete a handshake; if so, note the delays to both ends."""
+        """Process an ACK that may complete a handshake; if so, note the delays to both ends."""
         shake = self.handshakes.get(frozenset(key))
         if shake is None or shake.over or len(shake.syns) < 2:
             return
