@@ -52,7 +52,7 @@ class Explanation:
     accuracy: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The data as plain Python types, for JSON."""
         return dataclasses.asdict(self)
 
 

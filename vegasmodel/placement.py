@@ -60,7 +60,7 @@ def work(scenario: Scenario, group: Flow) -> float:
 
 
 def empty_rtt(scenario: Scenario, member: Member) -> float:
-    """The flow's RTT with all queues empty: its ``rtt`` plus the time that headers take."""
+    """The flow's RTT with all queues empty, s: ``rtt`` and the transmission of extra headers."""
     group = member.flow
     more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
     slow = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2

@@ -42,7 +42,7 @@ class Estimates:
     alpha: Mapping[str, Estimate]
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """The data as plain Python types, for JSON."""
         return dataclasses.asdict(self)
 
 

@@ -104,7 +104,7 @@ def _words(settings: dict[str, float | int | str]) -> str:
 
 
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
-    """The lines for both directions of a link.
+    """The script's lines for both directions of a link.
 
     If only ACKs cross the reverse direction, its queue is unlimited.  If data cross it, it has the
     same queue as the forward direction.
@@ -158,7 +158,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 
 
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
-    """The lines for the two queues of Rate-Delay services and for the flows that use each."""
+    """The script's lines for the two queues of Rate-Delay services and for their flows."""
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
     lines = [f"classes {i} {way} {round(_ROUND * largest)} {limits[0]} {limits[1]}"]
@@ -203,7 +203,7 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 
 
 def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
-    """The lines for a flow's source and sink, their access links and their TCP agents."""
+    """The script's lines for a flow's source and sink, their access links and their TCP agents."""
     group = member.flow
     path = scenario.path(group)
     index = {link.name: i for i, link in enumerate(scenario.links)}
@@ -245,7 +245,7 @@ def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int 
 
 
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
-    """The lines for probes before time 0, and the time at which the last probe is over, s.
+    """The script's lines for probes before time 0, and the time at which the last probe is over, s.
 
     A flow that must know its exact baseRTT (``over_estimate`` 0) sends a few packets alone through
     the empty network.  Such flows do so one after another.
@@ -261,7 +261,7 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
 def _life(
     scenario: Scenario, f: int, member: Member, origin: float, rng: np.random.Generator
 ) -> list[str]:
-    """The lines that start and stop a flow, and that start and stop the counting of its packets."""
+    """The script's lines that start and stop a flow and the counting of its packets."""
     run, group = scenario.run, member.flow
     begin = member.start
     if run.start_jitter:

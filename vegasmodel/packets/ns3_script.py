@@ -49,7 +49,7 @@ def _line(word: str, *numbers: float) -> str:
 
 
 def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
-    """The line for one direction of a link.
+    """The input line for one direction of a link.
 
     If only ACKs cross this direction (not ``shaped``), its queue is unlimited, as in our driver of
     ns-2.
@@ -80,7 +80,7 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
 
 
 def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, list[str]]:
-    """The line of a flow, and the lines of its short flows.
+    """The input line of a flow, and the input lines of its short flows.
 
     The flow's line has its law, the routers where it enters and leaves, its access links and its
     times.  If the group consists of short flows that arrive at random, each has a line with its

@@ -315,7 +315,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 
 
 def _by_arrays(points: Points) -> Figures | None:
-    """The results of the mini-cycle model, by arrays; ``None`` if it cannot take these points."""
+    """The results of the mini-cycle model, computed with arrays; ``None`` if that is impossible."""
     scenario, values = points.scenario, columns(points)
     if values is None:
         return None

@@ -250,7 +250,7 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """Process a FIN of a flow; the sequence number that a FIN uses up does not count as data."""
+        """Process a FIN of a flow; its sequence number does not count as data."""
         flow = self.flows.get(key)
         if flow is not None:
             flow.fin = flow.high + _signed(seq - flow.high)

@@ -278,7 +278,7 @@ def _time(s, bins_end, t):
 
 @jit
 def _event(s, flow, link, begin, width, e, time):
-    """Count an event: ``kind time from to type size flags fid source destination sequence uid``."""
+    """Count an event, of the form ``kind time from to type size flags fid source sink seq uid``."""
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
