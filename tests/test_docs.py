@@ -12,7 +12,7 @@ import jax
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, laws
+from vegasmodel import comparison, laws, meanings
 from vegasmodel.command_line.commands import app, run
 from vegasmodel.explanations import EXPLANATIONS
 from vegasmodel.queues import RateDelay, Red
@@ -77,6 +77,23 @@ def test_every_assumption_is_explained() -> None:
         said |= set(re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', text))
     assert len(said) > 50
     assert said - explained - set(vm.MODELS) == NO_MESSAGES
+
+
+def test_the_command_explains_each_name_as_that_page_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
+    plain = re.sub(r" \(\[[^\]]*\]\([^)]*\)\)", "", page)  # without links to pages
+    shown = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", plain, re.MULTILINE))
+    assert shown == {**meanings.ASSUMPTIONS, **meanings.COLUMNS}
+    assert run(["explain", "phase-effects", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["meaning"] == shown["phase-effects"]
+    assert list(said["models"]) == ["rounds"]
+    assert run(["explain", "ln ratio error"]) == 0
+    assert "ln(model / measured)" in capsys.readouterr().out
+    assert run(["explain", "phase-effect"]) == 2
+    assert "did you mean 'phase-effects'?" in capsys.readouterr().err
 
 
 def test_every_model_and_law_is_documented() -> None:

@@ -145,13 +145,16 @@ def explain(
 ) -> None:
     """A model's equations, hypotheses, source and accuracy.
 
-    Without MODEL, the models of predict are listed.
+    Without MODEL, the models of predict are listed.  MODEL may also be a name that an answer or a
+    table shows: an assumption (phase-effects) or a column (load).
 
     Example: vegasmodel explain minicycle
     """
     from vegasmodel import console
     from vegasmodel.explanations import EXPLANATIONS
-    from vegasmodel.fields.rules import Choice
+    from vegasmodel.fields.rules import nearest
+    from vegasmodel.fields.units import FieldError
+    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
 
     if model is None:
         if json:
@@ -161,7 +164,13 @@ def explain(
             for name, title in rows:
                 console.console().print(console.plain(f"{name:16} {title}"))
         return
-    Choice(tuple(EXPLANATIONS)).check(model, "MODEL")
+    if model in ASSUMPTIONS or model in COLUMNS:
+        _explain_name(model, json)
+        return
+    if model not in EXPLANATIONS:
+        near = nearest(model, [*EXPLANATIONS, *ASSUMPTIONS, *COLUMNS])
+        allowed = f"one of {', '.join(EXPLANATIONS)}, or an assumption's name{near}"
+        raise FieldError("MODEL", model, allowed)
     known = EXPLANATIONS[model]
     if json:
         console.print_json({"model": model, **known.to_json()})
@@ -176,3 +185,22 @@ def explain(
         + [f"  {name}: {said}." for name, said in known.hypotheses.items()]
     )
     console.paragraphs([f"Source: {known.source}.", f"Accuracy: {known.accuracy}."])
+
+
+def _explain_name(name: str, json: bool) -> None:
+    """Print what an assumption says when it holds, and in which models; or what a column says."""
+    from vegasmodel import console
+    from vegasmodel.explanations import EXPLANATIONS
+    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+
+    of = {model: known.hypotheses[name] for model, known in EXPLANATIONS.items()
+          if name in known.hypotheses}  # fmt: skip
+    meaning = ASSUMPTIONS.get(name) or COLUMNS[name]
+    if json:
+        console.print_json({"name": name, "meaning": meaning, "models": of})
+        return
+    when = "it holds if " if name in ASSUMPTIONS else ""
+    lines = [f"{name}: {when}{meaning}."]
+    if of:
+        lines.append(f"A hypothesis of {', '.join(of)}.")
+    console.paragraphs(lines)

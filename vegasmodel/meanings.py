@@ -1,0 +1,115 @@
+"""What the names in answers and tables mean, for ``explain``; docs/reference/messages.md has them.
+
+``ASSUMPTIONS``: a name that an answer gives under ``assumptions``, and what it says when it holds.
+``COLUMNS``: a column of a table.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+__all__ = ["ASSUMPTIONS", "COLUMNS"]
+
+ASSUMPTIONS = MappingProxyType(
+    {
+        "all-flows-present": "every flow starts before the warm-up ends and none stops early",
+        "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
+        "base-rtt-measured": "baseRTT is what the flow measured, not given",
+        "bottleneck-is-the-link": "no access link is slower than the bottleneck",
+        "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: "
+        "it has room for 12 packets or more",
+        "defaults-of-the-papers": "ns-2's settings of the papers' years",
+        "delay-buffer-large-enough": "the D queue holds what its flows keep queued",
+        "empty-buffer-after-loss": "the buffer runs empty after a loss",
+        "enough-runs": "more runs would hardly change the mean; of a measurement "
+        "with one run it is not known (`--runs`)",
+        "every-ack-arrives": "no ACK is lost",
+        "every-packet-acknowledged": "ACKs are not delayed",
+        "fast-retransmit": "losses are recovered without a timeout",
+        "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
+        "infinite-buffer": "the buffer holds what the flows keep queued",
+        "insensitive-to-starts": "the answer hardly depends on the start times",
+        "large-bandwidth-delay": "the windows are large enough for the cycle to form",
+        "long-lived-flows": "every flow has data to send until the end of the run",
+        "losses-are-random-only": "the buffer never overflows",
+        "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
+        "mean-field": "every flow sees the mean queue",
+        "no-delay-noise": "propagation delays are constant",
+        "no-forced-drops": "no packet is dropped on purpose",
+        "no-queueing-of-acks": "ACKs meet no queue",
+        "no-random-loss": "packets are lost at a full buffer only",
+        "one-ack-a-packet": "every packet is acknowledged by itself",
+        "one-arrival-at-a-time": "the queue has settled before the next flow comes",
+        "one-cycle": "every cycle is like the one before",
+        "one-source-of-each-kind": "one Vegas and one loss-based flow",
+        "own-law-grows": "the window of a user-defined law grows beyond one packet",
+        "paper-equation": "the papers' window rule, not ns-2's or Linux's",
+        "proper-marking": "loss-based flows are in class R, Vegas in class D",
+        "quasi-static": "a flow's own first packets do not change the baseRTT that it measures",
+        "rates-fill-the-link": "the rates add up to the capacity; they seldom do",
+        "receiver-window": "no receiver's window is reached",
+        "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
+        "settles-in-time": "windows reach the steady state within the warm-up",
+        "single-threshold": "alpha = beta; otherwise the model uses the middle of the two",
+        "stable-queue": "the equilibrium is stable under feedback delay",
+        "steady-queue": "the queue oscillates little about its mean",
+        "synchronised-losses": "both flows lose when the buffer overflows (paper)",
+        "window-not-limited": "the receiver's window never holds a flow back",
+        "whole-laws": "the model includes every mechanism of the flows' laws",
+        "whole-stack": "the model includes every mechanism of the flows' TCP implementation",
+        "same-vegas": "the model and the measurement have the same "
+        "variant of Vegas (paper, ns-2, Linux)",
+        "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
+        "phase-effects": "the answer is about the same with senders that "
+        "wait and with senders that do not",
+        "estimated-parameters": "values missing in the scenario file were estimated from the trace",
+        "flow-pairing": "it is certain which flow of the trace is which flow "
+        "of the scenario; otherwise they were paired by their order",
+        "congestion-control": "the flows of the trace ran the laws that the file states",
+        "no-other-flows": "the trace has no other flows that delivered a part of the bytes",
+        "packet-size": "packets in the trace have the size that the file states",
+        "stored-runs-intact": "no stored run is damaged",
+        "one-stored-trace": "one stored trace is of this scenario",
+        "ns2-buffer": "as many packets can wait as `buffer` says; ns-2's "
+        "drop-tail limit counts the one in transmission",
+        "ns2-headers": "packets have the size that the file states; stock ns-2.35 adds headers",
+        "ns2-rate-delay": "the router is that of `podlesny`; in ns-2 "
+        "class-based queueing stands in for it",
+        "ns2-slow-start": "Vegas begins in slow start; with a known baseRTT "
+        "it begins with a window of 2",
+        "ns2-initial-window": "Vegas begins with its `initial_window`",
+        "ns2-placement": "the delay noise is at the place in the path that the scenario means",
+        "ns3-packets": "packets have the size that the file states",
+        "ns3-vegas": "Vegas changes its window as in the papers; ns-3's Vegas has its own rules",
+        "ns3-cubic": "CUBIC is that of RFC 9438; ns-3's has a HyStart "
+        "of its own and may lack the Reno-friendly region",
+        "ns3-recovery": "each law recovers in its own way; in ns-3 all do by SACK",
+        "ns3-red": "RED sees every packet that waits",
+        "captured-at-the-sender": "the capture was made at the sender, so "
+        "what was in flight is known",
+        "every-frame-captured": "the capture contains all data that was acknowledged",
+        "every-event": "the kernel's event log lost no event",
+        "whole-headers": "frames hold their whole TCP header",
+        "whole-rtt": "the whole RTT can be measured at the place of the capture",
+        "steady-clock": "the capture's clock never went back",
+        "retransmissions-told-from-copies": "packets that were sent again are known as such",
+        "acknowledgements-seen": "ACKs pass the place at which the capture was made",
+        "bytes-arrived": "bytes are counted where they arrive",
+        "known-packet-size": "the trace tells the packet size",
+        "one-packet-size": "a flow's packets have one size",
+    }
+)
+COLUMNS = MappingProxyType(
+    {
+        "load": "the part of the first link's capacity that the flows use",
+        "Jain": "Jain's fairness index over the flows: 1 if all get "
+        "the same, 1/n if one of n gets all",
+        "share": "the group's part of all bits delivered",
+        "±": "the standard error of the mean over the runs",
+        "throughput NRMSE": "root mean square error over the flows, "
+        "divided by their mean measured throughput",
+        "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "
+        "pair that errs most; above 0, a gets too much",
+        "baseRTT NRMSE": "the NRMSE of baseRTT less the true RTT, over the Vegas flows",
+    }
+)
