@@ -9,6 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import console
+from vegasmodel.study.design import Design, Solution
 
 S = vm.Scenario(
     [vm.Link("4 Mbit/s", buffer="20 pkt")],
@@ -150,3 +151,13 @@ def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
         vm.Link("10 Mbit/s", bufer="20 pkt")  # type: ignore[call-arg]
     with pytest.raises(vm.FieldError, match="did you mean 'name'"):
         vm.Scenario(S.links, S.flows, nam="x")  # type: ignore[call-arg]
+
+
+def test_a_design_is_a_table_in_a_notebook() -> None:
+    solution = Solution(24.0, "pkt", 0.2995, True, S, 0.01, {"<b>": 0.31}, {"<b>": None}, "near")
+    found = Design("link.buffer", "share:<i>", 0.3, "rounds", (1.0, 60.0), (solution,))
+    page = found._repr_html_()
+    for cell in ("24 pkt", "0.2995 ± 0.01", "0.31", "&lt;b&gt;", "share:&lt;i&gt; = 0.3", "near"):
+        assert cell in page
+    none = dataclasses.replace(found, solutions=(), reason="it goes from 0.4 to 0.5")
+    assert "no value, it goes from 0.4 to 0.5" in none._repr_html_()

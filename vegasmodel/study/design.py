@@ -22,7 +22,7 @@ from vegasmodel.engines.fluid.run import papers_only
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, with_error
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.study import fields, points, targets
@@ -30,6 +30,7 @@ from vegasmodel.study.fields import Field
 from vegasmodel.study.ranges import Range, of_field
 from vegasmodel.study.scatter import answered, half_interval, run_rates, standard_error
 from vegasmodel.study.targets import Target
+from vegasmodel.support.html_table import html_table
 
 __all__ = ["Design", "Solution", "design"]
 
@@ -94,6 +95,23 @@ class Design:
         """``one``, ``several`` or ``none``."""
         return ("none", "one", "several")[min(len(self.solutions), 2)]
 
+    def _repr_html_(self) -> str:
+        notes = "; ".join([*(each.note for each in self.solutions if each.note), *self.notes])
+        title = f"{self.field} for {self.target} = {self.wanted:g} by {self.model}"
+        if not self.solutions:
+            return html_table(f"{title}: no value, {self.reason}", [], [])
+        others = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
+        rows = [
+            [
+                f"{each.value:.6g} {each.unit}".strip(),
+                _shown(each.achieved, each.achieved_se),
+                *(_shown(each.verified.get(n), each.verified_se.get(n)) for n in others),
+            ]
+            for each in self.solutions
+        ]
+        columns = [self.field, self.model, *others]
+        return html_table(f"{title}: {notes}" if notes else title, columns, rows)
+
     def to_json(self) -> dict[str, Any]:
         """The JSON document of the command ``design``, without its schema."""
         return {
@@ -107,6 +125,10 @@ class Design:
             "reason": self.reason,
             "notes": list(self.notes),
         }
+
+
+def _shown(value: float | None, error: float | None) -> str:
+    return "-" if value is None else with_error(value, error)
 
 
 def design(
