@@ -402,7 +402,13 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["computed"] == 0
     assert run(line) == 0
-    assert "24 of them there already" in capsys.readouterr().out.replace("\n", " ")
+    out = capsys.readouterr().out
+    assert "24 of them there already" in out.replace("\n", " ")
+    (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "3"])
+    part = vm.predict(mixed().replace({"flow.vegas.beta": 3}), "minicycle").shares["vegas"]
+    assert row[2:4] == [f"{100 * part:.1f}", "%"]
+    (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "2"])
+    assert row[2:] == ["-", "-"]  # beta below alpha
 
 
 def test_fields_of_several_parts() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,14 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.support import progress
 
 if TYPE_CHECKING:
+    import xarray as xr
+    from rich.table import Table
+
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.basins import Basins, Outcome
+
+MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
+MAX_FLOWS_SHOWN = 5  # flows with a column in that table
 
 
 @click.command()
@@ -186,6 +194,8 @@ def sweep(
             }
         )
         return
+    if status.size <= MAX_POINTS_SHOWN:
+        console.console().print(_points(data, [text.partition("=")[0] for text in over]))
     sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
     bad = ", ".join(f"{n} {word}" for word, n in counts.items() if n and word != STATUS[0])
     there = f", {first[0]} of them there already" if first[0] else ""
@@ -195,6 +205,34 @@ def sweep(
             + (f" {bad}." if bad else "")
         ]
     )
+
+
+def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
+    """A row for each point of a sweep over these fields, with each flow's share of all bits."""
+    import numpy as np
+
+    from vegasmodel import console
+    from vegasmodel.fields.units import format_time
+
+    dims, flows = data["status"].dims, [str(name) for name in data["flow"].values]
+    units = {name: data[name].attrs.get("units", "") for name in fields}
+    rows = []
+    for place in np.ndindex(data["status"].shape):
+        point = data.isel(dict(zip(dims, place, strict=True)))
+        at = {name: point[name].item() for name in fields}
+        where = [
+            str(v) if isinstance(v, str) else format_time(v) if units[n] == "s" else f"{v:.6g}"
+            for n, v in at.items()
+        ]
+        shares = point["share"].values[:MAX_FLOWS_SHOWN]
+        rows.append([*where, *(f"{100 * x:.1f} %" if math.isfinite(x) else "-" for x in shares)])
+    heads = []
+    for name, unit in units.items():
+        part, _, key = name.rpartition(".")
+        key += f", {unit}" if unit not in ("", "1", "s") else ""
+        heads.append(f"{part}.\n{key}" if part else key)
+    heads += [f"{name}\nshare" for name in flows[:MAX_FLOWS_SHOWN]]
+    return console.table(heads, rows)
 
 
 @click.command()
