@@ -240,8 +240,8 @@ class Flow(Shown):
 class Run(Shown):
     """How long a run lasts, when measuring begins, and how many runs there are.
 
-    With ``runs = None``, packet-level simulators run once.  Models then repeat runs until the
-    standard error of their mean is small enough.
+    With ``runs = None``, packet-level simulators run once.  The models ``rounds`` and ``fluid``
+    then repeat random runs until their means are precise enough, or up to a limit.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)

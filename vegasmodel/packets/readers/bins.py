@@ -26,7 +26,7 @@ FIRST_WIDTH = 1e-4  # seconds
 class Bins:
     """``flow`` and ``link`` hold the sums; bin i covers ``begin + [i, i + 1) width``.
 
-    ``cells`` is the memory of ``flow``: adding to one number there takes half the time.
+    ``cells`` shares the memory of ``flow``; adding to a single number is twice as fast there.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -37,7 +37,7 @@ class Bins:
         self.flow[RTT_MIN] = np.inf
 
     def reach(self, time: float) -> int:
-        """Widen the bins until ``time`` falls into one; returns its index."""
+        """Widen the bins until ``time`` falls into one of them; return the index of that bin."""
         while time >= self.begin + self.count * self.width:
             self._merge(self.count)
         return self.index(time)

@@ -74,7 +74,7 @@ class Flow:
         self.begin = self.high = self.acked = seq
         self.fin: int | None = None  # sequence number of the FIN
         self.holes: list[tuple[int, int]] = []  # bytes below high that were not seen, in order
-        # end, id, stamp, time by start; only this kind of dictionary finds its oldest at once
+        # start -> (end, id, stamp, time); an OrderedDict finds its oldest entry at once
         self.recent: OrderedDict[int, tuple[int, int, int, float]] = OrderedDict()
         self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
         self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
