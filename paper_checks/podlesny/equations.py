@@ -119,8 +119,9 @@ def windows() -> list[Record]:
             [1, 2],
             _first,
             note="Packets, before the first ACK of data; for NewReno the text says 'typically'. In "
-            "stock ns-2 2.35 NewReno begins at 2 (windowInit_), and Vegas, which takes that number "
-            "only with its next ACK, at 1.",
+            "stock ns-2 2.35 NewReno begins at 2 (windowInit_, 1 until May 2001), and Vegas, which "
+            "takes that number only with its next ACK, at 1. With windowInit_ 1 both begin at 1, "
+            "so Vegas's 2 comes with neither.",
         ),
         Record(
             "section II-B, window rule",

@@ -34,6 +34,7 @@ __all__ = [
     "dumbbell",
     "one_way",
     "parking_lot",
+    "single",
     "sudden",
 ]
 
@@ -147,6 +148,11 @@ def dumbbell(
         name += f"-masked-{masked[0]}-{masked[1]}"
     link = _bottleneck(base.links[0], kind, capacity)
     return dataclasses.replace(base, name=name, links=(link,), flows=tuple(flows))
+
+
+def single(scenario: Scenario) -> Scenario:
+    """One run of the scenario: at full scale each takes ns-2 a minute or so."""
+    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=1))
 
 
 def one_way(scenario: Scenario) -> Scenario:

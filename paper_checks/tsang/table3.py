@@ -38,8 +38,8 @@ PACKET = 1 / CAPACITY  # s, transmission of a packet at the shared link
 
 PLAYED = (
     "Packet by packet with section 2.1's rule as printed: the backlog is not rounded; of the two "
-    "orders at the start the one that gives the table: the shorter connection's packet is the "
-    "first at R1 (paper_checks/tsang/replay.py)."
+    "orders at the start the one that gives the table, one choice for its 65 rates and indices: "
+    "the shorter connection's packet is the first at R1 (paper_checks/tsang/replay.py)."
 )
 COLUMNS = ("expected rate 1", "actual rate 1", "expected rate 2", "actual rate 2")
 CUT = 1.0  # bit/s: the print cuts the rest off
