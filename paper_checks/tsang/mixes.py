@@ -163,7 +163,7 @@ def _depends(runs: Runs) -> Found:
         shown.append(bool(clear_ones))
         texts = clear_ones[:1] or [text for _, text in found]
         rows.append(f"{what} ({len(clear_ones)} of {len(found)} pairs): {'; '.join(texts)}")
-    return Found(all(shown), detail=f"{'. '.join(rows)}.", missing=GUESSED)
+    return Found(all(shown), detail=f"Moved by {'; by '.join(rows)}.", missing=GUESSED)
 
 
 def _tenth(
@@ -196,12 +196,12 @@ def _many_drops(runs: Runs) -> Found:
         for x in RTTS
     }
     text = ", ".join(
-        f"with RTTs of {RTTS[x]} {100 * low:.1f} % (RED 54/108 {100 * high:.1f} %)"
+        f"{100 * low:.1f} % with RTTs of {RTTS[x]} (RED 54/108 {100 * high:.1f} %)"
         for x, (low, high) in losses.items()
     )
     return Found(
         all(low > max(0.1, high) for low, high in losses.values()),
-        detail=f"{text.capitalize()}.",
+        detail=f"Lost: {text}.",
         missing=GUESSED,
     )
 
@@ -325,7 +325,11 @@ def _stabler(runs: Runs) -> Found:
         f"errors of the ratio are a factor of {np.exp(error):.2f}."
     )
     alike = any(abs(np.log(ratio)) <= error for ratio in ratios)
-    undecided = "The runs do not decide: neither is clearly the more stable." if alike else ""
+    undecided = (
+        "The runs do not decide: neither is clearly the more stable with both RTTs."
+        if alike
+        else ""
+    )
     return Found(max(ratios) < 1, detail=text, missing=GUESSED, undecided=undecided)
 
 
