@@ -35,9 +35,9 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
     below alpha.
     """
     stack = find(variant)
-    a, b = np.broadcast_arrays(
-        np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
-    )
+    a, b = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
+    if a.shape != b.shape:
+        a, b = np.broadcast_arrays(a, b)
     if np.any(b < a):
         raise ValueError("beta is below alpha: the window never rests")
     return np.maximum(a - stack.below_alpha, 0.0), b + stack.above_beta

@@ -219,7 +219,7 @@ def run(
                 flows, state, c, s_max, LOSERS.index(losers), end, step, False, True,
                 tally, time, record,
             )  # fmt: skip
-    record[time >= warmup, n + 1 :] += before.losses
+    record[np.searchsorted(time, warmup) :, n + 1 :] += before.losses
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered
     if code != Status.DONE:
