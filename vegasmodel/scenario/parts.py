@@ -240,8 +240,9 @@ class Flow(Shown):
 class Run(Shown):
     """How long a run lasts, when measuring begins, and how many runs there are.
 
-    With ``runs = None``, packet-level simulators run once.  The models ``rounds`` and ``fluid``
-    then repeat random runs until their means are precise enough, or up to a limit.
+    With ``runs = None``, packet-level simulators run once.  If the scenario is random, ``fluid``
+    then makes a fixed number of runs, and ``rounds`` makes more until its means are precise enough
+    or a limit is reached.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
