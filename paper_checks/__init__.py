@@ -1,7 +1,7 @@
-"""The five papers as executable records: each equation, table, figure and claim is one.
+"""The five papers as executable records: each equation, table, figure and claim is one record.
 
-``run`` answers from stored runs of ns-2 in seconds; ``run(live=True)`` simulates again.
-One package a paper, named by its key; scenario files lie beside the records that use them.
+``run`` answers from stored runs of ns-2 in seconds; ``run(live=True)`` runs ns-2 again.  Each paper
+has a package, named by the paper's key.  Scenario files lie beside the records that use them.
 """
 
 from __future__ import annotations

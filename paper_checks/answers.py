@@ -1,8 +1,8 @@
-"""Models in the place of ns-2: what a record finds when a simulator or a closed form answers.
+"""A model in the place of ns-2: what a record computes if a simulator or a closed form answers.
 
-A record asks ``Runs`` for measurements of scenarios.  ``Answers`` hands it a model's prediction of
-the same scenarios instead, so that print, closed form, ``fluid``, ``rounds`` and packets stand side
-by side for the very same item.
+A record asks ``Runs`` for measurements of scenarios.  ``Answers`` gives it a model's prediction of
+the same scenarios instead.  So the printed value, closed form, ``fluid``, ``rounds`` and packet
+simulation can be compared for the same item.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "value",
 ]
 
-# Of closed forms that break equally many of their hypotheses the more special one speaks.
+# If several closed forms have equally many broken hypotheses, the more special one answers.
 SPECIAL_FIRST = (
     "rate-delay",
     "red",
@@ -57,7 +57,7 @@ _known: dict[tuple[str, str], Prediction] = {}  # by fingerprint and model
 
 
 class _Lacking:
-    """Figures of a model; those that it does not give raise ``NoRun`` when they are asked for."""
+    """Results of a model; access to a result that the model does not give raises ``NoRun``."""
 
     def __init__(self, scenario: Scenario, model: str, **figures: Any) -> None:
         self._scenario, self._model = scenario, model
@@ -70,11 +70,11 @@ class _Lacking:
 
 
 def answer(scenario: Scenario, model: str) -> Prediction:
-    """``predict``, once for each scenario and model.
+    """``predict``, called once for each scenario and model.
 
-    ``rounds`` takes seconds for a run of many flows: it runs one seed of them, and where short
-    flows come and go its stored answers are read (``web``).  ``fluid`` has one link: it hears
-    nothing of links where nothing waits (``topology.shared``).
+    ``rounds`` takes seconds for a run of many flows, so it runs only one seed of these.  For short
+    flows that arrive at random its stored answers are used (``web``).  ``fluid`` has only one link,
+    so it gets the scenario without links at which no packet waits (``topology.shared``).
     """
     key = scenario.fingerprint(), model
     if key not in _known:
@@ -83,13 +83,13 @@ def answer(scenario: Scenario, model: str) -> Prediction:
 
 
 def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
-    """Let ``rounds`` answer all of them, in processes side by side."""
+    """Compute the answers of ``rounds`` for all scenarios in parallel processes."""
     new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
     todo = {s.fingerprint(): s for s in new if not web.is_web(s)}
     slow = list(todo.values())
     if len(slow) <= FEW:
         return
-    # longest first, so that none is left alone at the end
+    # the longest runs come first, so that none runs alone at the end
     slow.sort(key=_work, reverse=True)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
@@ -98,7 +98,10 @@ def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
 
 
 def _work(scenario: Scenario) -> float:
-    """Packets of a run through all links; of few flows all the runs are made."""
+    """Number of packets over all links and runs.
+
+    Only scenarios with few flows make all their runs.
+    """
     runs = 1 if len(scenario.members) > MANY else scenario.run.times
     return runs * scenario.run.duration * sum(link.capacity for link in scenario.links)
 
@@ -120,7 +123,7 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
 
 @cache
 def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
-    """Mean, least and largest window and rate of each flow by a simulator after warm-up.
+    """Mean, least and largest window and rate of each flow after the warm-up, from a simulator.
 
     The rate is window over RTT, as in ``runs``.  Raises ``NoRun``.
     """
@@ -140,7 +143,7 @@ def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
 
 
 def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
-    """The predictions of ``fluid`` or ``rounds``; ``None`` where it has none."""
+    """The predictions of ``fluid`` or ``rounds``; ``None`` if it has no answer for one of them."""
 
     def predicts(scenario: Scenario) -> Prediction | None:
         found = answer(scenario, model)
@@ -150,7 +153,7 @@ def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
 
 
 def best_closed_form(scenario: Scenario) -> Prediction | None:
-    """The applicable closed form of which the scenario breaks the fewest hypotheses."""
+    """The applicable closed form with the fewest broken hypotheses in this scenario."""
     found = [answer(scenario, model) for model in SPECIAL_FIRST if model in CLOSED_FORMS]
     found = [p for p in found if p.applicable and p.throughput is not None]
     found = [p for p in found if np.all(np.isfinite(cast("Floats", p.throughput)))]
@@ -158,7 +161,10 @@ def best_closed_form(scenario: Scenario) -> Prediction | None:
 
 
 class Answers(Runs):
-    """``Runs`` of which a model gives every measurement; ``models`` says which were asked."""
+    """``Runs`` whose measurements all come from a model.
+
+    ``models`` lists the models that answered.
+    """
 
     def __init__(self, predicts: Callable[[Scenario], Prediction | None]) -> None:
         super().__init__()
@@ -166,7 +172,7 @@ class Answers(Runs):
         self.models: dict[str, None] = {}
 
     def __call__(self, scenario: Scenario) -> Measured:
-        """The model's figures, flow by flow.  Raises ``NoRun`` where it has no answer."""
+        """The model's results per flow.  Raises ``NoRun`` if it has no answer."""
         found, rates = self._predicted(scenario)
         slowest = int(np.argmin([link.capacity for link in scenario.links]))
         spans = np.array(
@@ -188,7 +194,7 @@ class Answers(Runs):
         return cast("Measured", lacking)
 
     def groups(self, scenario: Scenario) -> Groups:
-        """The model's figures by group of flows.  Raises ``NoRun`` where it has no answer."""
+        """The model's results per group of flows.  Raises ``NoRun`` if it has no answer."""
         found, rates = self._predicted(scenario)
         means = by_group(scenario, rates)
         losses = None if found.loss_rate is None else by_group(scenario, found.loss_rate)
@@ -205,15 +211,15 @@ class Answers(Runs):
         return cast("Groups", lacking)
 
     def unspaced(self, scenario: Scenario) -> Measured:
-        """The same: a model has one RED."""
+        """The same results: a model has only one form of RED."""
         return self(scenario)
 
     def automatic(self, scenario: Scenario) -> Measured:
-        """The same: a model has one RED."""
+        """The same results: a model has only one form of RED."""
         return self(scenario)
 
     def exact(self, scenario: Scenario) -> Groups:
-        """The same: a model knows no simulator."""
+        """The same results: a model does not depend on the packet simulator."""
         return self.groups(scenario)
 
     def _predicted(self, scenario: Scenario) -> tuple[Prediction, Floats]:
@@ -225,9 +231,9 @@ class Answers(Runs):
 
 
 def value(record: Record, answers: Answers) -> tuple[Any, str]:
-    """What ``record`` finds with these answers, and the models that gave them.
+    """What ``record`` computes from these answers, and the models that gave them.
 
-    ``None`` and the reason where a model gives no figure that the record needs.
+    ``None`` and the reason if a model lacks a value that the record needs.
     """
     if record.compute is None:
         return None, record.blocked
@@ -244,9 +250,10 @@ def value(record: Record, answers: Answers) -> tuple[Any, str]:
 
 
 def measurement(scenario: Scenario, runs: Runs) -> Prediction:
-    """ns-2's stored run, flow by flow, else by group, as a prediction with standard errors.
+    """ns-2's stored run as a prediction with standard errors: per flow or else per group.
 
-    By group every flow has its group's mean.  Raises ``NoRun``.
+    A run with many flows is stored per group; then every flow gets the mean of its group.  Raises
+    ``NoRun``.
     """
     member = np.array([m.group for m in scenario.members])
     with contextlib.suppress(NoRun):

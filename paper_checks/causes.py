@@ -1,4 +1,4 @@
-"""``python -m paper_checks.causes``: why the discrepant items differ, as a Markdown table."""
+"""``python -m paper_checks.causes``: the causes of discrepant items, as a Markdown table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CAUSES = (
 
 
 def cause(check: Check) -> str:
-    """Why a discrepant item differs.  ``LookupError``: nobody has said."""
+    """Why a discrepant item differs.  Raises ``LookupError`` if the list of causes lacks it."""
     if check.share:
         return PHASE
     for paper, item, why in CAUSES:

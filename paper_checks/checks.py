@@ -1,4 +1,4 @@
-"""What a record is, and how its verdict is found."""
+"""What a record is, and how its verdict is computed."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ Value: TypeAlias = "bool | int | float | str | Sequence[Value] | None"
 
 @dataclass(frozen=True)
 class Check:
-    """One printed item beside what we compute.
+    """One printed item beside the value that we compute.
 
-    ``reproduced``: |computed - printed| <= tolerance (lists: every entry), where a derivation, a
-    model or packets give ``computed``.  ``consistent``: the same where it is arithmetic on the
-    print alone.  ``erratum``: it differs, and the note derives the right form; records of one wrong
-    ``statement`` share its name.  ``discrepant``: computed and differs, and the evidence decides.
-    ``blocked``: cannot be computed, or differs where the evidence does not decide; the note says
-    what is missing.
+    ``reproduced``: |computed - printed| <= tolerance (for lists: in every entry), and ``computed``
+    comes from a derivation, a model or a packet simulation.  ``consistent``: the same, but
+    ``computed`` is arithmetic on printed numbers only.  ``erratum``: the values differ, and the
+    note derives the right one.  Records that show the same wrong ``statement`` have its name in
+    common.  ``discrepant``: the values differ, and the evidence shows that the print is wrong.
+    ``blocked``: the value cannot be computed, or it differs and the evidence does not decide; the
+    note says what is missing.
 
-    ``share``: where the accident of phase may decide, the part of the seeds that are within the
-    tolerance.  The majority of them is the verdict, and ``computed`` is their median.
+    ``share``: if phase effects may decide, the fraction of the seeds that are within the tolerance.
+    The majority of the seeds gives the verdict, and ``computed`` is their median.
     """
 
     paper: str
@@ -67,11 +68,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Found:
-    """A computed value; with the tolerance, where that comes from the evidence (a spread).
+    """A computed value, and its tolerance if that follows from the evidence (a spread of runs).
 
-    ``packets``: what packets give, where the value is not theirs; ``share``: see ``Check``.
-    ``missing``: why the evidence would not decide if the value differed from the print;
-    ``undecided``: why it decides neither way, whatever the value.
+    ``packets``: the value of a packet simulation, if ``value`` comes from something else;
+    ``share``: see ``Check``.  ``missing``: why the evidence could not decide if the value differed
+    from the print.  ``undecided``: why the evidence decides neither way, whatever the value.
     """
 
     value: Value
@@ -85,26 +86,26 @@ class Found:
 
 @dataclass(frozen=True)
 class Known:
-    """A value that needs no run."""
+    """A value that is computed without a run."""
 
     value: Found | Value
     source: Source
 
     def __call__(self, _: Runs) -> Found | Value:
-        """The value, whatever the runs."""
+        """The value; the argument is not used."""
         return self.value
 
 
 @dataclass(frozen=True)
 class Record:
-    """One item of a paper: what is printed and what computes it.
+    """One item of a paper: the printed value and the function that computes it.
 
-    ``note`` says what computes the value and where ``tolerance`` comes from; ``erratum`` holds the
-    corrected form and its derivation, ``statement`` the name of what is wrong where several records
-    show it; ``blocked`` the reason why nothing can be computed.
+    ``note`` says how the value is computed and where ``tolerance`` comes from.  ``erratum`` has the
+    corrected form and its derivation.  If several records show the same wrong statement,
+    ``statement`` is its name.  ``blocked`` is the reason why nothing can be computed.
 
-    ``prints``: the words or numbers that stand in the paper where ``printed`` itself does not
-    (10 ms for 0.01 s); ``AT_A_POINT`` where ``printed`` is a printed formula evaluated by us.
+    ``prints``: the words or numbers as they stand in the paper, if ``printed`` has another form (10
+    ms for 0.01 s); ``AT_A_POINT`` if ``printed`` is a printed formula that we evaluate.
     """
 
     item: str
@@ -130,22 +131,22 @@ class Record:
 
 
 def rounding(unit: float) -> float:
-    """Half a unit of the last printed digit, and a little for the binary form of the decimals."""
+    """Half a unit of the last printed digit, plus a little for binary rounding."""
     return 0.5 * unit * (1 + 1e-9)
 
 
 def exactly(value: Found | Value) -> Known:
-    """What follows without a run from a derivation or a model."""
+    """A value that follows from a derivation or a model without a run."""
     return Known(value, "theory")
 
 
 def by_print(value: Found | Value) -> Known:
-    """What follows from printed numbers by arithmetic."""
+    """A value that follows from printed numbers by arithmetic."""
     return Known(value, "print")
 
 
 def judge(paper: str, record: Record, runs: Runs) -> Check:
-    """Compute one record and compare."""
+    """Compute one record and compare the result with the print."""
     if record.compute is None:
         return _check(paper, record, Found(None), "blocked", f"{record.blocked} {record.note}")
     try:
@@ -172,7 +173,7 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
 
 
 def agrees(found: Found, printed: Value) -> bool:
-    """Whether what was found is the print, within its tolerance or for most seeds."""
+    """Whether the computed value is the printed one, within its tolerance or for most seeds."""
     if found.share is not None:
         return found.share > 0.5
     return distance(found.value, printed) <= (found.tolerance or 0.0)
@@ -210,7 +211,7 @@ def distance(computed: Value, printed: Value) -> float:
 
 
 def _as_text(value: Value) -> str:
-    """The figure of a record that it does not decide."""
+    """The computed value of a record whose verdict it does not decide, as text."""
     entries = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if any(isinstance(entry, (bool, str)) or entry is None for entry in entries):
         return ""

@@ -1,6 +1,6 @@
-"""Packets that circulate through one link, each sent again when its ACK is back: counted.
+"""A count of packets that circulate through one link, where each ACK releases the next packet.
 
-What a window, a delay and a queue have to do with each other, without any of the papers' formulas.
+It relates window, delay and queue without any formula of the papers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Circulated:
 
 
 def circulate(windows: Sequence[int], mu: float, T: float) -> Circulated:
-    """Sources of fixed ``windows`` at a link of ``mu`` pkt/s, an empty path of ``T`` s.
+    """Sources with fixed ``windows`` at a link of ``mu`` pkt/s, on a path of ``T`` s when empty.
 
-    ``T`` includes the transmission, as in ``devendictis``.  All delays are alike, so the packets
+    ``T`` includes the transmission, as in ``devendictis``.  All delays are equal, so the packets
     keep their order.
     """
     owner = np.repeat(np.arange(len(windows)), windows)

@@ -1,6 +1,7 @@
-"""``python -m paper_checks.examples``: a scenario file of each simulated item, by its records.
+"""``python -m paper_checks.examples``: write a scenario file for each simulated item.
 
-The first that an item's records ask for; ``python -m paper_checks.scenes`` writes all of them.
+It is the first scenario that the item's records run; ``python -m paper_checks.scenes`` writes all
+of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from paper_checks.scenes import scenarios
 __all__ = ["EXAMPLES", "example"]
 
 FOLDER = Path(__file__).parent
-# paper: file: item.  Not here: the files from which the records themselves are made.
+# paper: file: item.  The files from which the records themselves are made are not listed.
 EXAMPLES = {
     "tsang": {"table3": "table 3", "table4": "table 4", "table6": "table 6"},
     "boutremans": {f"figure{n}": f"figure {n}" for n in (3, 4, 5, 7, 8)},

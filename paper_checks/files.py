@@ -1,7 +1,7 @@
-"""A ``Scenario`` as the text of a scenario file.
+"""Writes a ``Scenario`` as the text of a scenario file.
 
-Keys that hold their default are left out.  Numbers are written in the unit that reads best, as
-long as they come back to the last bit: the file has the fingerprint of its scenario.
+Keys that have their default are left out.  Numbers are written in the most readable unit that gives
+the same float when read back.  So the file has the fingerprint of its scenario.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from vegasmodel.scenario import (
 
 __all__ = ["to_toml"]
 
-# Units by kind, the one that reads best first; the last is the package's own.
+# Units by kind, the most readable first; the last is the package's own.
 UNITS = {
     "time": (("ms", 1e-3), ("s", 1.0)),
     "rate": (("Mbit/s", 1e6), ("pkt/s", 1.0)),
@@ -66,7 +66,7 @@ def _value(value: Any) -> str:
 
 
 def _quantity(value: float, kind: str, size: float) -> str:
-    """Text with a unit that is read back as ``value``; ``size``: bytes of a packet."""
+    """Text with a unit that reads back as ``value``; ``size``: bytes of a packet."""
     if math.isinf(value):
         return "inf"
     for unit, factor in UNITS[kind]:
@@ -80,7 +80,7 @@ def _quantity(value: float, kind: str, size: float) -> str:
 
 
 def _changed(entries: Mapping[str, tuple[Any, Any, Any]]) -> dict[str, Any]:
-    """Entries (own, default, text) whose own value is not the default."""
+    """Entries (own, default, text) whose own value differs from the default."""
     return {key: text for key, (own, usual, text) in entries.items() if own != usual}
 
 

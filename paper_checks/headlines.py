@@ -1,7 +1,8 @@
-"""Five results of each paper with which its chapter opens: print, models, packets, verdict, cause.
+"""The five main results with which a paper's chapter of the report opens.
 
-A headline is a record whose figure every source can give: the verdict is the record's, the columns
-are one figure asked of closed forms, of both simulators and of packets.
+Each row has the printed value, models, packets, verdict and cause.  It belongs to a record whose
+value every source can compute: the verdict is the record's, and the columns have the same value
+from closed forms, both simulators and packets.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ Figure: TypeAlias = "Callable[[Runs], Found | Value]"
 
 @dataclass(frozen=True)
 class Headline:
-    """A record's figure, as every source can give it; by default what the record computes.
+    """A record's value as every source can compute it; by default the value of the record.
 
-    ``printed`` says in words what is printed where that is no number; ``closed`` is the paper's own
-    formula where no closed form answers for a scenario.
+    ``printed`` states the print in words if it is no number.  ``closed`` is the paper's own
+    formula, for a scenario that no closed form can answer.
     """
 
     item: str
@@ -66,7 +67,7 @@ class Row:
 def row(
     paper: str, headline: Headline, runs: Runs, forms: Answers, simulated: Mapping[str, Answers]
 ) -> Row:
-    """Every column; ``None`` where a source gives no such figure."""
+    """Every column; ``None`` if a source does not give the value."""
     [record] = [record for record in records(paper) if record.item == headline.item]
     check = judge(paper, record, runs)
     compute = headline.figure or record.compute
@@ -113,19 +114,19 @@ def _index(x2: int, alpha: float, beta: float, runs: Runs) -> float:
 
 
 def _longer_loses(runs: Runs) -> str:
-    """In how many of the cases with 10 ms and more the longer gets less by over 1 %."""
+    """Number of cases with 10 ms or more in which the longer connection gets less by over 1 %."""
     rates = [runs(two(x2)).mean for x2 in DELAYS if x2 >= 10]
     lost = sum(bool(first > 1.01 * second) for first, second in rates)
     return f"in {lost} of {len(rates)}"
 
 
 def _late_over_middle(runs: Runs) -> float:
-    """Median over the seeds."""
+    """Ratio of the last rate to the median of the earlier ones; the median over the seeds."""
     return float(np.median(last_over_middle(runs(joining(20, 1.0, 1.0)).throughput)))
 
 
 def _late_gain(runs: Runs) -> float:
-    """Median over the seeds."""
+    """Gain of the last source; the median over the seeds."""
     return float(np.median(last_over_first(runs, 20, 3.0)))
 
 

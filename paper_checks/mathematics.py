@@ -1,7 +1,8 @@
-"""Mathematics as a page shows it: names in a line of text, and the papers' equations as MathML.
+"""Mathematics for the HTML report: symbols in a line of text, and equations as MathML.
 
-Notes are plain text ("W_V(N)", "alpha <= 3"), so that a terminal can show them.  On the page Greek
-names become letters and indices go down; the equations come from the SymPy derivations themselves.
+Notes are plain text ("W_V(N)", "alpha <= 3"), so that a terminal can show them.  On the page names
+of Greek letters become letters, and indices become subscripts.  The equations come from the SymPy
+derivations.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MODULES = {"boutremans": "derivations", "devendictis": "formulas", "podlesny": "
 
 
 def inline(text: str) -> markupsafe.Markup:
-    """The text with its mathematics set; everything else is escaped."""
+    """The text with its symbols as HTML; everything else is escaped."""
     parts, end = [], 0
     for token in TOKEN.finditer(text):
         parts += [markupsafe.escape(text[end : token.start()]), _set(token)]
@@ -69,7 +70,7 @@ def _index(text: str) -> markupsafe.Markup:
 
 @dataclass(frozen=True)
 class Equation:
-    """One printed formula: what it gives, as printed, and as derived where that differs."""
+    """One printed formula: its name, the printed form, and the derived form if they differ."""
 
     number: str
     symbol: markupsafe.Markup
@@ -79,7 +80,7 @@ class Equation:
 
 
 def equations(paper: str) -> list[Equation]:
-    """The formulas of a paper that SymPy derives; none where it prints none of its own."""
+    """The formulas of a paper that SymPy derives; empty if it prints none of its own."""
     if paper not in MODULES:
         return []
     module = importlib.import_module(f"vegasmodel.symbolic.{paper}")
@@ -101,7 +102,7 @@ def equations(paper: str) -> list[Equation]:
 
 
 def mathml(expression: Any) -> markupsafe.Markup:
-    """A SymPy expression as MathML; W_V1 is W_V(1) on paper."""
+    """A SymPy expression as MathML; the symbol W_V1 is shown as W_V(1)."""
     from sympy.printing.mathml import mathml as presentation
 
     named = {

@@ -1,8 +1,8 @@
 """``python -m paper_checks.models``: every model against ns-2 on the papers' scenarios.
 
-The scenarios are those that the records ask ns-2 for, all of them.  One Markdown table: a row for
-each family of scenarios and model, best model first, with the assumption that the scenarios break
-most often.
+These are all scenarios for which the records run ns-2.  The output is a Markdown table with a row
+for each family of scenarios and each model, best model first.  A row names the assumption that the
+scenarios break most often.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAST = 10.0  # round trips
 
 @dataclass(frozen=True)
 class Row:
-    """One model on one family: NRMSE of the throughputs, mean and largest over the scenarios."""
+    """One model on one family: mean and largest NRMSE of the throughputs over the scenarios."""
 
     family: str
     model: str
@@ -52,11 +52,11 @@ class Row:
 
 
 def families(papers: Iterable[str] = PAPERS, runs: Runs | None = None) -> dict[str, list[Scenario]]:
-    """The scenarios that the records of ``papers`` ask for, by what they are about.
+    """The scenarios that the records of ``papers`` run, by family.
 
-    Of scenarios that differ only in how they are run (seeds, jitter, span) the one with the most
-    runs stands for all.  Runs that are read over less than ``LEAST`` round trips (slow start, round
-    trip by round trip) have no mean rate that a model could give, and are left out.
+    If scenarios differ only in how they are run (seeds, jitter, time span), the one with the most
+    runs stands for all.  Runs with averages over less than ``LEAST`` round trips (slow start,
+    single round trips) are left out, because models predict mean rates.
     """
     found: dict[str, dict[str, Scenario]] = {}
     for paper in papers:
@@ -71,13 +71,13 @@ def families(papers: Iterable[str] = PAPERS, runs: Runs | None = None) -> dict[s
 
 
 def _round_trips(scenario: Scenario) -> float:
-    """For how many round trips the source with the longest is counted."""
+    """Number of round trips of the flow with the longest RTT during which rates are averaged."""
     span = scenario.run.duration - scenario.run.warmup
     return span / max(member.rtt for member in scenario.members)
 
 
 def family(scenario: Scenario) -> str:
-    """What a scenario is about: laws, thresholds, arrivals, link, traffic."""
+    """The family of a scenario: its laws, thresholds, arrivals, link and traffic."""
     flows, link = scenario.flows, scenario.links[0]
     parts = [" and ".join(sorted({flow.law for flow in flows}, key=LAWS.index))]
     vegas = [flow for flow in flows if flow.law == "vegas"]
@@ -110,7 +110,10 @@ def rows(
     models: Sequence[str] = MODELS,
     chosen: Mapping[str, Sequence[Scenario]] | None = None,
 ) -> list[Row]:
-    """Errors of ``models`` by family (default: all), best first; without stored run no row."""
+    """Errors of ``models`` by family (default: all), best first.
+
+    Without a stored run there is no row.
+    """
     found = []
     chosen = families() if chosen is None else chosen
     if "rounds" in models:
@@ -139,9 +142,9 @@ def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Ro
 
 
 def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
-    """NRMSE of a model's throughputs, by flow or as ns-2's run is stored by group.
+    """NRMSE of a model's throughputs, per flow, or per group if ns-2's run is stored so.
 
-    ``None`` where the model has no answer.  Raises ``NoRun``.
+    ``None`` if the model has no answer.  Raises ``NoRun``.
     """
     try:
         measured, flows = runs(scenario).mean, True
@@ -173,7 +176,7 @@ def markdown(found: Iterable[Row]) -> str:
 
 
 def remarks() -> str:
-    """How ``rounds`` was asked."""
+    """How the answers of ``rounds`` were obtained."""
     version = "" if web.current() else ", made by an earlier version of it"
     return (
         f"With more than {MANY} flows rounds runs one seed.  On Web traffic it gives its "

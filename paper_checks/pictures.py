@@ -1,4 +1,4 @@
-"""The papers' main figures, with models as lines and ns-2's stored runs as marks."""
+"""The papers' main figures: models as lines, ns-2's stored runs as markers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = ["Picture", "pictures"]
 
 
 class Picture(NamedTuple):
-    """A figure and the sentence under it, which also stands for it where it cannot be seen."""
+    """A figure and its caption, which is also its alternative text."""
 
     figure: Figure
     caption: str
 
 
 def pictures(paper: str, runs: Runs) -> list[Picture]:
-    """The pictures of one paper; those without stored runs are drawn without marks."""
+    """The pictures of one paper; if stored runs are missing, without markers."""
     makers: dict[str, Callable[[Runs], list[Picture]]] = {
         "tsang": _tsang,
         "boutremans": _boutremans,
@@ -99,7 +99,7 @@ def _replayed(x2: float, alpha: int, beta: int) -> float:
 def _ratios(
     predictions: Iterable[tuple[float, Sequence[Prediction]]],
 ) -> tuple[list[float], list[float]]:
-    """x, and source 2 over source 1, where there is a prediction."""
+    """x, and the ratio of source 2 to source 1, for the scenarios that have a prediction."""
     xs, ys = [], []
     for x, found in predictions:
         for p in found:
@@ -132,7 +132,10 @@ def _boutremans(runs: Runs) -> list[Picture]:
 
 
 def _regions() -> Figure:
-    """Two flows, alpha 2 and beta 6 so that the region can be seen; the second starts at 20 s."""
+    """Two flows, with alpha 2 and beta 6 so that the region is visible.
+
+    The second starts at 20 s.
+    """
     base = joining(10, 2.0, 6.0, known=True)
     flow = dataclasses.replace(base.flows[0], count=1, variant="paper", rtt=0.1)
     flows = tuple(

@@ -1,6 +1,6 @@
-"""Records to be read by somebody who did not write them: ``vegasmodel paper --draw N --seed S``.
+"""Random records for a reader who did not write them: ``vegasmodel paper --draw N --seed S``.
 
-Every record that was drawn is printed whole, so that a reader with the paper can recompute it.
+Every drawn record is printed in full, so that a reader with the paper can recompute it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["drawn", "show", "text"]
 
 
 def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
-    """``number`` records of the papers, none twice, as the seed has them; in the papers' order.
+    """``number`` different records of the papers, drawn by ``seed``, in the papers' order.
 
-    Raises ``FieldError`` where there are not so many.
+    Raises ``FieldError`` if there are fewer records.
     """
     known: list[tuple[str, Record]] = [(p, r) for p in papers for r in paper_checks.records(p)]
     if not 1 <= number <= len(known):
@@ -35,7 +35,7 @@ def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
 
 
 def show(papers: Sequence[str], number: int, seed: int, json: bool) -> None:
-    """Draw and print."""
+    """Draw records and print them."""
     found = drawn(papers, number, seed)
     if json:
         console.print_json({"checks": [check.to_json() for check in found]})
@@ -44,7 +44,7 @@ def show(papers: Sequence[str], number: int, seed: int, json: bool) -> None:
 
 
 def text(checks: Sequence[Check]) -> str:
-    """Each record in lines: what, where, both values, how near, the verdict and the note."""
+    """A record as lines of text: item, source, both values, their difference, verdict and note."""
     return "\n".join(
         f"{k}. {check.paper}, {check.item} ({check.kind}): {check.verdict}\n"
         f"   printed    {check.printed}\n"

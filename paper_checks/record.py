@@ -1,8 +1,9 @@
 """Reference runs: ``python -m paper_checks.record [--again]`` and ``... record KEY ITEM ...``.
 
-Alone it runs ns-2 for every record and stores the results; runs that are stored already stay,
-unless ``--again``; runs that no record uses go.  With a paper's key and items it simulates those
-items' scenarios anew, stores nothing, and prints what was measured and the verdicts.
+Without arguments it runs ns-2 for every record and stores the results.  Runs that are stored
+already are kept, unless ``--again`` is given; runs that no record uses are dropped.  With a paper's
+key and items it simulates the scenarios of those items again, stores nothing, and prints the
+measurements and verdicts.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def store(again: bool = False) -> None:
 
 
 def measure(paper: str, items: Sequence[str]) -> None:
-    """Simulate the scenarios of ``items`` and print figures and verdicts."""
+    """Simulate the scenarios of ``items`` and print measurements and verdicts."""
     runs = Runs(live=True)
     checks = [judge(paper, record, runs).to_json() for record in matching(paper, items)]
     for key, scenario in runs.scenarios.items():

@@ -1,7 +1,8 @@
-"""The report of ``vegasmodel paper --html``: print, models and packets side by side.
+"""The report of ``vegasmodel paper --html``: printed values, models and packets side by side.
 
-A chapter a paper: five headlines, the findings about it, its equations, its records by kind.  One
-file that loads nothing from elsewhere.  Every text is escaped, by ``mathematics`` or the template.
+Each paper has a chapter: five main results, the findings about it, its equations, its records by
+kind.  The report is one file that loads nothing else.  Every text is escaped, by ``mathematics`` or
+by the template.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ FINDINGS = {  # about each paper
 
 @dataclass(frozen=True)
 class Line:
-    """A record in the table: the sources of the same figure, as text."""
+    """A record in the table: the same value from each source, as text."""
 
     check: Check
     printed: str
@@ -85,7 +86,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding's page, its text as markup and its picture as a data address."""
+    """A finding's page: its text as HTML, and its picture as a data URL."""
 
     title: str
     text: markupsafe.Markup
@@ -95,7 +96,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's chapter; ``pictures`` as data addresses with their captions."""
+    """A paper's chapter; ``pictures`` as data URLs with their captions."""
 
     key: str
     title: str
@@ -115,7 +116,7 @@ class Paper:
 
 
 def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
-    """The chapters of ``papers``, from stored runs of ns-2 or, ``live``, from new ones."""
+    """The chapters of ``papers``, from stored runs of ns-2 or, if ``live``, from new ones."""
     runs = Runs(live=live)
     return [_paper(key, runs) for key in papers]
 
@@ -141,13 +142,13 @@ def _paper(key: str, runs: Runs) -> Paper:
 
 
 def lines(paper: str, found: Sequence[Record], runs: Runs) -> list[Line]:
-    """Every record with its verdict, and what models find in the place of ns-2."""
+    """Every record with its verdict, and the values that models give in the place of ns-2."""
     forms, simulated = _models()
     return [_line(paper, record, runs, forms, simulated) for record in found]
 
 
 def _models() -> tuple[Answers, dict[str, Answers]]:
-    """Closed forms, and each simulator, in the place of ns-2."""
+    """Values of closed forms, and of each simulator, in the place of ns-2."""
     simulated = {model: Answers(by_simulator(model)) for model in SIMULATED}
     return Answers(best_closed_form), simulated
 
@@ -159,7 +160,7 @@ def finding(name: str, runs: Runs) -> Finding:
 
 
 def paragraphs(text: str) -> markupsafe.Markup:
-    """Markdown as markup, its mathematics set; HTML in it stays text."""
+    """Markdown as HTML, with symbols as letters; HTML in the text stays text."""
     reader = markdown_it.MarkdownIt("commonmark", {"html": False}).enable("table")
 
     def words(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
@@ -204,7 +205,7 @@ def _line(
 
 
 def show(entry: Any) -> str:
-    """A value as a cell has it; a dash where there is none."""
+    """A value as the text of a cell; a dash if there is none."""
     if entry is None:
         return "–"
     if isinstance(entry, str):
@@ -234,14 +235,14 @@ def _errors(rated: Sequence[models.Row]) -> Picture:
 
 
 def address(figure: Figure) -> str:
-    """The picture as a data address: SVG, which stays sharp."""
+    """The picture as a data URL: SVG, which is sharp at any size."""
     text = io.BytesIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(text.getvalue()).decode("ascii")
 
 
 def render(papers: Sequence[Paper]) -> str:
-    """The page."""
+    """The HTML page."""
     import vegasmodel
 
     environment = jinja2.Environment(
@@ -264,7 +265,7 @@ def render(papers: Sequence[Paper]) -> str:
 
 
 def write(path: Path, papers: Sequence[str], live: bool = False) -> list[Check]:
-    """Write the report of ``papers``, whole or not at all; returns its checks."""
+    """Write the report of ``papers``, completely or not at all; returns its checks."""
     chapters = build(papers, live)
     with atomic_write(path) as part:
         part.write_text(render(chapters), encoding="utf-8")

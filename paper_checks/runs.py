@@ -1,8 +1,8 @@
 """Runs of ns-2 for the records: read from ``reference.json``, or simulated.
 
-The file is made by ``python -m paper_checks.record``.  A run is found by the scenario's
-fingerprint, so a stored result never answers for another scenario.  Of scenarios with many flows
-only figures by group are stored.
+``python -m paper_checks.record`` makes the file.  A run is found by the scenario's fingerprint, so
+a stored result never answers for another scenario.  For scenarios with many flows only values per
+group are stored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Kind = TypeVar("Kind", "Measured", "Groups")
 
 
 class NoRun(LookupError):  # noqa: N818 - the name says it
-    """There is no result of ns-2 for a scenario; the text says why."""
+    """There is no result of ns-2 for a scenario; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """What ns-2 measured of groups of many flows.  A group's figure is the mean over its flows."""
+    """What ns-2 measured of groups of many flows.  A group's value is the mean over its flows."""
 
     throughput: Floats  # [runs, groups] pkt/s of one flow
     jain: Floats  # [runs] index over all flows
@@ -75,14 +75,14 @@ class Groups:
 
     @property
     def mean(self) -> Floats:
-        """Throughput of one flow by group, mean over the runs."""
+        """Throughput per flow of each group, mean over the runs."""
         return np.asarray(self.throughput.mean(axis=0))
 
 
 class Runs:
-    """Results of ns-2: stored ones; with ``live`` simulated anew; with ``keep`` stored after.
+    """Results of ns-2: stored ones; with ``live`` simulated again; with ``keep`` stored afterwards.
 
-    ``scenarios`` are those that ns-2 was asked for, by the key of their entry.
+    ``scenarios`` are those that were requested, by the key of their entry in the file.
     """
 
     def __init__(self, live: bool = False, keep: bool = False) -> None:
@@ -95,19 +95,19 @@ class Runs:
             self.stored = json.loads(FILE.read_text(encoding="utf-8"))["runs"]
 
     def __call__(self, scenario: Scenario) -> Measured:
-        """The measurement of ``scenario``, flow by flow.  Raises ``NoRun``."""
+        """The measurement of ``scenario`` per flow.  Raises ``NoRun``."""
         key = scenario.fingerprint()
         self.scenarios[key] = scenario
         return _arrays(Measured, self._entry(key, scenario, _simulate))
 
     def groups(self, scenario: Scenario) -> Groups:
-        """The measurement of ``scenario`` by group of flows.  Raises ``NoRun``."""
+        """The measurement of ``scenario`` per group of flows.  Raises ``NoRun``."""
         key = scenario.fingerprint() + "-groups"
         self.scenarios[key] = scenario
         return _arrays(Groups, self._entry(key, scenario, _simulate_groups))
 
     def unspaced(self, scenario: Scenario) -> Measured:
-        """The same with RED as published in 1993, without ns-2's ``wait_``.  Raises ``NoRun``."""
+        """``groups`` with RED as published in 1993, without ns-2's ``wait_``.  Raises ``NoRun``."""
         key = scenario.fingerprint() + "-unspaced"
         self.scenarios[key] = scenario
         return _arrays(Measured, self._entry(key, scenario, partial(_simulate, spaced=False)))
@@ -119,11 +119,10 @@ class Runs:
         return _arrays(Measured, self._entry(key, scenario, _simulate_automatic))
 
     def exact(self, scenario: Scenario) -> Groups:
-        """The same by ns-3, whose Rate-Delay router is `podlesny`'s own; at most 3 runs.
+        """``groups`` by ns-3, which has the Rate-Delay router of `podlesny`; at most 3 runs.
 
+        Vegas's alpha is one larger there, which makes ns-3's rule that of the papers (docs/ns3.md).
         Raises ``NoRun``.
-
-        Vegas's alpha is one more there, which makes ns-3's rule the papers' (docs/ns3.md).
         """
         scenario = dataclasses.replace(
             scenario,
@@ -149,7 +148,7 @@ class Runs:
         return found
 
     def save(self) -> None:
-        """Write what was used, and nothing else, so that stale runs go."""
+        """Write the runs that were used and no others, so that stale runs are dropped."""
         _write(self.used)
 
 
@@ -244,10 +243,10 @@ def _slowest(scenario: Scenario) -> int:
 
 
 def _swing(scenario: Scenario, extra: dict[str, Any]) -> tuple[Floats, Floats]:
-    """Mean, least and largest window and rate of each flow, from the samples after warm-up.
+    """Mean, least and largest window and rate of each flow, from the samples after the warm-up.
 
-    The rate is the papers' actual rate, window over RTT, with the RTT that a packet sent at the
-    sample's instant will see: the flow's own and the wait behind the packets in the queue.
+    The rate is the papers' actual rate, window over RTT.  The RTT is that of a packet sent at the
+    time of the sample: the flow's own RTT plus the wait behind the packets in the queue.
     """
     late = np.asarray(extra["time"]) >= scenario.run.warmup
     windows = np.asarray(extra["window"])[late]
@@ -263,7 +262,7 @@ def _swing(scenario: Scenario, extra: dict[str, Any]) -> tuple[Floats, Floats]:
 
 
 def _digits(values: Any) -> Any:
-    """Nine digits: enough for counts of millions, and a file that can be read."""
+    """Rounds to nine digits: enough for counts of millions, and readable in the file."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim:
         return [_digits(entry) for entry in array]

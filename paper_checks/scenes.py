@@ -1,8 +1,8 @@
-"""``python -m paper_checks.scenes KEY [ITEM ...] --out DIR``: an item's scenario files.
+"""``python -m paper_checks.scenes KEY [ITEM ...] --out DIR`` writes an item's scenario files.
 
 An item is the beginning of its records' names: "table 3", "figure 4", "section 3.2.3".  Without
-``--out`` only their names are printed.  The scenarios are those that the records ask for, which
-they tell to the end where all their runs are stored.
+``--out`` only the names of the files are printed.  The scenarios are those that the records run.
+The list is complete if all their runs are stored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["asked", "files", "matching", "scenarios"]
 
 
 def asked(paper: str, runs: Runs) -> list[Scenario]:
-    """The scenarios that the records of a paper ask for."""
+    """The scenarios that the records of a paper run."""
     runs.scenarios.clear()
     for record in records(paper):
         judge(paper, record, runs)
@@ -34,7 +34,7 @@ def asked(paper: str, runs: Runs) -> list[Scenario]:
 def matching(paper: str, items: Sequence[str]) -> list[Record]:
     """Records of ``paper`` whose name begins with one of ``items``; all of them without items.
 
-    Raises ``ValueError`` where an item has no record.
+    Raises ``ValueError`` if an item has no record.
     """
     found: dict[str, Record] = {}
     for item in items or [""]:
@@ -56,7 +56,10 @@ def scenarios(paper: str, items: Sequence[str]) -> list[Scenario]:
 
 
 def files(found: Sequence[Scenario]) -> dict[str, str]:
-    """Text of a scenario file by its name; scenarios of one name are told apart by fingerprint."""
+    """Text of each scenario file by its name.
+
+    Scenarios of the same name get their fingerprint, too.
+    """
     slugs = [re.sub(r"[^A-Za-z0-9.]+", "-", scenario.name).strip("-") for scenario in found]
     often = Counter(slugs)
     return {

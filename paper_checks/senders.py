@@ -1,6 +1,6 @@
-"""What a source alone does by its law: slow start, the window after a loss, after a timeout.
+"""The behaviour of a single source: slow start, the window after a loss and after a timeout.
 
-Each paper that describes it hands over its own link and ns-2's defaults of its time.
+Several papers describe it; each passes its own link and the defaults of ns-2 at its time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIRST = 1000  # of them
 
 
 def _alone(base: Scenario, law: str, rtt: float, held: float = math.inf) -> Scenario:
-    """The source of ``law`` alone, where it finds room; ``held``: its largest window."""
+    """The source of ``law`` alone, with an unlimited buffer; ``held``: its largest window."""
     flow = next(flow for flow in base.flows if flow.law == law)
     flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=held)
     link = dataclasses.replace(base.links[0], buffer=1000.0)
@@ -32,7 +32,7 @@ def _alone(base: Scenario, law: str, rtt: float, held: float = math.inf) -> Scen
 
 @cache
 def slow_start(base: Scenario, law: str, number: int) -> Scenario:
-    """A source alone, read late in round trip ``number`` (from 0), when all its ACKs have come."""
+    """A source alone, measured late in round trip ``number`` (from 0), after all its ACKs."""
     scenario = _alone(base, law, RTT)
     run = dataclasses.replace(
         scenario.run, duration=RTT * (number + 0.95), warmup=RTT * (number + 0.5)
@@ -42,7 +42,7 @@ def slow_start(base: Scenario, law: str, number: int) -> Scenario:
 
 @cache
 def timeout(base: Scenario, law: str) -> Scenario:
-    """A source held at 20 packets that loses them all, so that no ACK tells of it."""
+    """A source with a window of 20 packets that loses all of them, so no ACK reports a loss."""
     scenario = _alone(base, law, 0.2, float(HELD))
     lost = Drop(flow=law, packets=tuple(range(FIRST, FIRST + HELD)))
     link = dataclasses.replace(scenario.links[0], drops=(lost,))
@@ -51,22 +51,22 @@ def timeout(base: Scenario, law: str) -> Scenario:
 
 
 def windows(runs: Runs, base: Scenario, law: str, rounds: range) -> list[float]:
-    """Window of each of these round trips, packets."""
+    """The window in each of these round trips, packets."""
     return [float(runs(slow_start(base, law, k)).window[2, 0]) for k in rounds]
 
 
 def doubling(runs: Runs, base: Scenario, law: str, rounds: range) -> Found:
-    """By how much the window grows from one round trip to the next."""
+    """Ratio of the window in each round trip to that in the one before."""
     W = windows(runs, base, law, rounds)
     text = ", ".join(f"{w:g}" for w in W)
     return Found([b / a for a, b in itertools.pairwise(W)], detail=f"Windows: {text}.")
 
 
 def least_after_timeout(runs: Runs, base: Scenario, law: str) -> float:
-    """Least window of a source that loses all packets on their way."""
+    """Least window of a source that loses all packets in flight."""
     return float(runs(timeout(base, law)).window[1, 0])
 
 
 def after_timeout(runs: Runs, base: Scenario, laws: tuple[str, ...]) -> list[float]:
-    """The same for each law."""
+    """``least_after_timeout`` of each law."""
     return [least_after_timeout(runs, base, law) for law in laws]

@@ -1,8 +1,8 @@
-"""How far a simulated figure may lie from a printed one, and what the accident of phase decides.
+"""How far a simulated value may be from a printed one, and whether phase effects decide it.
 
-The papers ran each case once, with sources that start at the same instant.  Where every start moves
-by up to one packet's time on the link, another packet meets a full queue, and the figure may be
-another.  So such a case is judged by the majority of its seeds, pass or fail.
+The papers ran each case once, with sources that start at the same instant.  If every start moves by
+up to one packet's transmission time, a different packet meets a full queue, and the value may
+differ.  So the majority of several seeds decides whether such a case agrees.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Statistic = Callable[[Floats], float]  # of the throughputs of one run, [flows] 
 
 
 def jittered(scenario: Scenario) -> Scenario:
-    """The scenario with ``SEEDS`` runs, starts moved by up to one packet's time."""
+    """The scenario with ``SEEDS`` runs; each start moves by up to a packet's transmission time."""
     run = dataclasses.replace(
         scenario.run, runs=SEEDS, start_jitter=1.0 / scenario.links[0].capacity
     )
@@ -65,7 +65,7 @@ def jittered(scenario: Scenario) -> Scenario:
 
 
 def separate(scenario: Scenario) -> tuple[Scenario, ...]:
-    """``jittered`` as ``SEEDS`` scenarios of one run each, for what is stored as a mean of runs."""
+    """``jittered`` as ``SEEDS`` scenarios of one run each, for results stored as means of runs."""
     moved = jittered(scenario)
     return tuple(
         dataclasses.replace(
@@ -80,7 +80,7 @@ def separate(scenario: Scenario) -> tuple[Scenario, ...]:
 def by_seed(
     runs: Runs, scenarios: Sequence[Scenario], statistic: Callable[..., Value]
 ) -> list[Value]:
-    """``statistic`` of each seed; its arguments are the throughputs in each of ``scenarios``."""
+    """``statistic`` for each seed; its arguments are the throughputs in each of ``scenarios``."""
     rows = [runs(jittered(scenario)).throughput for scenario in scenarios]
     return [statistic(*(row[k] for row in rows)) for k in range(len(rows[0]))]
 
@@ -92,10 +92,10 @@ def majority(
     detail: str = "",
     described: Value = None,
 ) -> Found:
-    """The seeds' median (of truth values: what most of them say) and the part that agrees.
+    """The seeds' median (for truth values: what most of them say), and the fraction that agrees.
 
-    ``described``: the value of the run as the paper describes it.  Where that is the print, the
-    seeds do not decide against it.
+    ``described``: the value of the run as the paper describes it.  If it agrees with the print, the
+    seeds do not decide against the print.
     """
     share = sum(distance(value, printed) <= tolerance for value in values) / len(values)
     # a seed's value is one number, a truth value or None, never a list
@@ -111,7 +111,8 @@ def simulated(
 ) -> Callable[[Runs], Found]:
     """The statistic by the majority of seeds; ``unit`` is that of the last printed digit.
 
-    ``least``: of values that add up to what is fixed, the least printed one; its 10 % hold for all.
+    ``least``: for values with a fixed sum, the smallest printed one; its 10 % limit the tolerance
+    of all.
     """
 
     def compute(runs: Runs) -> Found:
@@ -131,7 +132,7 @@ def simulated(
 def simulated_mean(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """Mean of the statistic over the scenario's own runs, where chance is part of the case."""
+    """Mean of the statistic over the scenario's own runs, for cases with chance in them."""
 
     def compute(runs: Runs) -> Found:
         values = np.array([statistic(row) for row in runs(scenario).throughput])
@@ -144,7 +145,7 @@ def simulated_mean(
 
 
 def spread(values: Floats, unit: float, printed: float) -> float:
-    """Tolerance: rounding of the print and two standard deviations, at most ``LIMIT`` of it."""
+    """Tolerance: rounding of the print plus two standard deviations, at most ``LIMIT`` of it."""
     most = min(rounding(unit) + 2 * float(values.std(ddof=1)), LIMIT * abs(printed))
     return max(rounding(unit), most)
 
@@ -152,11 +153,12 @@ def spread(values: Floats, unit: float, printed: float) -> float:
 def averaged(
     values: Floats, printed: float | Sequence[float], unit: float, detail: str = "", of: int = SEEDS
 ) -> Found:
-    """Means over the runs of ``values`` [runs] or [runs, entries] beside the paper's, of ``of``.
+    """Means of ``values`` [runs] or [runs, entries], beside the paper's means over ``of`` runs.
 
-    Tolerance: rounding of the print and two standard errors of the difference of two such means,
-    but at most ``LIMIT`` of the print: the least of the entries', so that each entry keeps to it.
-    Where no entry is further off than rounding and chance, the runs do not decide against it.
+    The tolerance is the rounding of the print plus two standard errors of the difference of two
+    such means.  It is at most ``LIMIT`` times the smallest printed entry, so that it is within the
+    limit for each entry.  If no entry differs by more than rounding and chance, the runs do not
+    decide against the print.
     """
     values = np.asarray(values, dtype=np.float64)
     chance = rounding(unit) + 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / of)

@@ -1,4 +1,4 @@
-"""``python -m paper_checks.summary``: verdicts counted by paper, as a Markdown table."""
+"""``python -m paper_checks.summary``: numbers of verdicts by paper, as a Markdown table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def summary(checks: Iterable[Check]) -> dict[str, dict[str, int]]:
 
 
 def statements(checks: Iterable[Check]) -> dict[str, int]:
-    """Distinct wrong statements by paper: several records may show the same one."""
+    """Number of different wrong statements by paper; several records may show the same one."""
     found: dict[str, set[str]] = {}
     for check in checks:
         own = found.setdefault(check.paper, set())

@@ -1,8 +1,9 @@
-"""Whether what a record calls printed stands in the paper: ``vegasmodel paper --texts FOLDER``.
+"""Checks that printed values stand in the papers: ``vegasmodel paper --texts FOLDER``.
 
-The papers' texts are not part of the project.  Where a folder holds them, each as a ``.txt`` file
-named by the paper's key or beginning with its title, every printed number and word is looked up.
-What is only said in words ("Vegas never loses") cannot be; such records are counted.
+The papers' texts are not part of the project.  A folder with them has one ``.txt`` file per paper,
+named by the paper's key or beginning with its title.  Every printed number and word is looked up
+there.  Claims that we state in our own words ("Vegas never loses") cannot be looked up; such
+records are counted.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 @dataclass(frozen=True)
 class Looked:
-    """What was looked up in one paper."""
+    """The result of looking up one paper's records."""
 
     paper: str
     found: int  # records whose every printed value stands in the text
@@ -45,7 +46,7 @@ class Looked:
 
 
 def read(folder: Path) -> dict[str, str]:
-    """The texts in a folder by the paper's key.  Raises ``FieldError`` where it is none."""
+    """The texts in a folder by the paper's key.  Raises ``FieldError`` if it contains none."""
     if not folder.is_dir():
         raise FieldError("--texts", str(folder), "a folder with the papers' texts (.txt)")
     texts = {}
@@ -74,7 +75,7 @@ def look(paper: str, text: str) -> Looked:
 
 
 def summary(found: Sequence[Looked], skipped: Sequence[str]) -> str:
-    """What was looked up, in lines."""
+    """The results as lines of text."""
     lines = []
     for one in found:
         lines.append(
@@ -87,7 +88,10 @@ def summary(found: Sequence[Looked], skipped: Sequence[str]) -> str:
 
 
 def show(folder: Path, papers: Sequence[str], json: bool) -> None:
-    """Look the papers up and print it.  Raises ``Shortfall`` where a value does not stand."""
+    """Look up the papers' records and print the results.
+
+    Raises ``Shortfall`` if a value is missing.
+    """
     known = read(folder)
     found = [look(paper, known[paper]) for paper in papers if paper in known]
     skipped = [paper for paper in papers if paper not in known]
@@ -102,7 +106,7 @@ def show(folder: Path, papers: Sequence[str], json: bool) -> None:
 
 
 def absent(record: Record, text: str) -> list[str]:
-    """What the record says is printed and does not stand in the text."""
+    """Printed values of the record that do not stand in the text."""
     plain = re.sub(r"[\s$\\*_]+", " ", text).lower()
     return [
         spellings[0]
@@ -117,7 +121,7 @@ def _stands(fragment: str, text: str) -> bool:
 
 
 def _fragments(record: Record) -> list[list[str]]:
-    """What to look for, each in all its spellings."""
+    """The strings to look up, each in all its spellings."""
     if record.prints is not None:
         return [[fragment] for fragment in record.prints]
     return [_spellings(value) for value in _flat(record.printed)]
@@ -144,7 +148,7 @@ def _spellings(value: str | int | float) -> list[str]:
 
 
 def float_of(text: str) -> float | None:
-    """The number that a spelling stands for; ``None`` for words."""
+    """The number that a spelling means; ``None`` for words."""
     try:
         return float(text.replace(",", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Two sources, two receivers, one shared link: the network of ``tsang`` and ``evaluation``."""
+"""The network of ``tsang`` and ``evaluation``: two sources, two receivers, one shared link."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SHORT = 1e-3  # s, one way over any link but the varied one
 
 
 def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
-    """The scenario of one link and two flows with each access link as a link of its own.
+    """The scenario of one link and two flows, with each access link as a link of its own.
 
-    ``last``: seconds one way from R2 to each receiver; every other link takes 1 ms.  With unlike
-    delays the phase of the packets decides, so that the place of a delay matters.
+    ``last``: seconds one way from R2 to each receiver; every other link takes 1 ms.  If the delays
+    differ, phase effects depend on which link has the delay.
     """
     access = scenario.access_rate(scenario.flows[0])
     shared = scenario.links[0]
@@ -40,9 +40,10 @@ INSTANT = 1e9  # pkt/s of the sources' own access, which stands for none
 
 
 def shared(scenario: Scenario) -> Scenario:
-    """The shared link alone, where every other link is one flow's own and faster; else unchanged.
+    """The scenario with the shared link only, if each other link serves one flow and is faster.
 
-    What a model of one link can say of such a network: in the fluid limit nothing waits elsewhere.
+    Otherwise it is unchanged.  A model of one link can answer this scenario; in the fluid limit no
+    packet waits at the other links.
     """
     first, *others = scenario.links
     paths = [flow.path or () for flow in scenario.flows]

@@ -1,9 +1,9 @@
-"""The simulator ``rounds`` on Web traffic, answered once: ``python -m paper_checks.web [--check]``.
+"""Stored answers of ``rounds`` on Web traffic: ``python -m paper_checks.web [--check]``.
 
-Short flows that come and go take it seconds a scenario, minutes for all of ``podlesny``'s.  So its
-answers are stored (``web.json``), with a mark of the sources that gave them.  After a change of
-``rounds`` they are still shown, and said to be an earlier version's, until this command makes them
-again.  ``--check`` exits with 1 if they are of an earlier version.
+With short flows that arrive at random, ``rounds`` takes seconds per scenario, and minutes for all
+of ``podlesny``'s.  So its answers are stored (``web.json``), with a hash of the sources of
+``rounds``.  After a change of ``rounds`` the old answers are still shown, with a remark, until this
+command makes them again.  ``--check`` exits with 1 if they are from an earlier version.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ ABSENT = "Web traffic takes minutes, and no answer is stored: python -m paper_ch
 
 
 def is_web(scenario: Scenario) -> bool:
-    """Whether short flows come and go."""
+    """Whether short flows arrive at random."""
     return any(flow.arrivals != "once" for flow in scenario.flows)
 
 
 def version() -> str:
-    """A mark of the sources of ``rounds``, and of the laws, stacks and queues that it runs."""
+    """A hash of the sources of ``rounds``, and of the laws, stacks and queues that it runs."""
     mark = hashlib.sha256()
     for room in (rounds, laws, stacks, queues):
         for path in sorted(Path(room.__path__[0]).glob("*.py")):
@@ -58,12 +58,12 @@ def _file() -> dict[str, Any]:
 
 
 def current() -> bool:
-    """Whether the stored answers are those of ``rounds`` as it is."""
+    """Whether the stored answers come from the present version of ``rounds``."""
     return bool(_file()["version"] == version())
 
 
 def stored(scenario: Scenario) -> Prediction:
-    """The stored answer of ``rounds``; not applicable, with the reason, where there is none."""
+    """The stored answer of ``rounds``; if there is none, not applicable, with the reason."""
     entry = _file()["answers"].get(scenario.fingerprint())
     if entry is None:
         return Prediction.not_applicable("rounds", scenario, ABSENT)
@@ -87,7 +87,7 @@ def _digits(values: Any) -> list[float]:
 
 
 def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
-    """Answer all, in processes side by side, and write the file."""
+    """Compute all answers in parallel processes, and write the file."""
     mark = version()
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:

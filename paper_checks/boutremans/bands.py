@@ -17,7 +17,7 @@ EDGES = (
 
 
 def bands() -> list[Record]:
-    """Equations (10) and (11), and what follows for two sources."""
+    """Equations (10) and (11), and their consequences for two sources."""
     from vegasmodel.equilibrium import arrivals
     from vegasmodel.equilibrium import bands as package
 
@@ -97,7 +97,7 @@ def _bounds() -> Found:
 
 
 def _many() -> Found:
-    """Where the rule comes to rest from two sets of windows."""
+    """The windows at which the rule stops, from two sets of initial windows."""
     starts = [(1.0,) * N, (1.0,) * (N - 1) + (40.0,)]
     rests = [settled(x=(0.0,) * N, first=first) for first in starts]
     text = "; ".join(", ".join(f"{rate:.1f}" for rate in rest.rates) for rest in rests)
@@ -109,7 +109,7 @@ def _many() -> Found:
 
 
 def _small_buffers(runs: Runs) -> Found:
-    """Whether all sources lose packets at small buffers, by Vegas as by Reno, and none without."""
+    """Whether all sources lose packets at small buffers, Vegas as Reno, and none at large ones."""
     losses = {
         (law, buffer): 100 * runs(finite(law, buffer)).loss_rate
         for law in ("vegas", "reno")
@@ -127,7 +127,7 @@ def _small_buffers(runs: Runs) -> Found:
 
 
 def _efficient(runs: Runs) -> Found:
-    """Unused part of the link, percent, by two sources of a law, with a short and a long delay."""
+    """Unused part of the link, percent: two sources of a law, at a short and at a long delay."""
     from paper_checks.evaluation.figures import alike
     from paper_checks.evaluation.tables import CAPACITY as LINK
 

@@ -1,4 +1,4 @@
-"""Figure 2 of ``boutremans`` by theory, and section 3.2.1's random part of the delay."""
+"""Figure 2 of ``boutremans`` by theory, and the random part of the delay in section 3.2.1."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from paper_checks.runs import Floats, Runs
 
 
 def last_over_middle(rates: Floats) -> Floats:
-    """The last source's rate over the median of the earlier ones, of each run."""
+    """The ratio of the last source's rate to the median of the earlier ones, for each run."""
     return np.asarray(rates[..., -1] / np.median(rates[..., :-1], axis=-1))
 
 
 def figure_2() -> list[Record]:
-    """Rates over the index for n = 20: the last against the earlier ones."""
+    """Rates against the index for n = 20: the last source compared with the earlier ones."""
     bonald, exact = printed_rates(20), rates(recursion(20))
     middle = [float(last_over_middle(r)) for r in (bonald, exact)]
     mean = [float(r[-1] / r[:-1].mean()) for r in (bonald, exact)]
@@ -41,7 +41,7 @@ RESTS = (2.0, 10.0, 30.0)  # s
 
 
 def _rested(runs: Runs) -> Found:
-    """Last over first, alpha = 3, by the seconds between arrivals."""
+    """Ratio of the last rate to the first with alpha = 3, for different times between arrivals."""
     ratios = {}
     for every in RESTS:
         mean = runs(one_by_one(20, 3.0, every)).mean

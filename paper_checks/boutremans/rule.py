@@ -1,8 +1,9 @@
-"""Rule (1) of ``boutremans`` as printed, once a round trip: no rounding, no packets.
+"""Rule (1) of ``boutremans`` as printed: once per round trip, without rounding and packets.
 
 The paper simulated with ns and with "our own implementation of the congestion avoidance algorithm".
-This is such an implementation: each source measures an RTT, keeps the least, and moves its window
-by a packet or not at all.  ns-2 rounds Diff before it compares; this does not.
+This module is such an implementation.  Each source measures an RTT, keeps the least one, and
+changes its window by one packet or not at all.  ns-2 rounds Diff before it compares it with the
+thresholds; this module does not.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ class Course:
 
     @property
     def both_ways(self) -> NDArray[np.bool_]:
-        """Whether the window of each source goes up and also down."""
+        """Whether the window of each source both grows and shrinks."""
         steps = np.diff(self.windows, axis=0)
         return np.asarray((steps > 0).any(axis=0) & (steps < 0).any(axis=0))
 
     @property
     def swing(self) -> Floats:
-        """Largest less least window of each source, packets."""
+        """Difference of the largest and the least window of each source, packets."""
         return np.asarray(np.ptp(self.windows, axis=0))
 
 
@@ -55,11 +56,11 @@ class Course:
 def course(
     n: int, alpha: float, beta: float, noise: float = 0.0, known: bool = False, seed: int = 0
 ) -> Course:
-    """``n`` sources that join every 2 s, with up to 0.1 s more by ``seed``.
+    """``n`` sources, one of which joins every 2 s plus up to 0.1 s drawn by ``seed``.
 
-    The queueing delay is that at which the rates cwnd/(d + Delta) fill the link, so the queue
-    follows the windows at once.  ``noise``: standard deviation of the random part of each RTT that
-    is measured, s.  ``known``: every source knows d.
+    The queueing delay is that at which the rates cwnd/(d + Delta) add up to the capacity, so the
+    queue reacts to the windows without delay.  ``noise``: standard deviation of the random part of
+    each measured RTT, s.  ``known``: every source knows d.
     """
     rng = np.random.default_rng(seed)
     begin = EVERY * np.arange(n) + 0.1 * rng.random(n)

@@ -24,10 +24,10 @@ CAPACITY = 125.0  # pkt/s: 1 Mbit/s of 1000 B, a size that the paper does not st
 SOURCES = (10, 20, 40)
 SMALL = (5.0, 20.0)  # packets, buffers under n alpha = 30
 LOAD = 0.9
-# s, standard deviation of the random part of the delay.  The number in an M/M/1 queue has the
-# variance rho/(1 - rho)^2 = 90, a standard deviation of 9.5; what a packet takes is not stated, nor
-# the packet size.  Of the readings the first three are the text's "very small variations" beside d
-# = 0.2 s; the last takes 1000 B at the link's rate.
+# s, standard deviation of the random part of the delay.  The number of packets in an M/M/1 queue
+# has the variance rho/(1 - rho)^2 = 90, so a standard deviation of 9.5. The paper states neither
+# the time that a packet takes nor the packet size.  The first three values fit the text's "very
+# small variations" beside d = 0.2 s; the last assumes 1000 B at the link's rate.
 NOISES = (0.005, 0.0095, 0.020, math.sqrt(LOAD) / (1 - LOAD) / CAPACITY)
 NOISE = NOISES[1]  # 1 ms a packet
 
@@ -41,7 +41,9 @@ def joining(
     noise: float = 0.0,
     until: float = 120.0,
 ) -> Scenario:
-    """``known``: every source knows its propagation delay, so that no x_i is above 0.
+    """``n`` sources join one after another.
+
+    With ``known`` each knows its propagation delay (x_i = 0).
 
     ``noise``: standard deviation of the random part of the delay, s.  ``until``: the end, s.
     """
@@ -64,7 +66,10 @@ def joining(
 
 @cache
 def one_by_one(n: int, alpha: float, every: float) -> Scenario:
-    """A source joins every so many seconds; the rates are read for 60 s after the last rest."""
+    """A source joins every ``every`` seconds.
+
+    Rates are measured for 60 s after the last has settled.
+    """
     base = joining(n, alpha, alpha)
     start = Staggered(first=0.0, every=every)
     flow = dataclasses.replace(base.flows[0], start=start)

@@ -1,12 +1,14 @@
 """Figures 3 to 5, 7 and 8 of ``boutremans``; the pictures are missing from our text.
 
-By ns-2; where windows oscillate, by rule (1) itself (``rule``), since ns-2's rounding stops them.
+They are computed with ns-2.  Where the paper sees windows oscillate they are computed with rule (1)
+itself (``rule``), since in ns-2 the rounding stops the oscillation.
 
-The paper adds a random part to the delay.  Its variance is stated as that of an M/M/1 queue at 90 %
-load: 90, but of what?  The paper states neither the packet size (1000 B here) nor the time that a
-packet takes.  Four readings are run, 5, 9.5, 20 and 76 ms, and none at all; the verdict is that of
-9.5 ms, one of the three that are the text's "very small variations" beside d = 0.2 s, and the note
-says how the others fare.  If another agrees where 9.5 ms does not, the missing unit decides.
+The paper adds a random part to the delay.  It states a variance of 90, that of an M/M/1 queue at 90
+% load, but no unit: neither the packet size (1000 B here) nor the time that a packet takes.  We run
+standard deviations of 5, 9.5, 20 and 76 ms and none at all.  The verdict is that of 9.5 ms, one of
+the three values that fit the text's "very small variations" beside d = 0.2 s, and the note has the
+results of the others.  If another value agrees with the print and 9.5 ms does not, the record is
+blocked.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ NO_UNIT = "The variance of the random part of the delay has no unit, and its siz
 
 
 def _read(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
-    """The statistic at ``NOISE``; the note has the readings at which it is the printed one."""
+    """The statistic at each of ``NOISE``.
+
+    The note names those at which it has the printed value.
+    """
 
     def compute(runs: Runs) -> Found:
         found = {sigma: statistic(sigma, runs) for sigma in READINGS}
@@ -64,13 +69,13 @@ def _read(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -
 
 
 def base_rtts(measured: Measured) -> Floats:
-    """The baseRTT of each source at its end, s."""
+    """The baseRTT of each source at the end of its run, s."""
     assert measured.base_rtt is not None
     return measured.base_rtt
 
 
 def last_over_first(runs: Runs, n: int, alpha: float, noise: float = 0.0) -> Floats:
-    """Rate of the last source over that of the first, of each seed, alpha = beta."""
+    """Ratio of the last source's rate to the first one's, for each seed, with alpha = beta."""
     throughput = runs(joining(n, alpha, alpha, noise=noise)).throughput
     return np.asarray(throughput[:, -1] / throughput[:, 0])
 
@@ -97,7 +102,7 @@ def _far(alpha: float, noise: float, runs: Runs) -> Found:
 
 
 def _lasts(alpha: float, noise: float, runs: Runs) -> Found:
-    """The last of 20 sources, which joins at 38 s: its baseRTT at 40 s and at 120 s."""
+    """The baseRTT at 40 s and at 120 s of the last of 20 sources, which joins at 38 s."""
     begin = base_rtts(runs(joining(20, alpha, alpha, noise=noise, until=40.0)))[-1]
     end = base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1]
     return Found(
@@ -106,7 +111,7 @@ def _lasts(alpha: float, noise: float, runs: Runs) -> Found:
 
 
 def figure_3() -> list[Record]:
-    """The baseRTT over the index, n = 20: far from the truth, and theory above it."""
+    """The baseRTT against the index, n = 20: it is far too large, and theory is above it."""
     found = []
     for letter, alpha in zip("abc", ALPHAS, strict=True):
         figure = f"figure 3{letter}"
@@ -142,10 +147,10 @@ CHANCE = 0.01  # most that an order may owe to it
 
 
 def _in_order(a: Floats, b: Floats) -> tuple[bool, str]:
-    """Whether ``b`` grows with ``a``: by rank, above 0.5 and beyond chance.
+    """Whether ``b`` grows with ``a``: their rank correlation is above 0.5 and not due to chance.
 
-    Chance: the part of 9,999 drawn orders of ``b`` whose correlation is at least as large, the
-    measured one counted among them.
+    ``CHANCE`` bounds the fraction of 9,999 random orders of ``b``, and the measured one, whose
+    correlation is at least as large.
     """
     from scipy.stats import rankdata  # a second to load
 
@@ -175,12 +180,12 @@ def _rising(n: int, pairs: Sequence[tuple[float, float]], noise: float, runs: Ru
 
 
 def _courses(noise: float) -> list[rule.Course]:
-    """Rule (1) at figure 5's n = 20 and alpha = 3, of each seed."""
+    """Runs of rule (1) for figure 5, n = 20 and alpha = 3, one for each seed."""
     return [rule.course(20, 3.0, 3.0, noise, seed=seed) for seed in range(rule.SEEDS)]
 
 
 def _use(noise: float, _: Runs) -> Found:
-    """Least part of the link used at an instant; and what would wait if all peaks coincided."""
+    """Least part of the link used at any instant, and the queue if all peaks coincided."""
     courses = _courses(noise)
     used = min(float(course.rates.sum(axis=1).min()) for course in courses) / CAPACITY
     waiting = min(float(course.wait.min()) for course in courses) * CAPACITY
@@ -193,7 +198,7 @@ def _use(noise: float, _: Runs) -> Found:
 
 
 def _most(runs: Runs) -> Found:
-    """Largest gain of the last source, where the alphas of figure 4 do not decide it."""
+    """Largest gain of the last source.  It depends on the alphas of figure 4, which are missing."""
     ratios = {
         (n, alpha): float(np.median(last_over_first(runs, n, alpha, NOISE)))
         for n in SOURCES
@@ -222,7 +227,7 @@ BY_RULE = (
 
 
 def _swings(noise: float, runs: Runs) -> Found:
-    """Whether the rates of sources with larger rates swing more, in every seed."""
+    """Whether, in every seed, the rates of faster sources oscillate more."""
     found = [
         _in_order(course.rates.mean(axis=0), np.ptp(course.rates, axis=0))
         for course in _courses(noise)
@@ -234,7 +239,7 @@ def _swings(noise: float, runs: Runs) -> Found:
 
 
 def _in_ns2(noise: float, runs: Runs) -> str:
-    """What ns-2 does there, where Diff is rounded."""
+    """The results of ns-2 in the same case, in which Diff is rounded."""
     window = runs(joining(20, 3.0, 3.0, noise=noise)).window
     most = float((window[2] - window[1]).max())
     if most == 0:
@@ -261,7 +266,7 @@ def _apart(noise: float, _: Runs) -> Found:
 
 
 def figures_4_and_5() -> list[Record]:
-    """With alpha = beta late sources gain, and rates swing."""
+    """With alpha = beta late sources gain, and rates oscillate."""
     return [
         *(
             Record(
@@ -351,10 +356,10 @@ def _by_ratio(noise: float, runs: Runs) -> Found:
 
 
 def _still(noise: float, runs: Runs) -> Found:
-    """Whether every window goes up and down with alpha = beta, and none with alpha < beta."""
+    """Whether every window oscillates with alpha = beta, and none with alpha < beta."""
 
     def oscillating(pairs: Sequence[tuple[float, float]]) -> Floats:
-        """Part of the windows that move both ways, of each pair and seed."""
+        """Part of the windows that both grow and shrink, for each pair and seed."""
         courses = (
             rule.course(10, *pair, noise, known=True, seed=seed)
             for pair in pairs

@@ -1,7 +1,8 @@
 """Equations (1) to (9) of ``boutremans`` and the special cases of 3.1.2.
 
-The printed side is the printed formula at a test point; the computed side comes from the premises
-by another way: the rule iterated, the equation solved by Brent's method, differences of solutions.
+The printed side is the printed formula at a test point.  The computed side follows from the
+premises in another way: the rule is iterated, the equation is solved by Brent's method, or
+solutions are differentiated numerically.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """Where rule (1) comes to rest, one entry a source."""
+    """The state at which rule (1) keeps all windows; arrays have one entry per source."""
 
     windows: Floats  # packets
     wait: float  # s, the queueing delay of all
@@ -70,9 +71,10 @@ def settled(
     x: tuple[float, ...] = tuple(X),
     first: tuple[float, ...] = (1.0,) * N,
 ) -> Rest:
-    """Rule (1), iterated once a round trip at one queue from the windows ``first``.
+    """Rule (1), iterated once per round trip at a given queueing delay from the windows ``first``.
 
-    ``step``: by how much a window moves in the end; it begins with a packet and is halved.
+    ``step``: the final step by which a window changes; the first is one packet, and it is halved
+    repeatedly.
     """
     W, size, over = np.array(first), 1.0, np.array(x)
 
@@ -88,14 +90,14 @@ def settled(
 
 
 def _wait(W: Floats) -> float:
-    """Queueing delay at which the windows' rates add up to the link's."""
+    """Queueing delay at which the rates of these windows add up to the capacity."""
     if np.sum(W / D) <= CAPACITY:
         return 0.0
     return float(brentq(lambda s: float(np.sum(W / (D + s))) - CAPACITY, 0.0, 10.0, xtol=1e-14))
 
 
 def _own_gain() -> Found:
-    """Whether each source's rate grows with its own over-estimate, Delta moving with it."""
+    """Whether each source's rate grows with its own over-estimate; Delta changes with it."""
     gains = [float((rates(X + 1e-3 * unit) - rates(X)) @ unit) for unit in np.eye(N)]
     return Found(min(gains) > 0, detail=f"pkt/s more: {', '.join(f'{g:.3f}' for g in gains)}.")
 
@@ -198,7 +200,7 @@ def printed_rates(n: int, c: float = CAPACITY) -> Floats:
 
 
 def recursion(n: int, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
-    """Over-estimates of sources that join in the equilibrium of those before, x_i = Delta_{i-1}."""
+    """Over-estimates of sources that join when the queue is in equilibrium, x_i = Delta_{i-1}."""
     x = np.zeros(n)
     for i in range(1, n):
         x[i] = delay(x[:i], alpha, c)
@@ -214,7 +216,7 @@ EXACT_ARRIVALS = (
 
 
 def particular_cases() -> list[Record]:
-    """True delays, and sources that join one after the other."""
+    """Two cases: true propagation delays, and sources that join one after the other."""
     n = 20
     fair = delay(np.zeros(n))
     x, unit = recursion(n), ALPHA / CAPACITY
@@ -290,7 +292,10 @@ def particular_cases() -> list[Record]:
 
 
 def slope(f: Callable[[float], float], at: float, h: float = 1e-6) -> float:
-    """Central difference with one step of extrapolation: an error of h^4."""
+    """Derivative by central differences with one step of extrapolation.
+
+    The error is of order h^4.
+    """
 
     def central(step: float) -> float:
         return (f(at + step) - f(at - step)) / (2 * step)
@@ -299,7 +304,7 @@ def slope(f: Callable[[float], float], at: float, h: float = 1e-6) -> float:
 
 
 def sensitivity(i: int, k: int, x: Floats = X) -> float:
-    """(d rate_i/d x_k)/rate_i by differences of solutions of (6)."""
+    """(d rate_i/d x_k)/rate_i by numerical differentiation of solutions of (6)."""
 
     def rate(value: float) -> float:
         moved = x.copy()
@@ -310,7 +315,7 @@ def sensitivity(i: int, k: int, x: Floats = X) -> float:
 
 
 def _grows_with(own: Floats) -> Found:
-    """Whether (7) grows with the over-estimate over sources that joined one after the other."""
+    """Whether (7) grows with the over-estimate, for sources that joined one after the other."""
     steps = np.diff(own)
     ranks = np.argsort(np.argsort(own))
     order = float(np.corrcoef(ranks, np.arange(own.size))[0, 1])
@@ -328,7 +333,7 @@ def _grows_with(own: Floats) -> Found:
 
 
 def _close(own: Floats, late: Floats) -> Found:
-    """(7) near Delta: of one source whose over-estimate grows, and of the last of 20 arrivals."""
+    """(7) near Delta: for one source whose over-estimate grows, and for the last of 20 arrivals."""
     values, gaps = [], []
     for over in (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
         x = X.copy()
@@ -351,7 +356,7 @@ def _close(own: Floats, late: Floats) -> Found:
 
 
 def _cross() -> Found:
-    """(8) over the pairs of 20 sources, by differences: where it is greatest."""
+    """Where (8) is greatest over the pairs of 20 sources, by numerical differentiation."""
     late = recursion(20)
     size = np.array([[-sensitivity(i, k, late) for k in range(20)] for i in range(20)])
     early, back = np.triu(size, 1), np.tril(size, -1)

@@ -1,8 +1,8 @@
 """Equations (1) to (17) of ``devendictis``.
 
 The printed side is the printed formula at a test point.  The computed side is a count over
-mini-cycles or over packets that circulate, a rule iterated, or a root found by Brent's method; none
-of the package's formulas is used.
+mini-cycles or over circulating packets, an iterated rule, or a root found by Brent's method; it
+uses none of the package's formulas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COUNTED = "computed: counted over packets that circulate, each sent again when i
 
 
 def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
-    """By packets of our own, whose windows are held."""
+    """The value counted with packets that circulate at fixed windows."""
     return Record(
         item,
         "equation",
@@ -40,7 +40,7 @@ def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
 def equation(
     item: str, printed: Any, computed: Any, note: str, erratum: str = "", tolerance: float = 1e-6
 ) -> Record:
-    """A printed formula beside what follows from its premises by another way."""
+    """A printed formula beside a value that follows from its premises in another way."""
     return Record(
         item,
         "equation",
@@ -96,7 +96,7 @@ def window_rules() -> list[Record]:
 
 
 def _resting(reno: float = 0.0) -> float:
-    """Window of rule (3) after many ACKs beside a held Reno window: it moves by 1/W then."""
+    """Window of rule (3) after many ACKs beside a fixed Reno window; it then changes by 1/W."""
     W = 1.0
     for _ in range(20_000):
         RTT = max(T, (W + reno) / MU)
@@ -115,12 +115,12 @@ def _ack_by_ack(W: float, rounds: int) -> list[float]:
 
 
 def _backlog(V: float, q: float) -> float:
-    """Diff of a window V where q packets wait: the RTT is T + q/mu."""
+    """Diff of a window V if q packets wait: the RTT is T + q/mu."""
     return (V / T - V / (T + q / MU)) * T
 
 
 def _balance(q: float) -> float:
-    """The window whose Diff is alpha there, by Brent's method."""
+    """The window whose Diff is alpha at that queue, by Brent's method."""
     return float(brentq(lambda V: _backlog(V, q) - ALPHA, 1e-6, M + q, xtol=1e-12))
 
 
@@ -128,7 +128,7 @@ STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))  # windows, trie
 
 
 def _at_the_loss(V: float, R: float) -> tuple[float, float]:
-    """Windows of Vegas and Reno when B + 1 packets wait: rule (3) ACK by ACK, Reno by 1/W."""
+    """Windows of Vegas and Reno when B + 1 packets wait: both change with each ACK."""
     while V + R < M + B + 1:
         RTT = max(T, (V + R) / MU)
         for _ in range(int(V)):
@@ -299,7 +299,7 @@ def phases() -> list[Record]:
 
 
 def _most_without_wait(pipe: float) -> int:
-    """How many packets circulate at a path of ``pipe`` packets before one waits."""
+    """Largest number of packets that circulate without a queue on a path of ``pipe`` packets."""
     n = 1
     while circulate([n + 1], MU, pipe / MU).waiting < 1e-6:
         n += 1
@@ -307,7 +307,7 @@ def _most_without_wait(pipe: float) -> int:
 
 
 def _equilibrium_phase() -> list[Record]:
-    """Where Vegas meets its equilibrium, (16), and follows it, (17)."""
+    """Where Vegas reaches its equilibrium, (16), and how its window follows it, (17)."""
     a, V_a = 10.0, 9.0
     root = float(
         brentq(lambda k: V_a + k - ALPHA * (M + 2 * k) / (2 * k), 1e-6, 1e3, xtol=1e-13, rtol=1e-14)

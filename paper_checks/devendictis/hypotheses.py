@@ -1,4 +1,4 @@
-"""Section 3 of ``devendictis``: its hypotheses, the losses, the cycle and the throughputs."""
+"""Section 3 of ``devendictis``: hypotheses, losses, the cycle and the throughputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from paper_checks.runs import Runs
 
 
 def after_loss(runs: Runs) -> Found:
-    """Vegas's window after the loss of one packet over its window without."""
+    """Ratio of Vegas's window after the loss of one packet to its window without the loss."""
     mean, least, largest = runs(alone()).window[:, 0]
     after = runs(alone(8000)).window[1, 0]
     return Found(
@@ -37,7 +37,7 @@ def after_loss(runs: Runs) -> Found:
 
 
 def cut(runs: Runs) -> float:
-    """Reno's least window over its largest, beside Vegas."""
+    """Ratio of Reno's least window to its largest, beside Vegas."""
     _, least, largest = runs(scene(0.08, 20.0)).window[:, 1]
     return float(least / largest)
 
@@ -112,7 +112,7 @@ def throughputs() -> list[Record]:
 
 
 def _emptied(runs: Runs) -> Found:
-    """Use of the link, which goes idle only where nothing waits."""
+    """Utilization of the link, which is idle only if no packet waits."""
     used = {(T, B): runs(roomy(T, B)).utilization for T in TIMES for B in BUFFERS}
     text = "; ".join(
         f"B = {B:g}: {', '.join(f'{100 * used[T, B]:.1f}' for T in TIMES)}" for B in BUFFERS
@@ -130,7 +130,7 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 
 
 def _no_timeouts(runs: Runs) -> Found:
-    """Packets sent again over packets lost, of each source that lost any, by buffer."""
+    """Ratio of retransmissions to losses by buffer, for each source that lost packets."""
     found = {}
     for B in BUFFERS:
         measured = runs(scene(0.08, B))
@@ -147,7 +147,7 @@ def _no_timeouts(runs: Runs) -> Found:
 
 
 def hypotheses() -> list[Record]:
-    """What section 3 assumes of the losses."""
+    """What section 3 assumes about the losses."""
     return [
         Record(
             "section 3, hypothesis 4: the buffer is empty when congestion avoidance begins",
@@ -180,7 +180,7 @@ def hypotheses() -> list[Record]:
 
 
 def quoted() -> list[Record]:
-    """What nothing here computes."""
+    """Statements that the paper quotes and that nothing here can compute."""
     return [
         Record(
             "figure 1, network model",

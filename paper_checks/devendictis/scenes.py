@@ -1,6 +1,6 @@
-"""Scenarios of ``devendictis``: one Vegas and one Reno source, over T, B and mu.
+"""Scenarios of ``devendictis``: one Vegas and one Reno source, with different T, B and mu.
 
-The propagation delay T is nowhere stated; each claim is computed over a range of T.
+The paper does not state the propagation delay T, so each claim is computed for a range of T.
 """
 
 from __future__ import annotations
@@ -67,17 +67,21 @@ def scene(T: float, B: float, mu: float = MU) -> Scenario:
 
 @cache
 def roomy(T: float, B: float, mu: float = MU) -> Scenario:
-    """The same where ``B`` packets can wait, as in the paper's model: a limit of B + 1 in ns-2.
+    """The same with room for ``B`` waiting packets, as in the model: a limit of B + 1 in ns-2.
 
-    Section 3 excludes the wait from T, so the packet in transmission is one of the mu T, and the
-    network holds mu T + B.  ns-2's limit counts the packet in transmission (docs/ns2.md).
+    In section 3 T does not include the wait, so the packet in transmission is one of the mu T, and
+    the network holds mu T + B packets.  ns-2's limit counts the packet in transmission
+    (docs/ns2.md).
     """
     return scene(T, B + 1, mu)
 
 
 @cache
 def later(k: int) -> Scenario:
-    """Figure 4's buffer, T 80 ms, one run: read over the ``k``-th span of ``PART`` s from 200 s."""
+    """Figure 4's buffer, T 80 ms, one run.
+
+    Averages over the ``k``-th span of ``PART`` s from 200 s.
+    """
     base = roomy(0.08, 20.0)
     begin = 200.0 + k * PART
     run = dataclasses.replace(base.run, runs=1, warmup=begin, duration=begin + PART)
@@ -86,9 +90,9 @@ def later(k: int) -> Scenario:
 
 @cache
 def alone(*dropped: int, T: float = 0.08) -> Scenario:
-    """The Vegas source alone, of which the link drops the packets with these numbers.
+    """The Vegas source alone, if the link drops the packets with these numbers.
 
-    Read from 7 s on: until then the window still grows.
+    Averages begin at 7 s; before, the window still grows.
     """
     base = scene(T, 20.0)
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()

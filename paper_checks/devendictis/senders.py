@@ -1,4 +1,4 @@
-"""Section 2 of ``devendictis``: what the two sources do, as the text says it."""
+"""Section 2 of ``devendictis``: the behaviour of the two sources as the text describes it."""
 
 from __future__ import annotations
 

@@ -10,7 +10,10 @@ from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
 
 def small_buffers() -> list[Record]:
-    """Appendix A at lambda 3/4, mu T 54, B 5, for which N = 11 and a = 8 are whole; B_th."""
+    """Appendix A at lambda 3/4, mu T 54, B 5, where N = 11 and a = 8 are whole numbers.
+
+    And B_th.
+    """
     pipe, small, lam = 54.0, 5.0, 0.75
     V_N, R_N, N = _cycle(pipe + small + 1, lam)
     vegas = [lam * V_N + i for i in range(N)]
@@ -110,7 +113,10 @@ def small_buffers() -> list[Record]:
 
 
 def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, int]:
-    """Windows at the loss and mini-cycles of appendix A: both grow alike to ``most`` packets."""
+    """Windows of Vegas and Reno at the loss, and number of mini-cycles, by appendix A.
+
+    From the cut on, both windows grow by one packet per mini-cycle until their sum is ``most``.
+    """
     V, R, steps = 50.0, 10.0, 0.0
     for _ in range(rounds):
         V, R = lam * V, R / 2
@@ -120,7 +126,10 @@ def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, in
 
 
 def _packets_over(most: float, lam: float) -> float:
-    """Packets of a cycle, Vegas over Reno: means of windows that grow alike."""
+    """Ratio of Vegas's packets in a cycle to Reno's.
+
+    Both windows grow linearly, so this is the ratio of the means of first and last window.
+    """
     V, R, _ = _cycle(most, lam)
     return (1 + lam) * V / (1.5 * R)
 

@@ -1,4 +1,4 @@
-"""Section 4 of ``devendictis``: the model against simulation, and what it says of buffers."""
+"""Section 4 of ``devendictis``: the model compared with simulation, and its results on buffers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCAN = np.geomspace(0.001, 20.0, 2000)  # s, the T tried with the formulas
 
 
 def ratios(B: float, form: Form) -> np.ndarray:
-    """Lambda_Vegas/Lambda_Reno over ``SCAN``, where hypothesis 2 (mu T > B) holds."""
+    """Lambda_Vegas/Lambda_Reno at those T of ``SCAN`` for which hypothesis 2 (mu T > B) holds."""
     from vegasmodel.equilibrium import minicycle
 
     T = SCAN[MU * SCAN > B]
@@ -50,7 +50,7 @@ def ratios(B: float, form: Form) -> np.ndarray:
 
 
 def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
-    """Throughputs below the threshold, pkt/s, with appendix A's Delta as printed or derived."""
+    """Throughputs below the threshold, pkt/s, by appendix A with Delta as printed or as derived."""
     M = MU * T
     N = (M + B + 1) * (1 - LAM) / (3 - 2 * LAM) + 1
     base = (N - 1) / (1 - LAM)
@@ -63,9 +63,9 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
 def errors(
     source: int, T: float, runs: Runs, place: Place = roomy, form: Form = "printed"
 ) -> dict[float, float]:
-    """Error of the formulas in percent of the simulation, by buffer.
+    """Error of the formulas relative to the simulation, percent, by buffer.
 
-    At B = 5 they are those of appendix A, for the text has a threshold of 5 and Vegas below it.
+    At B = 5 the formulas are those of appendix A, since the text has a threshold of 5.
     """
     found = {}
     for B in BUFFERS:
@@ -75,7 +75,10 @@ def errors(
 
 
 def _largest(source: int, printed: float, runs: Runs) -> Found:
-    """Largest error over the buffers, where T and the buffers of the figure do not decide it."""
+    """Largest error over the buffers.
+
+    Undecided if it depends on T and the buffers of the figure.
+    """
     texts, ends = [], []
     tried: tuple[tuple[Place, Form], ...] = (
         (roomy, "printed"),
@@ -144,7 +147,7 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
 
 
 def ratio_at(B: float, T: float, runs: Runs, place: Place = roomy) -> float:
-    """Vegas over Reno by packets."""
+    """Ratio of Vegas to Reno in ns-2."""
     vegas, reno = runs(place(T, B)).mean
     return float(vegas / reno)
 
@@ -158,7 +161,7 @@ def _outperforms(runs: Runs) -> Found:
 
 
 def _resting(T: float, runs: Runs) -> tuple[float, float]:
-    """Least and largest window of Vegas alone over alpha + mu T, from 30 s on."""
+    """Least and largest window of Vegas alone, relative to alpha + mu T, from 30 s on."""
     base = alone(T=T)
     long = dataclasses.replace(base.run, duration=90.0, warmup=30.0)
     name = f"devendictis-vegas-rests-{1e3 * T:g}-ms"
@@ -168,7 +171,7 @@ def _resting(T: float, runs: Runs) -> tuple[float, float]:
 
 
 def _oscillates(runs: Runs) -> tuple[list[float], list[float], str]:
-    """How far the window moves at each T, and from where on."""
+    """By how much the window oscillates at each T, and from when on."""
     ends = [_resting(T, runs) for T in TIMES]
     text = ", ".join(f"{least:.2f} to {largest:.2f}" for least, largest in ends)
     return (
@@ -200,7 +203,7 @@ def _offset(runs: Runs) -> Found:
 
 
 def _vanishes() -> Found:
-    """Vegas's throughput over the buffer, up to nearly mu T."""
+    """Vegas's throughput against the buffer, up to nearly mu T."""
     texts, falls = [], []
     for form in FORMS:
         rates = [model(0.08, B, form)[0] for B in (*BUFFERS, 50.0, 80.0)]
@@ -213,7 +216,7 @@ def _vanishes() -> Found:
 
 
 def _end(plus: float) -> float:
-    """The buffer at which Vegas's window at the loss is (7) plus so many packets."""
+    """The buffer at which Vegas's window at the loss is (7) plus ``plus`` packets."""
     M = MU * 0.08
     return float(
         brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - ALPHA * (M + B) / B - plus, 0.1, 50.0)
@@ -221,7 +224,7 @@ def _end(plus: float) -> float:
 
 
 def _raised() -> float:
-    """The threshold with alpha + 3 for alpha."""
+    """The threshold if alpha + 3 replaces alpha."""
     M = MU * 0.08
     return float(
         brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - (ALPHA + 3) * (M + B) / B, 0.1, 50.0)
@@ -294,14 +297,17 @@ def thresholds() -> list[Record]:
 
 
 def _period(T: float) -> float:
-    """Seconds from loss to loss at figure 4's buffer, hypothesis 5."""
+    """Seconds from loss to loss at figure 4's buffer, by hypothesis 5."""
     from vegasmodel.equilibrium import minicycle
 
     return float(minicycle.solve(MU, T, 20.0, ALPHA, LAM).period)
 
 
 def _cycles(runs: Runs) -> Found:
-    """Cycles, of which a loss of Reno ends each: in spans of equal length, and their length."""
+    """Number of cycles in spans of equal length, and their duration.
+
+    A loss of Reno ends each cycle.
+    """
     pairs = [(SPAN / float(runs(roomy(T, 20.0)).retransmits[1]), _period(T)) for T in TIMES]
     text = "; ".join(f"{found:.2f} and {model:.2f} s" for found, model in pairs)
     counts = [int(runs(later(k)).retransmits[1]) for k in range(SPANS)]
@@ -330,7 +336,7 @@ def periodicity() -> list[Record]:
 
 
 def _slope(form: Form, T: float) -> float:
-    """Ratio at mu = 4000 over that at mu = 1150 pkt/s, B = 20."""
+    """Ratio of the result at mu = 4000 pkt/s to that at mu = 1150 pkt/s, B = 20."""
     (v1, r1), (v0, r0) = model(T, 20.0, form, 4000.0), model(T, 20.0, form, 1150.0)
     return (v1 / r1) / (v0 / r0)
 
@@ -340,7 +346,7 @@ OURS = "B = 20; 1080, 2160 and 4320 pkt/s are ours, the figure's capacities are 
 
 
 def _over_capacities(runs: Runs) -> Found:
-    """Errors of the printed form for Vegas and Reno, percent, by T and capacity."""
+    """Errors of the printed formulas for Vegas and Reno, percent, by T and capacity."""
     texts, within = [], []
     for T in TIMES:
         found = [
@@ -366,7 +372,7 @@ def _over_capacities(runs: Runs) -> Found:
 
 
 def _flat(runs: Runs) -> Found:
-    """Whether the ratio stays within 10 % over the capacities."""
+    """Whether the ratio varies by at most 10 % over the capacities."""
     texts, within = [], []
     for T in TIMES:
         found = [float(v / r) for v, r in (runs(roomy(T, 20.0, mu)).mean for mu in CAPACITIES)]
@@ -379,7 +385,7 @@ def _flat(runs: Runs) -> Found:
 
 
 def figure_4() -> list[Record]:
-    """Throughput over the capacity at B = 20."""
+    """Throughput against the capacity at B = 20."""
     times = (0.02, 0.04, 0.08, 0.16, 0.32)
     slopes = {form: [_slope(form, T) for T in times] for form in FORMS}
     text = "; ".join(

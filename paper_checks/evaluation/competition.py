@@ -1,4 +1,4 @@
-"""Figures 6 to 8 of ``evaluation`` and sections 3.3 and 3.4: unlike sources at one link."""
+"""Figures 6 to 8 of ``evaluation``, sections 3.3 and 3.4: different laws at one link."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LIKE_DROPTAIL = " 'The conclusion is similar to DropTail queue.'"
 
 
 def competition() -> list[Record]:
-    """Different laws at one link, by the buffer."""
+    """Sources of different laws at one link, at different buffers."""
 
     def crossing(law: str, printed: float) -> Callable[[Runs], Found]:
         def compute(runs: Runs) -> Found:
@@ -160,7 +160,7 @@ _SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
 
 
 def _cross(*rates: Floats) -> float | None:
-    """The buffer at which Vegas's throughput falls below the other's, if it does."""
+    """The buffer at which Vegas's throughput falls below the other's, if there is one."""
     gaps = [float(first - second) for first, second in rates]
     for k in range(1, len(gaps)):
         if gaps[k - 1] < 0 <= gaps[k]:
@@ -212,7 +212,7 @@ OTHER_THRESHOLDS = (
 def _modified(
     compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
 ) -> Callable[[Runs], Found]:
-    """The record's own figure; the note has what alpha 3 and beta 6 give."""
+    """The record's own value; the note has the value with alpha 3 and beta 6."""
 
     def both(runs: Runs) -> Found:
         found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
@@ -227,7 +227,7 @@ def _modified(
 
 
 def _alike(rates: Floats) -> bool:
-    """Reno over SACK is 1 within 10 %."""
+    """Whether Reno's throughput is SACK's within 10 %."""
     return abs(ratio(rates) - 1.0) <= LIMIT
 
 

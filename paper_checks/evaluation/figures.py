@@ -1,4 +1,4 @@
-"""Figures of ``evaluation`` (their described content; the pictures are missing) and its claims."""
+"""Figures of ``evaluation`` as the text describes them (pictures are missing), and its claims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DELAY_AXIS = (10.0, 15.0, 20.0, 30.0, 50.0)  # and in 3.2.3
 def holds(
     scenario: Scenario, claim: Callable[[Floats], bool], names: str
 ) -> Callable[[Runs], Found]:
-    """Whether a claim on the throughputs holds for most seeds; the note says what they were."""
+    """Whether a claim about the throughputs holds for most seeds; the note has the throughputs."""
 
     def compute(runs: Runs) -> Found:
         values = by_seed(runs, [scenario], lambda rates: bool(claim(rates)))
@@ -69,7 +69,7 @@ def least(runs: Runs, law: str, drops: tuple[int, ...]) -> float:
 
 
 def figure_1() -> list[Record]:
-    """Least window after four losses: Reno starts anew, Vegas and SACK do not."""
+    """Least window after four losses: Reno restarts from one packet, Vegas and SACK do not."""
 
     def anew(runs: Runs) -> Found:
         windows = [least(runs, "reno", drops) for drops in PLACES]
@@ -119,7 +119,7 @@ def figure_1() -> list[Record]:
 
 
 def alike(law: str, X: float) -> Scenario:
-    """Two sources of a law, the second 0.5 s later, counted from 15 s on."""
+    """Two sources of the same law, the second 0.5 s later; packets are counted from 15 s on."""
     return pair(law, law, X=X, starts=(0.0, 0.5))
 
 
@@ -208,7 +208,7 @@ def _almost_twice(runs: Runs) -> Found:
 
 
 def _at_once(law: str) -> Callable[[Runs], Found]:
-    """Figure 3a; the note has what a start of both at 0 gives."""
+    """Figure 3a; the note has the result if both sources start at 0."""
     compute = simulated(alike(law, 1e-3), ratio, 1.0, 0.1)
 
     def both(runs: Runs) -> Found:
@@ -224,7 +224,7 @@ def _at_once(law: str) -> Callable[[Runs], Found]:
 
 
 def figure_5() -> Record:
-    """A chart of table 3: bars follow the table."""
+    """Figure 5 is a chart of table 3, so its bars are the table's values."""
 
     def compute(runs: Runs) -> Found:
         scenes = [delays(law, X * 1e-3) for law in LOSSY for X in TABLE_3]
@@ -248,7 +248,7 @@ def figure_5() -> Record:
 
 
 def buffers_and_delay() -> list[Record]:
-    """Section 3.2.3: the charts of ACK1/ACK2 over the buffer at X = 58 ms."""
+    """Section 3.2.3: the charts of the ratio ACK1/ACK2 against the buffer at X = 58 ms."""
 
     def scenes(law: str, red: bool) -> list[Scenario]:
         queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in DELAY_AXIS]
@@ -329,13 +329,13 @@ LOSSY = ("reno", "sack")
 
 
 def vegas_alone(runs: Runs) -> Found:
-    """Packets that one Vegas source keeps at the link."""
+    """Number of packets that a single Vegas source keeps in the queue."""
     found = runs(single("vegas"))
     return Found(1.0 <= found.queue <= 3.0, detail=f"{found.queue:.2f} packets wait on average.")
 
 
 def _lost(runs: Runs) -> Found:
-    """Most packets that Vegas sends again in a run of table 2."""
+    """Largest number of packets that Vegas retransmits in a run of table 2."""
     again = {
         name: max(
             float(runs(one).retransmits[name.split("-")[2:].index("vegas")])
@@ -349,7 +349,7 @@ def _lost(runs: Runs) -> Found:
 
 
 def claims() -> list[Record]:
-    """What is said outside tables and figures."""
+    """Claims that stand outside tables and figures."""
     with_vegas = [t[2][i] for t in TABLE_2.values() for i in (0, 1) if 0.0 in t[2] and t[2][i]]
     packets = circulate([12], 100.0, 0.1)
     without = [x for t in TABLE_2.values() if 0.0 not in t[2] for x in t[2]]

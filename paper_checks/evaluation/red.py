@@ -1,6 +1,6 @@
-"""RED's settings that ``evaluation`` does not state, tried side by side.
+"""Settings of RED that ``evaluation`` does not state; we try several of them.
 
-ns-2 had a weight of 0.002 until 29 December 2001 and ``gentle_`` off until 23 April 2001
+ns-2 had a weight of 0.002 until 29 December 2001, and ``gentle_`` was off until 23 April 2001
 (tcl/lib/ns-default.tcl, whose comments date the changes).  ns-2 2.35 computes the weight from the
 link's rate and has ``gentle_`` on.  Both let 1/p packets pass after a drop (``wait_``); RED as
 Floyd and Jacobson published it in 1993 does not.
@@ -32,7 +32,7 @@ SETTINGS = (
 
 
 class _Other:
-    """``runs`` with another RED; what has no RED stays as it is."""
+    """``runs`` with another setting of RED; scenarios without RED do not change."""
 
     def __init__(self, runs: Runs, other: Callable[[Scenario], Measured]) -> None:
         self._runs, self._other = runs, other
@@ -44,7 +44,7 @@ class _Other:
 
 
 def by_red(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[[Runs], Found]:
-    """``compute`` with each setting; undecided where some give the print and some do not."""
+    """``compute`` with each setting; undecided if some agree with the print and some do not."""
 
     def each(runs: Runs) -> Found:
         found = {

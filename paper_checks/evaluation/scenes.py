@@ -34,7 +34,10 @@ def pair(
     queue: DropTail | Red | None = None,
     thresholds: tuple[float, float] = (1.0, 3.0),
 ) -> Scenario:
-    """Two sources of laws ``first`` and ``second``; the second's last link takes ``X`` seconds."""
+    """Two sources of the laws ``first`` and ``second``.
+
+    The second's last link has a delay of ``X`` s.
+    """
     base = stored("pair")
     link = dataclasses.replace(base.links[0], buffer=buffer, queue=queue or DropTail())
     flows = (
@@ -50,7 +53,7 @@ def pair(
 
 
 def _suffix(queue: Queue) -> str:
-    """RED's part of a name."""
+    """The part of a scenario's name that describes RED."""
     if not isinstance(queue, Red):
         return ""
     return f"-red-{queue.min_threshold:g}-{queue.max_threshold:g}"
@@ -79,9 +82,9 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
 
 
 def forced(law: str, drops: tuple[int, ...], since: float = 0.2) -> Scenario:
-    """Figure 1: topology 1 with these packets dropped and room for all others; 2 s of it.
+    """Figure 1: 2 s of topology 1; the link drops these packets and has room for all others.
 
-    Read from ``since`` on, s.
+    Averages begin at ``since`` s.
     """
     base = single(law)
     lost = (Drop(flow=law, packets=drops),) if drops else ()

@@ -1,4 +1,4 @@
-"""Tables 1 to 4 of ``evaluation``, cell by cell, and what their numbers say of each other."""
+"""Tables 1 to 4 of ``evaluation``, cell by cell, and relations between their numbers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _lossy(loss: str, law: str) -> Scenario:
 
 
 def table_1() -> list[Record]:
-    """Bandwidth utilisation in percent, and the two conclusions drawn from it."""
+    """Bandwidth utilization in percent, and the two conclusions that the paper draws from it."""
     cells = [
         Record(
             f"table 1, {law}, {loss} loss",
@@ -115,7 +115,7 @@ def table_1() -> list[Record]:
 
 
 def _best(rates: Mapping[str, Floats]) -> int:
-    """In how many seeds Vegas's rate is the highest."""
+    """Number of seeds in which Vegas's rate is the highest."""
     vegas = rates["vegas"]
     return int(np.sum((vegas > rates["reno"]) & (vegas > rates["sack"])))
 
@@ -163,7 +163,7 @@ INFERRED = (
 
 
 def table_2() -> list[Record]:
-    """Counts by ns-2; the ratios from the printed counts beside them."""
+    """Counts from ns-2; the printed ratios are compared with the printed counts."""
     found = []
     for name, (packets, again, ratios) in TABLE_2.items():
         scenario = stored(name)
@@ -216,12 +216,15 @@ TABLE_3 = {
 
 
 def delays(law: str, X: float) -> Scenario:
-    """Table 3: two sources of one law, the second 0.5 s later and behind a link of ``X`` s."""
+    """Table 3: two sources of one law.
+
+    The second starts 0.5 s later, its link has a delay of ``X`` s.
+    """
     return pair(law, law, X=X, starts=(0.0, 0.5), warmup=0.0)
 
 
 def _readings(law: str, X: float) -> dict[str, Scenario]:
-    """Table 3's case by what its text leaves open: the starts, and the interval counted."""
+    """Table 3's case with each choice of what its text does not state: start times and interval."""
     return {
         f"{starts}, from {since:g} s on": pair(law, law, X=X, starts=at, warmup=since)
         for starts, at in (("0.5 s apart", (0.0, 0.5)), ("both at 0", (0.0, 0.0)))
@@ -230,7 +233,7 @@ def _readings(law: str, X: float) -> dict[str, Scenario]:
 
 
 def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
-    """The ratio with the first reading; the note has the others, and whether they decide."""
+    """The ratio with the first choice; the note has the others, and whether the choice decides."""
 
     def compute(runs: Runs) -> Found:
         first, *others = _readings(law, X).items()
@@ -258,13 +261,16 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
 
 
 def _counts(scenario: Scenario) -> Callable[[Floats], float]:
-    """Ratio of the counts: the second source has 0.5 s less."""
+    """Ratio of the counts; the second source sends for 0.5 s less."""
     active = [m.stop - max(m.start, scenario.run.warmup) for m in scenario.members]
     return lambda rates: float(rates[0] * active[0] / (rates[1] * active[1]))
 
 
 def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
-    """The record's own figure; the note has what Vegas's rule as printed gives, not rounded."""
+    """The record's own value.
+
+    The note has the value with Vegas's rule as printed, without rounding.
+    """
 
     def both(runs: Runs) -> Found:
         ratios = []
@@ -282,7 +288,7 @@ def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Fou
 
 
 def table_3() -> list[Record]:
-    """Ratios of ACKs over the whole run by ns-2; the ratio of the RTTs by arithmetic."""
+    """Ratios of ACKs over the whole run from ns-2; the ratio of the RTTs by arithmetic."""
     found = []
     for X, (rtts, *ratios) in TABLE_3.items():
         found.append(
@@ -315,7 +321,7 @@ def table_3() -> list[Record]:
 
 
 def table_3_claims() -> list[Record]:
-    """What the paper concludes from table 3, held against table 3."""
+    """The paper's conclusions from table 3, compared with table 3."""
     rtts, reno, sack, vegas = np.array(list(TABLE_3.values())).T
     straight = [float(np.corrcoef(rtts, y)[0, 1] ** 2) for y in (reno, sack)]
     return [
@@ -377,7 +383,7 @@ COUNTED = 105.0  # s: from 15 s to the end
 
 
 def red(law: str, maximum: float, minimum: float = 3.0) -> Scenario:
-    """Table 4: one source against Vegas at a RED queue whose buffer is the upper threshold."""
+    """Table 4: one source against Vegas at a RED queue whose buffer equals the upper threshold."""
     maximum = float(maximum)
     queue = Red(min_threshold=minimum, max_threshold=maximum)
     return pair(law, "vegas", buffer=maximum, queue=queue)
@@ -386,7 +392,7 @@ def red(law: str, maximum: float, minimum: float = 3.0) -> Scenario:
 def _count(
     scenario: Scenario, statistic: Callable[[Floats], float], printed: int, least: float
 ) -> Callable[[Runs], Found]:
-    """The count by the majority of the seeds; ``least``: the less of the row's two."""
+    """The count by the majority of the seeds; ``least``: the smaller of the row's two counts."""
 
     def compute(runs: Runs) -> Found:
         values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
@@ -397,7 +403,7 @@ def _count(
 
 
 def table_4() -> list[Record]:
-    """Counts by ns-2, ratios from the counts, and the counts against the link's capacity."""
+    """Counts from ns-2, ratios from the counts, and the counts beside the link's capacity."""
     found = []
     for law, rows in TABLE_4.items():
         table = "table 4a" if law == "reno" else "table 4b"

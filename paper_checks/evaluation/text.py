@@ -1,4 +1,4 @@
-"""Claims of ``evaluation`` in its sections 2 and 3 that stand beside no figure."""
+"""Claims in sections 2 and 3 of ``evaluation`` that do not belong to a figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THRESHOLD = (10.0, 20.0, 40.0, 80.0)  # table 4's upper thresholds
 
 
 def _swings(runs: Runs) -> Found:
-    """Largest less least window of the four sources of figures 3a and 3b, packets."""
+    """Largest less least window, in packets, of the four sources of figures 3a and 3b."""
     found = [
         max(
             float(np.ptp(runs(one).window[1:], axis=0).max()) for one in separate(alike("vegas", X))
@@ -42,7 +42,7 @@ def _losses(runs: Runs) -> Found:
 
 
 def section_2() -> list[Record]:
-    """What the three laws do."""
+    """The behaviour of the three laws."""
     two = "Two sources of a law, as in figures 2 and 3, after 15 s."
     return [
         Record(
@@ -79,7 +79,7 @@ def section_2() -> list[Record]:
 
 
 def _once(runs: Runs) -> Found:
-    """SACK's least window after one loss in a window, and after four; Reno's beside them."""
+    """SACK's least window after one loss in a window and after four, and Reno's beside them."""
     pairs = {
         law: [(least(runs, law, drops[:1]), least(runs, law, drops)) for drops in PLACES]
         for law in ("sack", "reno")
@@ -108,7 +108,7 @@ def _beyond_window(runs: Runs) -> Found:
 
 
 def _aside(law: str) -> Callable[[Runs], Found]:
-    """Vegas's share with RED's lower threshold at 3 over that with DropTail, by buffer."""
+    """Vegas's share with RED's lower threshold at 3 over its share with DropTail, by buffer."""
 
     def compute(runs: Runs) -> Found:
         early = [red(law, buffer) for buffer in THRESHOLD]
@@ -249,7 +249,7 @@ _BOTH = ("table2-3-reno-sack", "table2-4-sack-reno")
 
 
 def _again(vegas: bool) -> list[int]:
-    """Retransmitted packets in table 2, of Vegas or of the others."""
+    """Number of retransmitted packets in table 2, of Vegas or of the others."""
     return [
         count
         for name, (_, again, _) in TABLE_2.items()

@@ -17,7 +17,7 @@ OUT = Path(__file__).parents[2] / "docs" / "findings"
 
 
 def markdown(name: str, made: Page) -> str:
-    """The page as a file."""
+    """The text of the page's file."""
     stem = name.replace("_", "-")
     return (
         f"# {made.title}\n\n{prose(made.text)}\n\n![{made.caption}]({stem}.png)\n\n"

@@ -1,4 +1,4 @@
-"""Who came first: the arrival order of ``boutremans`` by theory, packets and by rounds."""
+"""Who came first: the arrival order of ``boutremans`` by theory, ns-2 and ``rounds``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("ns-2", "rounds", "exact recursion", "Bonald's form")
 
 
 def _rates(alpha: float, runs: Runs) -> list[Floats]:
-    """Rates over the index by ``NAMES``, pkt/s."""
+    """Rates by each of ``NAMES``, in order of arrival, pkt/s."""
     scenario = joining(N, alpha, alpha)
     played = predict(scenario, "rounds").throughput
     assert played is not None
@@ -36,7 +36,7 @@ def _rates(alpha: float, runs: Runs) -> list[Floats]:
 
 
 def _over(alpha: float, runs: Runs) -> list[Floats]:
-    """Over-estimates of baseRTT by ``NAMES``, s."""
+    """Over-estimates of baseRTT by each of ``NAMES``, in order of arrival, s."""
     scenario = joining(N, alpha, alpha)
     played = predict(scenario, "rounds").base_rtt
     assert played is not None
@@ -45,7 +45,7 @@ def _over(alpha: float, runs: Runs) -> list[Floats]:
 
 
 def _slowly(alpha: float) -> Floats:
-    """The rates by rounds where each source has time to settle, pkt/s."""
+    """The rates by ``rounds`` if the queue settles before the next source joins, pkt/s."""
     scenario = joining(N, alpha, alpha)
     flow = dataclasses.replace(scenario.flows[0], start=Staggered(0.0, SLOWLY))
     end = N * SLOWLY
@@ -56,7 +56,7 @@ def _slowly(alpha: float) -> Floats:
 
 
 def page(runs: Runs) -> Page:
-    """The page; raises ``NoRun`` without the runs."""
+    """The page.  Raises ``NoRun`` if a stored run is missing."""
     by_alpha = {alpha: (_rates(alpha, runs), _over(alpha, runs)) for alpha in ALPHAS}
     fig = figure(9.0, 4.0)
     left, right = fig.subplots(1, 2)

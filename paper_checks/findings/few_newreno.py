@@ -1,4 +1,4 @@
-"""Rate-Delay services with few NewReno flows, and with flows that are marked wrong."""
+"""Rate-Delay services with few NewReno flows, and with flows marked for the wrong queue."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _sweep(runs: Runs) -> np.ndarray:
 
 
 def page(runs: Runs) -> Page:
-    """The page; raises ``NoRun`` without the runs."""
+    """The page.  Raises ``NoRun`` if a stored run is missing."""
     rows = _sweep(runs)
     fig = figure(9.0, 3.8)
     left, right = fig.subplots(1, 2)

@@ -1,4 +1,4 @@
-"""The least alpha with which Vegas gets as much as Reno at a given buffer."""
+"""The smallest alpha with which Vegas gets as much as Reno at a given buffer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vegasmodel.scenario import Scenario, load
 
 __all__ = ["page"]
 
-# Thresholds alpha = beta tried at each buffer: whole numbers about the crossing, as ns-2 wants.
+# Values of alpha = beta tried at each buffer: whole numbers around the fair one, since ns-2 rounds.
 SHORT = {
     5: (1, 2),
     10: (3, 4),
@@ -58,7 +58,10 @@ def long(buffer: int, alpha: int) -> Scenario:
 
 
 def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
-    """Where ln(ratio) passes 0, on a line between the two alphas about it; NaN if it does not."""
+    """The alpha at which ln(ratio) is 0, by linear interpolation.
+
+    NaN if the sign does not change.
+    """
     logs = np.log(ratios)
     for i in range(1, len(alphas)):
         if logs[i - 1] < 0 <= logs[i]:
@@ -68,9 +71,10 @@ def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
 
 
 def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
-    """Alpha of the mini-cycle model with equal throughputs; NaN if there is none.
+    """The fair alpha by the mini-cycle model; NaN if there is none.
 
-    With ns-2's edges, and one packet fewer than its limit, which counts the one in transmission.
+    It has ns-2's edges, and a buffer of one packet less than ns-2's limit, which counts the packet
+    in transmission.
     """
     scenario = scene(buffer, 1)
     capacity, rtt = scenario.links[0].capacity, scenario.members[0].rtt
@@ -84,7 +88,7 @@ def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
 
 
 def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndarray:
-    """[buffer, (buffer, ns-2, rounds, mini-cycle if who grows loses, if both lose)]."""
+    """[buffer, (buffer, ns-2, rounds, mini-cycle if a growing flow loses, if both lose)]."""
     rows = []
     for buffer, alphas in grid.items():
         packets, played = [], []
@@ -104,7 +108,7 @@ NAMES = ("ns-2", "rounds", "mini-cycle, who grows loses", "mini-cycle, both lose
 
 
 def page(runs: Runs) -> Page:
-    """The page; raises ``NoRun`` without the runs."""
+    """The page.  Raises ``NoRun`` if a stored run is missing."""
     tables = [_rows(short, SHORT, runs), _rows(long, LONG, runs)]
     fig = figure(9.0, 4.0)
     axes = fig.subplots(1, 2)

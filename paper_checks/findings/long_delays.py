@@ -32,19 +32,19 @@ PRINT, RULE, NS2, NS2_LINE, LINUX = 0, 1, 2, 4, 6  # columns
 
 
 def _replayed(x2: int, longer_first: bool = False) -> float:
-    """Packet by packet with the window rule as the paper prints it."""
+    """The packet-by-packet simulation with the window rule as the paper prints it."""
     shorter, longer = replay(x2, longer_first=longer_first)
     return shorter.rate(CONVERGED) / longer.rate(CONVERGED)
 
 
 def _backlogs() -> np.ndarray:
-    """[case, connection] where the windows come to rest, packets."""
+    """[case, connection]: the backlogs at which the windows stop, packets."""
     last = [[c.rounds[-1] for c in replay(x2)] for x2 in DELAYS[:-2]]
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
 
 
 def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """``boutremans`` (6) with the baseRTTs that ns-2 measured; the band's middle as alpha."""
+    """``boutremans`` (6) with the baseRTTs measured in ns-2; alpha is the middle of the band."""
     base = runs(two(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)).base_rtt
     assert base is not None
     over = np.maximum(base - np.array([base_rtt(1), base_rtt(x2)]), 0.0)
@@ -62,7 +62,7 @@ def _linux(x2: int) -> float:
 
 
 def _rows(runs: Runs) -> np.ndarray:
-    """[case, column] of shorter over longer, without the case of equal delays."""
+    """[case, column]: rate of the shorter connection over the longer's; no case of equal delays."""
     rows = []
     for x2 in DELAYS[:-1]:
         band = runs(two(x2, warmup=CONVERGED)).mean
@@ -82,7 +82,7 @@ def _rows(runs: Runs) -> np.ndarray:
 
 
 def page(runs: Runs) -> Page:
-    """The page; raises ``NoRun`` without the runs."""
+    """The page.  Raises ``NoRun`` if a stored run is missing."""
     rows = _rows(runs)
     fig = figure(7.5, 4.4)
     ax = fig.subplots()

@@ -1,4 +1,4 @@
-"""What a page of a finding is made of."""
+"""The parts of a finding's page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Page:
 
 
 def prose(text: str) -> str:
-    """The text with its paragraphs filled anew, for numbers have any width; tables stay."""
+    """The text with its paragraphs wrapped again, since numbers have different widths.
+
+    Tables stay.
+    """
     parts = [
         part if part.startswith("|") else textwrap.fill(part, WIDTH) for part in text.split("\n\n")
     ]
@@ -33,7 +36,10 @@ def prose(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown; numbers to the right, sentences to the left."""
+    """A table in Markdown.
+
+    Columns of numbers are right-aligned, columns of sentences left-aligned.
+    """
     sides = [
         "---" if max(map(len, map(str, column))) > SENTENCE else "---:"
         for column in zip(*rows, strict=True)

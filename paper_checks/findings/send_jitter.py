@@ -1,4 +1,4 @@
-"""Do the papers' conclusions survive senders that wait at random, where no phases lock?"""
+"""Whether the papers' conclusions survive senders that wait, so that phases do not lock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Rates = Sequence[Floats]  # of each scenario, [flows] pkt/s
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What a paper concludes from ``scenes``, and the figures in which it shows."""
+    """What a paper concludes from ``scenes``, and the numbers that show it."""
 
     paper: str
     says: str
@@ -42,7 +42,7 @@ class Conclusion:
 
 
 def waiting(scenario: Scenario, runs: int = SEEDS) -> Scenario:
-    """The scenario with waits of up to one packet's time at its slowest link, and so many runs."""
+    """The scenario with ``runs`` runs and waits of up to a packet's time at the slowest link."""
     packet = 1 / min(link.capacity for link in scenario.links)
     flows = tuple(dataclasses.replace(flow, send_jitter=packet) for flow in scenario.flows)
     run = dataclasses.replace(scenario.run, runs=runs)
@@ -57,7 +57,7 @@ def _first_over_second(rates: Rates) -> list[float]:
 
 
 def _second_law_over_first(rates: Rates) -> list[float]:
-    """Of scenarios that alternate between two laws: the second law's ratio over the first's."""
+    """For scenarios that alternate between two laws: the second's ratio over the first's."""
     found = _first_over_second(rates)
     return [b / a for a, b in zip(found[::2], found[1::2], strict=True)]
 
@@ -67,12 +67,12 @@ def _last_over_first(rates: Rates) -> list[float]:
 
 
 def _halves(rates: Rates) -> list[float]:
-    """The earlier half of the sources over the later."""
+    """Mean rate of the earlier half of the sources over that of the later half."""
     return [float(r[: r.size // 2].mean() / r[r.size // 2 :].mean()) for r in rates]
 
 
 def _part(rates: Rates) -> list[float]:
-    """Percent that the first source has of all that gets through."""
+    """The first source's share of the total throughput, percent."""
     return [100 * float(r[0] / r.sum()) for r in rates]
 
 
@@ -256,7 +256,7 @@ CONCLUSIONS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """A conclusion's figures without waits, with them, and by rounds."""
+    """A conclusion's numbers: ns-2 without waits and with waits, and ``rounds`` with waits."""
 
     conclusion: Conclusion
     still: Sequence[float]  # ns-2, nobody waits
@@ -324,7 +324,7 @@ HEAD = (
 
 
 def page(runs: Runs) -> Page:
-    """The page; raises ``NoRun`` without the runs."""
+    """The page.  Raises ``NoRun`` if a stored run is missing."""
     answers = [_answer(conclusion, runs) for conclusion in CONCLUSIONS]
     fig = figure(9.0, 3.9)
     for ax, law in zip(fig.subplots(1, 2), ("Reno", "SACK"), strict=True):
@@ -364,7 +364,7 @@ def _text(answers: Sequence[Answer]) -> str:
         return next(a for a in answers if a.conclusion.says.startswith(start))
 
     def moved(a: Answer) -> str:
-        """Without waits and with them, at each X from 13 ms on."""
+        """The numbers without and with waits, at each X from 13 ms on."""
         pairs = zip(X[1:], a.still[1:], a.waits[1:], strict=True)
         return ", ".join(f"{s:.1f} and {w:.1f} at {x} ms" for x, s, w in pairs)
 

@@ -22,7 +22,7 @@ T = 0.08  # s
 
 @dataclass(frozen=True)
 class Form:
-    """A reading of the mini-cycle.  In each of them one packet fewer can wait than ns-2's limit."""
+    """A form of the mini-cycle model; in each, the buffer is one packet less than ns-2's limit."""
 
     form: Literal["printed", "derived"]
     losers: Literal["both", "growing"] = "both"
@@ -61,7 +61,7 @@ def _rows(runs: Runs) -> np.ndarray:
 
 
 def page(runs: Runs) -> Page:
-    """The page; raises ``NoRun`` without the runs."""
+    """The page.  Raises ``NoRun`` if a stored run is missing."""
     rows = _rows(runs)
     fig = figure(9.0, 3.9)
     left, right = fig.subplots(1, 2)

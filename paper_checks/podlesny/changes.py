@@ -1,7 +1,8 @@
-"""Experiments G and H of ``podlesny`` and the argument of section V, by ns-2.
+"""Experiments G and H of ``podlesny`` and the argument of section V, in ns-2 and ns-3.
 
-Figures 10 and 12 are missing from our text; what it says of them is checked, for DropTail, RED/ECN
-and RD.  Neither the thresholds of RED nor, before 60 s and after 120 s, the flows of G are stated.
+Figures 10 and 12 are missing from our text; we test what the text says about them, for DropTail,
+RED/ECN and RD.  The paper does not state RED's thresholds, nor the flows of G before 60 s and after
+120 s.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ THREE = ROUTER.replace("5 runs", "3 runs")
 OTHERS = THREE.replace(" with RD by CBQ and weighted round robin", "")
 RED = "RED as ns-2 sets it where nothing is stated: thresholds for 5 ms, gentle, 0.1."
 TRIED = "Tried besides, RED's thresholds at a quarter and three quarters of the buffer:"
-# s, counted from the paper's 60th: settled, just after Vegas's flows have become 5 times as many,
-# settled again
+# s, counted from the paper's 60th: before the change, just after it (Vegas has 5 times as many
+# flows), and when the rates have settled again
 WINDOWS = ((5.0, 20.0), (20.0, 25.0), (25.0, 40.0))
 NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
@@ -64,7 +65,7 @@ def _at_once(runs: Runs) -> Found:
 
 
 def _order(runs: Runs) -> Found:
-    """How far the index of a run is from 1, on a logarithmic scale, mean over the windows."""
+    """Distance of a run's index from 1: |ln(index)|, mean over the windows of time."""
 
     def far(kind: Discipline, exact: bool = False) -> Floats:
         return np.asarray(np.abs(np.log(_indices(kind, runs, exact))).mean(axis=1))
@@ -97,7 +98,7 @@ def _advantage_after(runs: Runs) -> Found:
 
 
 def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
-    """The answer with ns-2's own thresholds of RED, unless those at 1/4 and 3/4 have another."""
+    """The answer with ns-2's own thresholds of RED; undecided if those at 1/4 and 3/4 differ."""
     if low != high:
         raise NoRun(
             "RED's thresholds are not stated, and they decide: it "
@@ -172,7 +173,7 @@ def sudden_changes() -> list[Record]:
 
 
 def _by_link(kind: Discipline, runs: Runs) -> Floats:
-    """Vegas over NewReno on each link, of the flows over all links and over this one [runs, 5]."""
+    """Vegas over NewReno on each link: flows over all links, flows over this link [runs, 5]."""
     scenario = parking_lot(kind)
     found = runs.groups(scenario).throughput
     column = {flow.name: found[:, g] for g, flow in enumerate(scenario.flows)}
@@ -272,22 +273,25 @@ def many_bottlenecks() -> list[Record]:
 # --- section V -------------------------------------------------------------------------------
 
 
-# How the runs of section V differ: figure 2's own router in ns-3 with as many flows back, as in the
-# paper, and without; CBQ in ns-2 with as many back.
+# Settings of section V: figure 2's own router in ns-3 with as many reverse flows, as in the paper;
+# the same without reverse flows; CBQ in ns-2 with as many reverse flows.
 BY_CBQ_BOTH = "CBQ, both ways"
 SETTINGS = ("router, both ways", "router, one way", BY_CBQ_BOTH)
 HALF = 10  # of the 20 NewReno flows
 
 
 def rates(scenario: Scenario, setting: str, runs: Runs) -> Floats:
-    """Throughput a flow [runs, groups], pkt/s."""
+    """Throughput per flow [runs, groups], pkt/s."""
     if setting == BY_CBQ_BOTH:
         return runs.groups(scenario).throughput
     return runs.exact(scenario if setting == SETTINGS[0] else one_way(scenario)).throughput
 
 
 def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str]:
-    """What a masked flow gets over what its kind gets marked right; and both as text."""
+    """Ratio of a wrongly marked flow's rate to that of its kind marked right.
+
+    The second value is both rates as text.
+    """
     masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)
     fair = float(rates(dumbbell(), setting, runs)[:, 0 if newreno else 1].mean())
     own = float(masked[:, 2].mean())
@@ -296,13 +300,13 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
 
 
 def _masked(newreno: int, vegas: int, runs: Runs) -> Found:
-    """By the paper's router with flows back, as in the paper; the others in the note."""
+    """The gain with the paper's router and reverse flows; the other settings are in the note."""
     gains = [gain(newreno, vegas, setting, runs) for setting in SETTINGS]
     return Found(gains[0][0] <= 1, detail=f"{'; '.join(text for _, text in gains)}.")
 
 
 def _could_gain(runs: Runs) -> Found:
-    """Whether a masked NewReno flow gains by the paper's router, by more than two errors."""
+    """Whether a wrongly marked NewReno flow gains with the paper's router, by over two errors."""
     rows, gains = [], []
     for setting in SETTINGS:
         fair = rates(dumbbell(), setting, runs)[:, 0]
@@ -322,7 +326,7 @@ def _could_gain(runs: Runs) -> Found:
 
 
 def _kept(setting: str, runs: Runs) -> list[float]:
-    """Throughput of Vegas flows beside 1 and 10 masked NewReno flows over that beside none."""
+    """Vegas's throughput beside 1 and 10 wrongly marked NewReno flows, over that beside none."""
     scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]
     alone, *beside = (rates(scene, setting, runs)[:, 1] for scene in scenes)
     return [float((rate / alone).mean()) for rate in beside]
@@ -341,7 +345,7 @@ def _hurt(runs: Runs) -> Found:
 
 
 def mismarking() -> list[Record]:
-    """Who gains by marking its packets wrong."""
+    """Whether a flow gains by wrong marks on its packets."""
     note = (
         f"Of 20 and 20 flows; the router counts a flow as it is marked. {EXACT} A single masked "
         "flow has an RTT of 147 ms. With as many flows back, as in most of the paper's "

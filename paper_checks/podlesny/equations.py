@@ -1,4 +1,4 @@
-"""Equations (1) to (7) of ``podlesny``, its scheduler (figure 2), and its worked numbers."""
+"""Equations (1) to (7) of ``podlesny``, its scheduler (figure 2), and numbers in its text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tu
 
 
 def _by_section_3(n_rate: int, n_delay: int, k: float, packets: int) -> list[int]:
-    """The same by section III's words: D while L_D does not exceed lambda L_R."""
+    """The same by the words of section III: from D while L_D does not exceed lambda L_R."""
     share = n_delay / (k * n_rate)
     L_R = L_D = 0
     for _ in range(packets):
@@ -47,7 +47,7 @@ def _first(runs: Runs) -> list[float]:
 
 
 def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
-    """What the rule does to the window of a flow that has ``queue`` packets waiting."""
+    """The window after the rule, for each flow that has ``queue`` packets waiting."""
     RTT = base + queue / rate
     cwnd = rate * RTT  # Little's law
     diff = (cwnd / base - cwnd / RTT) * base
@@ -194,7 +194,7 @@ def senders() -> list[Record]:
 
 
 def scheduler() -> list[Record]:
-    """Equations (5) to (7) against figure 2's test, packet by packet."""
+    """Equations (5) to (7) compared with figure 2's test, packet by packet."""
     L_R, L_D = dispatched(N_R, N_D, K)
     L_R2, L_D2 = dispatched(100, 100, 2.0)
     total, few = L_R + L_D, 1 / min(L_R, L_D, L_D2)
@@ -250,7 +250,7 @@ def scheduler() -> list[Record]:
 
 
 def numbers() -> list[Record]:
-    """The worked numbers of section IV."""
+    """The numbers that section IV computes."""
     return [
         Record(
             "section IV-A, index from the printed 74 and 24 %",

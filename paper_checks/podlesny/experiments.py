@@ -1,6 +1,6 @@
-"""Figure 1 and experiments A and B of ``podlesny``, with their loss curves, by ns-2.
+"""Figure 1 and experiments A and B of ``podlesny``, with their loss curves, in ns-2 and ns-3.
 
-The pictures are missing from our text; what it says of them is checked.
+The pictures are missing from our text; we test what the text says about them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ EXACT = (
 
 
 def _of_link(runs: Runs, buffer: float) -> list[float]:
-    """NewReno's part of the bytes on the link at each RTT, percent."""
+    """NewReno's share of the bytes on the link at each RTT, percent."""
     found = []
     for rtt in RTTS:
         newreno, vegas = (float(rate) for rate in runs(figure_1(rtt, buffer)).mean)
@@ -59,7 +59,10 @@ def _of_link(runs: Runs, buffer: float) -> list[float]:
 
 
 def _share(runs: Runs) -> Found:
-    """The nearest of the three RTTs; without headers, and with ns-2's own limit, beside it."""
+    """The result at that of three RTTs whose result is nearest to the print.
+
+    The note has the results at all RTTs, those of the payload alone, and those with ns-2's limit.
+    """
     shares = _of_link(runs, 62.0)
     rows = {
         "By RTT": shares,
@@ -93,10 +96,10 @@ FIGURE_1 = Record(
 
 
 def index(runs: Runs, scenario: Scenario, exact: bool = False) -> Floats:
-    """Relative fairness of each run: utilisation by a Vegas flow over that by a NewReno flow.
+    """Relative fairness of each run: throughput of a Vegas flow over that of a NewReno flow.
 
-    Of the lasting flows on the forward way.  ``exact``: by ns-3 and figure 2's own router, where
-    packets of both laws have the same size.
+    Only long-lived flows in the forward direction count.  ``exact``: in ns-3 with figure 2's own
+    router, where packets of both laws have the same size.
     """
     if exact:
         return _index(runs.exact(scenario), scenario)
@@ -115,14 +118,14 @@ def _index(found: Groups, scenario: Scenario) -> Floats:
 
 
 def loss(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> float:
-    """Loss rate of the lasting flows of a law on the forward way, percent."""
+    """Loss rate of the long-lived forward flows of a law, percent."""
     names = [group.name for group in scenario.flows]
     found = runs.exact(scenario) if exact else runs.groups(scenario)
     return 100 * float(found.loss_rate[names.index(law)])
 
 
 def losses(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> Floats:
-    """``loss`` of each run: a stored run of several has their mean only."""
+    """``loss`` of each run; for a stored scenario of several runs only their mean is known."""
     last = scenario.run.seed + (EXACT_RUNS if exact else scenario.run.times)
     each = (
         dataclasses.replace(
@@ -138,7 +141,7 @@ def losses(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> Flo
 def curve(
     runs: Runs, axis: Iterable[float], scenarios: Iterable[Scenario], exact: bool = False
 ) -> str:
-    """Index and loss rates over the varied quantity, as text."""
+    """Index and loss rates against the varied quantity, as text."""
     rows = [
         f"{x:g}: {index(runs, s, exact).mean():.2f}, {loss(runs, s, 'vegas', exact):.2f} %, "
         f"{loss(runs, s, 'newreno', exact):.2f} %"
@@ -148,7 +151,7 @@ def curve(
 
 
 def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
-    """Index at each ratio: by the router where ns-3 ran them all, else by CBQ; the other beside."""
+    """Index at each ratio: with the paper's router if ns-3 ran all ratios, else with CBQ."""
     by_cbq = [index(runs, s) for s in scenarios]
     ran = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
     own = [index(runs, s, exact=True) for s in ran]
@@ -217,7 +220,7 @@ def more_vegas() -> list[Scenario]:
 
 
 def _use(runs: Runs) -> Found:
-    """Percent of the link that each class uses in (a) of figure 4 at ratio 3."""
+    """Percent of the link that each class uses in figure 4 (a) at a ratio of 3."""
     scenario = dumbbell(3 * N, N)
     capacity = scenario.links[0].capacity
     found, by_cbq = (
@@ -245,14 +248,14 @@ BY_LINE = (
 
 
 def _lost(ratios: Sequence[float], values: Floats) -> str:
-    """Mean loss at each ratio with its standard error, of ``values`` [ratios, runs]."""
+    """Mean loss at each ratio with its standard error; ``values`` [ratios, runs]."""
     errors = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
     rows = zip(ratios, values.mean(axis=1), errors, strict=True)
     return ", ".join(f"{x:g}: {mean:.2f} +- {error:.2f}" for x, mean, error in rows)
 
 
 def _by_chance(ratios: Sequence[float], values: Floats) -> float:
-    """How often chance departs as far from a line: F test for lack of fit, [ratios, runs]."""
+    """p-value of the F test for lack of fit of a straight line; values [ratios, runs]."""
     from scipy.stats import f  # a second to load
 
     points, times = values.shape
@@ -264,7 +267,7 @@ def _by_chance(ratios: Sequence[float], values: Floats) -> float:
 
 
 def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs) -> Found:
-    """Vegas's loss over the ratio: whether it grows, and on a line or not."""
+    """Vegas's loss against the ratio: whether it grows, and whether along a straight line."""
     own = dict(zip(RATIOS, scenarios, strict=True))
     ratios = BY_NS3[varied]
     by_ns3 = np.array([losses(runs, own[ratio], "vegas", exact=True) for ratio in ratios])

@@ -40,8 +40,9 @@ Discipline = Literal["rd", "red", "droptail"]
 DISCIPLINES: tuple[Discipline, ...] = ("rd", "red", "droptail")
 Floats = NDArray[np.float64]
 
-# The paper states no parameters of RED: those that ns-2 chooses where nothing is set, for a target
-# delay of 5 ms at 2500 pkt/s, a weight of one packet's time constant.
+# The paper states no parameters of RED. These are the values that ns-2 chooses by default:
+# thresholds for a target delay of 5 ms at 2500 pkt/s, and a weight with a time constant of one
+# packet.
 RED = Red(
     min_threshold=6.25,
     max_threshold=18.75,
@@ -54,7 +55,7 @@ RED = Red(
 
 @cache
 def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> Scenario:
-    """20 Vegas flows beside ``ratio`` times as many NewReno flows; five seeds at ratio 0.1."""
+    """20 Vegas flows and ``ratio`` times as many NewReno flows; five seeds at a ratio of 0.1."""
     base = load(FOLDER / "rd-ns3.toml")
     newreno, vegas = base.flows
     queues: dict[Discipline, Queue] = {
@@ -87,7 +88,7 @@ def pair(alpha: int, beta: int, *, alone: bool) -> Scenario:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """What a simulator measured.  A group's figure is the mean over its flows."""
+    """What a simulator measured.  A value of a group is the mean over its flows."""
 
     version: str
     throughput: Floats  # [runs, groups] pkt/s of one flow
@@ -98,7 +99,7 @@ class Stored:
 
     @property
     def index(self) -> tuple[float, float]:
-        """Relative fairness, Vegas's mean throughput over NewReno's: mean over runs, its error."""
+        """Vegas's mean throughput over NewReno's: mean over the runs, and its standard error."""
         index = self.throughput[:, 1] / self.throughput[:, 0]
         return float(index.mean()), float(index.std(ddof=1) / np.sqrt(index.size))
 
@@ -123,7 +124,7 @@ def fairness(ratio: float, kind: Discipline = "rd", alpha: int = 1, beta: int = 
 
 
 def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str, Any]:
-    """Run the simulator: the entry of the file."""
+    """Run the simulator and return the entry for the file."""
     from vegasmodel.packets import ns2, ns3
 
     simulator = ns3 if engine == "ns3" else ns2
@@ -162,7 +163,10 @@ def cases() -> Iterator[tuple[Engine, Scenario]]:
 
 
 def make(processes: int) -> None:
-    """Run what is not stored; drop what no table shows.  A killed ``make`` loses one case."""
+    """Run what is not stored; drop runs that no table uses.
+
+    If it is killed, at most one case is lost.
+    """
     wanted = {
         f"{engine} {scenario.fingerprint()}": (engine, scenario) for engine, scenario in cases()
     }
@@ -212,7 +216,10 @@ def _row(found: Stored) -> list[str]:
 
 
 def _two_way() -> Any:
-    """The same with as many flows back, as in the paper: what the records are judged by."""
+    """The table with as many reverse flows, as in the paper.
+
+    The records are judged by these runs.
+    """
     from paper_checks.podlesny.experiments import BY_NS3, index
     from paper_checks.podlesny.router import dumbbell as both_ways
     from vegasmodel import console

@@ -1,7 +1,8 @@
 """Scenarios of ``podlesny`` section IV: the RD router, or DropTail or RED/ECN in its place.
 
-ns-2 has no RD queue.  Two CBQ classes with weighted round robin stand for it: shares follow the
-number of lasting flows (not of Web flows), and what one class leaves goes to the other.
+ns-2 has no RD queue.  Two CBQ classes with weighted round robin stand in for it.  Their shares
+follow the number of long-lived flows (Web flows do not count), and capacity that one class does not
+use goes to the other.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ QUEUES: tuple[Compared, ...] = ("droptail", "red", "rd")
 
 @dataclasses.dataclass(frozen=True)
 class Web:
-    """Short flows of both classes together: ``rate`` a second, ``size`` packets on average."""
+    """Short flows of both classes: ``rate`` flows per second, ``size`` packets on average."""
 
     rate: float
     size: float = 30.0
@@ -64,8 +65,9 @@ def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
         return base
     if kind == "droptail":
         return DropTail()
-    # What ns-2's RED chooses where nothing is set: thresholds for a target delay of 5 ms, a weight
-    # of one packet's time constant, probabilities that go on to 1 above the upper threshold.
+    # The values that ns-2's RED chooses by default: thresholds for a target delay of 5 ms, a weight
+    # with a time constant of one packet, and drop probabilities that rise to 1 above the upper
+    # threshold.
     low, high = max(5.0, 0.005 * capacity / 2), 3 * max(5.0, 0.005 * capacity / 2)
     if kind == "red-high":
         low, high = 0.25 * BUFFER_TIME * capacity, 0.75 * BUFFER_TIME * capacity
@@ -80,7 +82,10 @@ def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
 
 
 def _with_rtts(flow: Flow, capacity: float, low: float, high: float) -> Flow:
-    """Propagation between ``low`` and ``high``; access links of twice the bottleneck."""
+    """Propagation delays between ``low`` and ``high``.
+
+    Access links of twice the bottleneck's rate.
+    """
     sending = 1.04 * (1 / capacity + 2 / (2 * capacity))
     rtt = Uniform(low + sending, high + sending) if high > low else low + sending
     return dataclasses.replace(flow, rtt=rtt, access=2 * capacity)
@@ -119,7 +124,7 @@ def dumbbell(
 ) -> Scenario:
     """Figure 3: ``n_rate`` NewReno and ``n_delay`` Vegas flows each way, and short flows.
 
-    ``masked``: so many NewReno flows marked as Vegas, and Vegas flows marked as NewReno.
+    ``masked``: number of NewReno flows marked as Vegas, and of Vegas flows marked as NewReno.
     """
     base = load(FOLDER / "dumbbell.toml")
     capacity = mbit * 1e6 / PACKET
@@ -156,16 +161,17 @@ def single(scenario: Scenario) -> Scenario:
 
 
 def one_way(scenario: Scenario) -> Scenario:
-    """The scenario without the flows back."""
+    """The scenario without the reverse flows."""
     flows = tuple(flow for flow in scenario.flows if flow.direction == "forward")
     return dataclasses.replace(scenario, name=f"{scenario.name}-one-way", flows=flows)
 
 
 @cache
 def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
-    """Section IV-G from its 60th second on: one way, 20 NewReno flows, 4 Vegas flows, 20 from 20 s.
+    """Section IV-G from its 60th second on: 20 NewReno flows; 4 Vegas flows, and 20 from 20 s on.
 
-    Counted from ``begin`` to ``end``, at most 40 s; there the NewReno flows leave.
+    Traffic is one way.  Averages are from ``begin`` to ``end``, at most 40 s, when the NewReno
+    flows leave.
     """
     base = dumbbell(kind=kind)
     newreno, vegas = base.flows[:2]
@@ -181,7 +187,7 @@ def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
 
 @cache
 def parking_lot(kind: Discipline) -> Scenario:
-    """Section IV-H and figure 11: five bottlenecks, flows over all of them and over each alone."""
+    """Section IV-H and figure 11: five bottlenecks, flows over all of them and over each one."""
     base = load(FOLDER / "dumbbell.toml")
     capacity = SCALE * 100e6 / PACKET
     delay = 5e-3

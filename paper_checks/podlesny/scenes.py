@@ -1,4 +1,4 @@
-"""Scenarios of ``podlesny`` with two flows or one, without RD; ``router`` has the others."""
+"""Scenarios of ``podlesny`` with one or two flows and without RD; ``router`` has the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def figure_1(rtt: float, buffer: float = 62.0) -> Scenario:
 
 @cache
 def windowed(window: float) -> Scenario:
-    """One flow whose window stays at ``window``, on figure 1's link without loss."""
+    """One flow whose window stays at ``window``, on figure 1's link, without loss."""
     base = figure_1(0.1)
     link = dataclasses.replace(base.links[0], buffer=1000.0)
     flow = dataclasses.replace(base.flows[0], max_window=window)
@@ -36,7 +36,7 @@ def windowed(window: float) -> Scenario:
 
 @cache
 def first_window(law: str) -> Scenario:
-    """One flow with a round trip of 2 s, read in the second one: a SYN takes the first."""
+    """One flow with an RTT of 2 s, measured in its second round trip; the SYN takes the first."""
     base = figure_1(2.0)
     flow = next(flow for flow in base.flows if flow.law == law)
     run = dataclasses.replace(base.run, duration=3.9, warmup=2.5, runs=1, start_jitter=0.0)

@@ -1,4 +1,4 @@
-"""Experiments C to F of ``podlesny``: short flows, capacity, round-trip times, bursts, by ns-2."""
+"""Experiments C to F of ``podlesny``: short flows, capacity, round-trip times, bursts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _range(
     exact: bool,
     runs: Runs,
 ) -> Found:
-    """Least and largest index over the scenarios, those whose means are least and largest."""
+    """Range of the index: the scenarios whose mean index is least and largest."""
     values = np.array([index(runs, s, exact) for s in scenarios])
     ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
     text = curve(runs, axis, scenarios, exact)
@@ -90,7 +90,7 @@ def _range(
 
 
 def _rises(size: float, runs: Runs) -> Found:
-    """Whether Vegas's loss grows from one intensity to the next, by CBQ and by the router."""
+    """Whether Vegas's loss grows from each intensity to the next, with CBQ and with the router."""
     text = f"By CBQ: {curve(runs, BURSTS, bursts(size))}"
     by_cbq = _grows([loss(runs, s, "vegas") for s in bursts(size)])
     own = [rate for rate in BURSTS if (size, rate) in BURSTS_EXACT]
@@ -110,7 +110,10 @@ def _grows(losses: Sequence[float]) -> bool:
 
 
 def _rises_with_web(runs: Runs) -> Found:
-    """By CBQ; beside it the loss without short flows, by CBQ and by the router."""
+    """The loss with short flows, with CBQ.
+
+    The note has that without, with CBQ and with the router.
+    """
     grows = _grows([loss(runs, s, "vegas") for s in webs()])
     without = [losses(runs, dumbbell(), "vegas", exact) for exact in (False, True)]
     text = " and ".join(
@@ -130,7 +133,7 @@ def _steady(
     exact: bool,
     runs: Runs,
 ) -> Found:
-    """Largest over least index of the means, against that of the print."""
+    """Ratio of the largest mean index to the least, compared with that of the print."""
     values = np.array([index(runs, s, exact) for s in scenarios])
     means = values.mean(axis=1)
     least, most = int(np.argmin(means)), int(np.argmax(means))
@@ -154,7 +157,7 @@ def _steady(
 
 
 def _starves(runs: Runs) -> Found:
-    """Vegas at 10 Mbit/s beside the next capacity, by the router."""
+    """Vegas at 10 Mbit/s compared with the next capacity, with the router."""
     own, by_cbq = (
         [float(index(runs, s, exact).mean()) for s in capacities()[:2]] for exact in (True, False)
     )
@@ -167,7 +170,7 @@ def _starves(runs: Runs) -> Found:
 
 
 def _above_narrowest(runs: Runs) -> Found:
-    """The range by CBQ; the router's index at 30 Mbit/s beside it."""
+    """The range with CBQ; the note has the router's index at 30 Mbit/s."""
     own = index(runs, capacities()[1], exact=True)
     found = _range(MBITS[1:], capacities()[1:], (0.72, 0.88), False, runs)
     each = ", ".join(f"{value:.2f}" for value in own)
@@ -180,7 +183,7 @@ def _above_narrowest(runs: Runs) -> Found:
 
 
 def _narrowest(runs: Runs) -> Found:
-    """The index at 10 Mbit/s by CBQ at full scale; the router's at a fifth beside it."""
+    """The index at 10 Mbit/s with CBQ at full scale; the note has the router's at a fifth of it."""
     full = index(runs, narrow())
     own, fifth = index(runs, capacities()[0], exact=True), index(runs, capacities()[0])
     beside = averaged(own, 0.61, 0.01)
@@ -200,7 +203,10 @@ def _narrowest(runs: Runs) -> Found:
 
 
 def _lost_at_narrowest(runs: Runs) -> Found:
-    """Vegas's loss at 10 Mbit/s by CBQ at full scale; at a fifth by both beside it."""
+    """Vegas's loss at 10 Mbit/s with CBQ at full scale.
+
+    The note has both routers at a fifth of it.
+    """
     own, fifth = (loss(runs, capacities()[0], "vegas", exact) for exact in (True, False))
     return Found(
         loss(runs, narrow(), "vegas"),
@@ -343,7 +349,10 @@ def capacity() -> list[Record]:
 
 
 def _losses(runs: Runs) -> tuple[list[float], str]:
-    """Vegas's loss at the three maximum RTTs by the router, percent; CBQ's over all as text."""
+    """Vegas's loss at three maximum RTTs with the router, percent.
+
+    That with CBQ at all RTTs as text.
+    """
     found = [loss(runs, s, "vegas", exact=True) for s in round_trips(LONGEST_EXACT)]
     by_cbq = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in round_trips())
     full = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in whole())
@@ -354,7 +363,7 @@ def _losses(runs: Runs) -> tuple[list[float], str]:
 
 
 def _turns(runs: Runs) -> Found:
-    """Loss at the shortest, 200 ms and the longest."""
+    """Loss at the shortest maximum RTT, at 200 ms and at the longest."""
     found, text = _losses(runs)
     return Found(found, detail=text)
 
@@ -428,7 +437,7 @@ def delays() -> list[Record]:
 
 
 def _explained(runs: Runs) -> Found:
-    """Index and losses from 50 to 200 flows/s of either size, by what ran both."""
+    """Index and losses from 50 to 200 flows/s of either size, with the simulators that ran both."""
     rows: list[str] = []
     found: list[bool | None] = []
     for size, exact in ((30.0, True), (30.0, False), (100.0, False)):

@@ -1,4 +1,4 @@
-"""``tsang``: fairness of Vegas by simulation.  Text and equations, then tables."""
+"""``tsang``: a simulation of the fairness of Vegas.  Text and equations, then tables."""
 
 from paper_checks.tsang import claims, mixes, table3, table4, text, theory
 

@@ -1,4 +1,4 @@
-"""What ``tsang`` says of its network and its thresholds beside tables 3 and 4."""
+"""Statements of ``tsang`` about its network and its thresholds, other than tables 3 and 4."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LATER = 10.0  # s after the first source
 
 
 def _gain(runs: Runs) -> Found:
-    """The second source's rate where it starts later, over that where both start at once.
+    """Ratio of the second source's rate if it starts later to its rate if both start at once.
 
-    Of the delays with which the later start makes it over-estimate baseRTT by more.
+    Only delays are used at which the later start increases its over-estimate of baseRTT.
     """
     gains = {}
     for x2 in DELAYS:
@@ -86,7 +86,7 @@ def _below_red(runs: Runs) -> Found:
 
 
 def _queues(runs: Runs) -> Found:
-    """Mean queue by delta, over the delays, packets."""
+    """Mean queue for each delta, over the delays, packets."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     means = [float(np.mean([runs(two(x2, *VEGAS[n])).queue for x2 in DELAYS])) for n in names]
     text = ", ".join(f"{mean:.2f}" for mean in means)
@@ -108,7 +108,7 @@ def _relieved(runs: Runs) -> Found:
 
 
 def _unstable(runs: Runs) -> Found:
-    """Range of the index over the delays, by setting."""
+    """Range of the index over the delays, for each setting."""
     spans = {n: float(np.ptp([index(x2, n) for x2 in DELAYS])) for n in VEGAS}
     text = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
     return Found(max(spans, key=lambda n: spans[n]), detail=f"Largest less least index: {text}.")

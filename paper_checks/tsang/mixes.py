@@ -1,6 +1,6 @@
-"""Table 6 of ``tsang`` and section 4: many flows, Vegas and Reno mixed, at a RED link.
+"""Table 6 of ``tsang`` and section 4: many Vegas and Reno flows at a RED link.
 
-The tables' numbers and the network are missing from our text; what it says of them is checked.
+The numbers of the table and the network are missing from our text; we test what the text says.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ GUESSED = (
 
 @cache
 def mix(n: int, share: float, thresholds: Pair, red: Pair, x: int = 30) -> Scenario:
-    """``n`` flows, ``share`` of them Vegas with ``thresholds``, at RED with its two ``red``.
+    """``n`` flows, of which ``share`` are Vegas with ``thresholds``, at RED with the two ``red``.
 
     ``x``: delay of figure 1's last link, ms.
     """
@@ -102,7 +102,10 @@ def _cells(runs: Runs, n: int, thresholds: Pair, red: Pair, x: int = 30) -> tupl
 
 
 def clear(gaps: Floats, names: tuple[str, str]) -> str:
-    """Which of the two leads by more than two standard errors of the mean gap; else "neither"."""
+    """The law that leads by more than two standard errors of the mean difference.
+
+    It is "neither" if no law does.
+    """
     mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(gaps.size))
     if abs(mean) <= 2 * error:
         return "neither"
@@ -110,7 +113,7 @@ def clear(gaps: Floats, names: tuple[str, str]) -> str:
 
 
 def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
-    """Who leads with either RTT; undecided where the two differ, or where neither law leads."""
+    """The law that leads with both RTTs; undecided if the RTTs differ, or if neither law leads."""
     thresholds, red = TABLES[table]
     leaders, texts = set(), []
     first, _ = _cells(runs, n, thresholds, red)
@@ -143,7 +146,7 @@ PAIRS: dict[str, tuple[tuple[tuple[str, int], tuple[str, int]], ...]] = {
 
 
 def _moved(runs: Runs, one: tuple[str, int], other: tuple[str, int]) -> tuple[bool, str]:
-    """Whether Vegas/Reno differs between two mixes, with either RTT; and by how much."""
+    """Whether Vegas/Reno differs between two mixes, with each RTT; and by how much."""
     apart, parts = [], []
     for x in RTTS:
         logs = [_cells(runs, n, *TABLES[table], x)[0] for table, n in (one, other)]
@@ -169,7 +172,10 @@ def _depends(runs: Runs) -> Found:
 def _tenth(
     statistic: Callable[[Runs, int], Floats], printed: float, unit: float, runs: Runs
 ) -> Found:
-    """10 % of 200 flows, with the RTT that is further off, so that the other agrees as well."""
+    """10 % of 200 flows, with the RTT whose result is further off.
+
+    If this result agrees with the print, so does the other.
+    """
     values = {x: statistic(runs, x) for x in RTTS}
     x = max(values, key=lambda k: abs(values[k].mean() - printed))
     text = ", ".join(f"{values[k].mean():.5g} with RTTs of {rtt}" for k, rtt in RTTS.items())
@@ -187,7 +193,7 @@ def _goodput(group: int, runs: Runs, x: int) -> Floats:
 
 
 def _many_drops(runs: Runs) -> Found:
-    """Loss rate of either law at half and half of 100 flows, low and high thresholds."""
+    """Mean loss rate of 50 Vegas and 50 Reno flows, at low and at high thresholds of RED."""
     losses = {
         x: [
             float(runs.groups(mix(100, 0.5, VEGAS_3, red, x)).loss_rate.mean())
@@ -207,7 +213,7 @@ def _many_drops(runs: Runs) -> Found:
 
 
 def table_6() -> list[Record]:
-    """Who wins, and the one cell that the text quotes."""
+    """The winners, and the one cell that the text quotes."""
     found = [
         Record(
             f"table {table}, {n} flows: {'Vegas' if vegas else 'Reno'} gets more",
@@ -277,9 +283,9 @@ def _alone(
 
 
 def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
-    """Whose index is higher by more than two standard errors of the difference, if one's is.
+    """The law whose index is higher by more than two standard errors of the difference, if any.
 
-    With each of ``rtts``, given by x2 in ms; undecided where they differ.
+    For each of ``rtts``, given by x2 in ms; undecided if they differ.
     """
     leaders, texts = [], []
     for x in rtts:
@@ -309,7 +315,10 @@ def _apart(a: Floats, b: Floats) -> tuple[float, float]:
 
 
 def _stabler(runs: Runs) -> Found:
-    """Whose index has the lesser standard deviation, by two standard errors of its logarithm."""
+    """The law whose index has the smaller standard deviation.
+
+    The logarithms of the standard deviations differ by at least two standard errors.
+    """
     error = 2 * np.sqrt(2 / (2 * (MANY - 1)))
     ratios, texts = [], []
     for x, rtt in RTTS.items():
@@ -334,9 +343,9 @@ def _stabler(runs: Runs) -> Found:
 
 
 def _gains(runs: Runs, x: int) -> list[tuple[float, float]]:
-    """By how much the logarithm of Vegas's index is higher with RED's high thresholds; its error.
+    """How much RED's high thresholds raise ln(Vegas's index), and its standard error.
 
-    At 30 and at 100 flows.
+    For 30 and for 100 flows.
     """
     return [
         _apart(*(np.log(_alone(runs, n, True, red, x=x)) for red in (HIGH, LOW))) for n in (30, 100)
@@ -358,7 +367,7 @@ def _higher(runs: Runs) -> Found:
 
 
 def one_law() -> list[Record]:
-    """Section 4's outlook on flows of one law."""
+    """Section 4's statements on many flows of a single law."""
     how = "Vegas-3, RED 54/108, 28 runs."
     note = f"{how} {RUN}"
     first = "With 7 runs, as in table 6, and 71.2 ms, tried first, neither index led."

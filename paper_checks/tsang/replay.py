@@ -1,21 +1,22 @@
-"""Figure 1's network packet by packet, with the window rule as section 2.1 prints it.
+"""Figure 1's network, packet by packet, with the window rule as section 2.1 prints it.
 
-ns-2's agent rounds the backlog to whole packets before it compares: its thresholds are alpha - 1/2
-and beta + 1/2.  The rule of the paper's section 2.1 compares the backlog itself.  That makes the
-difference: without the rounding tables 3 and 4 come out, with it they do not.  Three more things
-follow from the print, and none of them is a number that could be tuned:
+ns-2's agent rounds the backlog to whole packets before it compares it with the thresholds, so these
+are in effect alpha - 1/2 and beta + 1/2.  The rule of the paper's section 2.1 compares the backlog
+itself.  Without the rounding tables 3 and 4 are reproduced, with it they are not.  Three more
+properties follow from the print; none of them is a number that could be tuned:
 
-- The first packet's round-trip time counts.  In ns-2 2.35 it never does: a source's clock begins
-  with its first packet, and what was sent at 0 counts as not sent.  Here it does unless the sources
-  start at 0; any other instant gives the same.
-- In table 3 the shorter connection's first packet is the first at R1, in table 4 the longer one's:
-  the indices of the same case differ.
+- The first packet gives an RTT sample.  In ns-2 2.35 it never does: a source's clock begins
+  with its first packet, and a packet sent at 0 counts as not sent.  Here it gives a sample
+  unless the sources start at 0; any other start time gives the same.
+- In table 3 the shorter connection's first packet is the first at R1, in table 4 the longer
+  one's: the indices of the same case differ.
 - Table 4's averages begin at 10 s, not at "10 ms".
 
-All else is ns-2's Vegas: a decision once a round trip on the mean RTT of its packets, slow start
-that doubles every other round trip, grows by one for each ACK and keeps 7/8 of the window at its
-end, no growth while two packets could be sent and are not.  With ``rounded`` the windows are those
-of ns-2 2.35 to the last digit, which is a test.  No packet is lost, so there is no RED here.
+Everything else is ns-2's Vegas.  It decides once per round trip, on the mean RTT of its packets.
+In slow start the window doubles every other round trip by one packet per ACK, and at the end of
+slow start it is multiplied by 7/8.  The window does not grow while two packets could be sent and
+are not.  With ``rounded`` the windows are those of ns-2 2.35 to the last digit, which a test
+checks.  No packet is lost, so there is no RED here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ START = 0.01  # s
 
 @dataclass(frozen=True)
 class Round:
-    """One decision; rates in bit/s, as the paper prints them."""
+    """One decision of a source; rates in bit/s, as the paper prints them."""
 
     time: float  # s
     window: float  # packets
@@ -50,7 +51,7 @@ class Round:
 
 
 class Network:
-    """Events in order of time; those of one instant in the order in which they were made."""
+    """An event queue ordered by time; events of the same instant are in the order of scheduling."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -60,12 +61,12 @@ class Network:
         self._made = 0
 
     def at(self, time: float, what: Callable[[], None]) -> None:
-        """Have ``what`` done at ``time``."""
+        """Schedule ``what`` at ``time``."""
         heapq.heappush(self._events, (time, self._made, what))
         self._made += 1
 
     def run(self) -> None:
-        """All events up to the end of the simulation."""
+        """Process all events up to the end of the simulation."""
         while self._events and self._events[0][0] <= DURATION:
             self.now, _, what = heapq.heappop(self._events)
             what()
@@ -73,14 +74,14 @@ class Network:
 
 @dataclass
 class Wire:
-    """A first-in-first-out link without end of its queue."""
+    """A first-in-first-out link with an unlimited queue."""
 
     rate: float  # bit/s
     delay: float  # s
     free: float = 0.0
 
     def pass_on(self, time: float, bits: float) -> float:
-        """When a packet that comes at ``time`` is at the other end."""
+        """The time at which a packet that arrives at ``time`` reaches the other end."""
         begin = self.free if self.free > time else time  # ``max`` takes a quarter of a run
         self.free = begin + bits / self.rate
         return self.free + self.delay
@@ -88,7 +89,7 @@ class Wire:
 
 @dataclass
 class Connection:
-    """A Vegas source, its way and its receiver."""
+    """A Vegas source with its path and its receiver."""
 
     network: Network
     last: float  # s one way over the receiver's link
@@ -112,7 +113,7 @@ class Connection:
     # --- the way of a packet; only the shared links meet other traffic ----------------------
 
     def send(self) -> None:
-        """As many packets as the window allows."""
+        """Send as many packets as the window allows."""
         while self.next <= self.acked + int(min(self.window, self.most)):
             packet, self.next = self.next, self.next + 1
             self.sent[packet] = self.network.now
@@ -149,7 +150,10 @@ class Connection:
         self.send()
 
     def _decide(self) -> None:
-        """Once a round trip.  The packet just acknowledged counts for the next one."""
+        """Vegas's decision, once per round trip.
+
+        The packet just acknowledged counts for the next one.
+        """
         now, packets = self.network.now, self.next - self.mark
         mean = sum(self.rtts) / len(self.rtts) if self.rtts else now - self.sent[self.acked]
         if packets <= 1:  # nothing of our own was in the way
@@ -182,7 +186,7 @@ class Connection:
         return count / (DURATION - since)
 
     def held(self, since: float) -> float:
-        """Own packets that wait at R1 or pass onto the shared link, mean from ``since`` on."""
+        """Own packets that wait at R1 or are in transmission there, mean from ``since`` on."""
         return sum(stay for when, stay in self.visits if when > since) / (DURATION - since)
 
     def late(self, since: float) -> list[Round]:
@@ -201,7 +205,7 @@ def replay(
     late: float = 0.0,
     most: float = MAX_WINDOW,
 ) -> tuple[Connection, Connection]:
-    """Both connections after 60 s; ``longer_first``: whose packet is the first at R1.
+    """Both connections after 60 s; ``longer_first``: the longer one's packet is the first at R1.
 
     ``late``: by how much the longer one starts later, s; ``most``: largest window, packets.
     """
@@ -217,7 +221,7 @@ def replay(
 
 @cache
 def alone(x2: float, alpha: float = 1.0, beta: float = 3.0) -> Connection:
-    """One connection whose last link takes ``x2`` ms, after 60 s without another."""
+    """A single connection whose last link takes ``x2`` ms, after 60 s."""
     network = Network()
     source = Connection(network, x2 * 1e-3, alpha, beta, rounded=False)
     network.at(START, source.send)

@@ -1,4 +1,4 @@
-"""Table 3 of ``tsang``: each cell, and what the cells of a row say of each other."""
+"""Table 3 of ``tsang``: each cell, and relations between the cells of a row."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
 
 
 def cells() -> list[Record]:
-    """Rates of both connections once they have converged."""
+    """Rates of both connections when their windows have converged."""
     return [
         Record(
             f"table 3, x2 = {x2} ms, {name}",
@@ -86,7 +86,7 @@ NOT_10_MS = "the print has '10 ms', read as an error (the record of section 3.1)
 
 
 def index(x2: int, longer_first: bool = False) -> float:
-    """Jain's index of the mean rates, packet by packet."""
+    """Jain's index of the mean rates, by the packet-by-packet simulation."""
     return jain([c.rate(LATE) for c in replay(x2, longer_first=longer_first)])
 
 
@@ -104,12 +104,12 @@ def _index(x2: int, runs: Runs) -> Found:
 
 
 def rounded(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """The index by ns-2, whose sources start at 0, from 10 s on as well."""
+    """The index by ns-2, whose sources start at 0, also with averages from 10 s on."""
     return float(runs(two(x2, alpha, beta, warmup=LATE - START)).jain[0])
 
 
 def derived() -> list[Record]:
-    """The ratio from the rates beside it; the index of the mean rates."""
+    """The printed ratio from the rates beside it, and the printed index from the mean rates."""
     found = []
     for x2 in DELAYS:
         _, first, _, second, ratio, printed = TABLE_3[x2]
@@ -141,9 +141,10 @@ def derived() -> list[Record]:
 
 
 def window_and_base(x2: int) -> tuple[int, float]:
-    """Window and baseRTT of connection 2 behind its printed expected rate.
+    """Window and baseRTT of connection 2 that its printed expected rate implies.
 
-    expected = W/baseRTT with a whole W: the least one with baseRTT not under the true delay.
+    expected = W/baseRTT with a whole W; W is the smallest one for which baseRTT is at least the
+    true delay.
     """
     rate = TABLE_3[x2][2] / BITS
     window = math.ceil(rate * (base_rtt(x2) - 1e-6))
@@ -151,7 +152,7 @@ def window_and_base(x2: int) -> tuple[int, float]:
 
 
 def _over_estimates() -> Found:
-    """Over-estimates of baseRTT 2 behind the printed expected rates, in packet times."""
+    """Over-estimates of baseRTT 2 that the printed expected rates imply, in packet times."""
     over = {x2: (window_and_base(x2)[1] - base_rtt(x2)) / PACKET for x2 in DELAYS}
     played = {x2: (replay(x2)[1].base - base_rtt(x2)) / PACKET for x2 in DELAYS}
     text, other = (", ".join(f"{v:.2f}" for v in o.values()) for o in (over, played))
@@ -183,7 +184,7 @@ def _backlogs() -> Found:
 
 
 def implied() -> list[Record]:
-    """Over-estimates and backlogs behind the printed rates (section 3.2's equations)."""
+    """Over-estimates and backlogs that the printed rates imply (section 3.2's equations)."""
     return [
         Record(
             "table 1, point 5, free from the impact of an incorrect minimum RTT",
@@ -238,7 +239,7 @@ def _no_losses(runs: Runs) -> float:
 
 
 def conclusions() -> list[Record]:
-    """Section 3.2's reading of table 3, on the print and on ns-2."""
+    """Section 3.2's conclusions from table 3, tested on the print and on ns-2."""
     indices = [TABLE_3[x2][5] for x2 in DELAYS[:-2]]
     return [
         Record(

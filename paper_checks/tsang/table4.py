@@ -1,4 +1,4 @@
-"""Table 4 of ``tsang`` (indices with alpha = beta), section 3.3, and the lost tables."""
+"""Table 4 of ``tsang`` (indices with alpha = beta), section 3.3, and the missing tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SETTLED = 30.0  # s: the rates of section 3.3 are read from here on
 
 
 def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) -> float:
-    """Jain's index of the mean rates, packet by packet."""
+    """Jain's index of the mean rates, by the packet-by-packet simulation."""
     return jain([c.rate(since) for c in replay(x2, *VEGAS[name], longer_first=longer_first)])
 
 
@@ -76,7 +76,7 @@ def cells() -> list[Record]:
 
 
 def _agreeing(since: float, longer_first: bool = True) -> int:
-    """Cells that come out with averages from ``since`` on."""
+    """Number of cells that are reproduced if averages begin at ``since``."""
     pairs = (
         (index(x2, n, since, longer_first), p)
         for x2 in DELAYS
@@ -86,7 +86,7 @@ def _agreeing(since: float, longer_first: bool = True) -> int:
 
 
 def _begin(runs: Runs) -> Found:
-    """When the averages begin, s after the start: the instant that most cells agree with."""
+    """The start of the averages, s after the start of the sources, that reproduces most cells."""
     counts = {after: _agreeing(START + after) for after in BEGINS}
     text = ", ".join(f"from {after:g} s {count} of {ROWS.size}" for after, count in counts.items())
     other = max(_agreeing(START + after, longer_first=False) for after in BEGINS)
@@ -135,7 +135,7 @@ def _range(x2: int, name: str, longer: bool = False, order: bool = False) -> tup
 
 @cache
 def nearest(but: tuple[str, int] | None = None) -> int:
-    """The delay x2, ms, that comes nearest to the printed figures, or to all but one of them."""
+    """The delay x2, ms, that comes nearest to the printed numbers, or to all but one of them."""
 
     def miss(x2: int) -> float:
         return sum(
@@ -184,7 +184,7 @@ CASES = (
 
 
 def _end(name: str, end: int, runs: Runs) -> Found:
-    """One end of a range at the delay that is nearest to the other five ends."""
+    """One end of a range, at the delay that is nearest to the other five ends."""
     x2 = nearest((name, end))
     found = _range(x2, name)[end]
     return Found(found, detail=f"That is x2 = {x2} ms, with {found:.0f}.", undecided=ORDER)
@@ -197,7 +197,7 @@ def _expected(runs: Runs) -> Found:
 
 
 def _at_the_edge(runs: Runs) -> Found:
-    """The longer connection's actual rate in Vegas-1 beside the shorter's."""
+    """Actual rate of the longer connection in Vegas-1, compared with the shorter one's."""
     holds, rows = [], []
     for x2, order in as_printed():
         (least, most), (other, top) = (
@@ -225,7 +225,7 @@ CURVES = (
 
 
 def section_33() -> list[Record]:
-    """Rates and conclusions of section 3.3."""
+    """The rates and the conclusions of section 3.3."""
     found = [
         Record(
             f"section 3.3, {name}, {end} rate of the shorter connection",
@@ -316,7 +316,7 @@ VEGAS_MEAN, RENO_MEAN, INDEX = 67306.0, 47123.0, 0.919
 
 
 def section_34() -> list[Record]:
-    """What the one cell of table 6 that stands in the text implies; ``mixes`` runs the table."""
+    """What the one cell of table 6 in our text implies; ``mixes`` runs the table."""
     n, share = 200, 0.1
     mean = share * VEGAS_MEAN + (1 - share) * RENO_MEAN
     square = share * VEGAS_MEAN**2 + (1 - share) * RENO_MEAN**2

@@ -18,7 +18,7 @@ EXPECTED_1 = 2422285  # bit/s, table 3
 
 
 def introduction() -> list[Record]:
-    """Jain's index; its formula is missing from our text, its properties are not."""
+    """Jain's index; its formula is missing from our text, but its properties are there."""
     return [
         Record(
             "section 1, index of k of n equal shares",
@@ -71,13 +71,13 @@ def _most_between(alpha: float, beta: float) -> float:
 
 
 def _fixed() -> Found:
-    """Whether each window stays as it is, a source alone."""
+    """Whether each window stays as it is, for a source alone."""
     swings = [np.ptp([r.window for r in alone(x2).late(30.0)]) for x2 in UNLIMITED]
     return Found(max(swings) == 0.0, detail=f"They move by {max(swings):g} packets after 30 s.")
 
 
 def _extra() -> Found:
-    """Window's whole packets less what the empty way holds at the source's rate, alone."""
+    """Whole packets of the window less those that the empty path holds, for a source alone."""
     found = []
     for x2 in UNLIMITED:
         source = alone(x2)
@@ -90,7 +90,7 @@ def _extra() -> Found:
 
 
 def _moving() -> Found:
-    """Windows that move once delta has replaced the two thresholds, and with alpha 1, beta 3."""
+    """Number of windows that change: with delta for both thresholds, and with alpha 1, beta 3."""
 
     def moving(alpha: float, beta: float) -> int:
         pairs = (replay(x2, alpha, beta) for x2 in DELAYS)
@@ -106,7 +106,7 @@ def _moving() -> Found:
 
 
 def rules() -> list[Record]:
-    """Section 2: what the window rule does."""
+    """Section 2: the effects of the window rule."""
     single = (
         "'In the absence of other connections': one source over each of the 8 delays from 1 to 60 "
         "ms, alpha 1, beta 3, from 30 s on, packet by packet with the printed rule "

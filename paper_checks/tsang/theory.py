@@ -1,7 +1,7 @@
-"""Table 3 of ``tsang`` by the theory of ``boutremans``: what makes a connection lose.
+"""Table 3 of ``tsang`` by the theory of ``boutremans``: why a connection gets less.
 
-Behind the printed expected rates stand whole windows, and baseRTTs that connection 2 over-estimates
-(see ``table3``).  The backlogs make the longer lose.
+The printed expected rates imply whole windows, and baseRTTs that connection 2 over-estimates (see
+``table3``).  The longer connection gets less because its backlog is smaller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def backlogs(x2: int) -> tuple[float, float]:
 
 
 def conclusion() -> tuple[Record, ...]:
-    """What makes the longer connection lose."""
+    """The reason why the longer connection gets less."""
     ratios = [first / second for first, second in map(backlogs, DELAYS[:-2])]
     return (
         Record(
