@@ -19,6 +19,7 @@ from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 T, B = 0.08, 20.0  # figure 4's buffer with a T of ours
 M = MU * T
 ARITHMETIC = "Tolerance: rounding of the arithmetic."
+HERE = f"mu T {M:g} packets (T of 80 ms is ours), alpha {ALPHA:g}."
 
 
 COUNTED = "computed: counted over packets that circulate, each sent again when its ACK is back."
@@ -88,9 +89,9 @@ def window_rules() -> list[Record]:
             exactly(_resting()),
             prints=AT_A_POINT,
             tolerance=1 / (M + ALPHA),
-            note="Window of a source alone at which rule (3), ACK by ACK, comes to rest, RTT = "
-            "max(T, W/mu); printed: (6) with W/RTT = mu, that is mu T + alpha. Tolerance: the "
-            "rule's own step, 1/W.",
+            note=f"{HERE} Window of a source alone at which rule (3), ACK by ACK, comes to rest, "
+            "RTT = max(T, W/mu); printed: (6) with W/RTT = mu, that is mu T + alpha. Tolerance: "
+            "the rule's own step, 1/W.",
         ),
     ]
 
@@ -149,7 +150,7 @@ def equilibrium() -> list[Record]:
     others = np.array([others.min(axis=0), others.max(axis=0)])
     spans = [f"{low:.2f} to {high:.2f}" for low, high in others.T]
     return [
-        _counted("equation 4", W_V / (W_R + W_V) * MU, both.rates[0], "Windows 16 and 90."),
+        _counted("equation 4", W_V / (W_R + W_V) * MU, both.rates[0], f"{HERE} Windows 16 and 90."),
         _counted("equation 5", W_V + W_R, M + both.waiting, "The same; q: those that wait."),
         Record(
             "equation 6",
@@ -158,15 +159,15 @@ def equilibrium() -> list[Record]:
             exactly(_backlog(rest, rest + W_R - M)),
             prints=AT_A_POINT,
             tolerance=1 / rest,
-            note="Diff where rule (3), ACK by ACK, comes to rest beside a Reno window held at 90 "
-            "packets, at the RTT of both. Tolerance: the rule's own step, 1/W.",
+            note=f"{HERE} Diff where rule (3), ACK by ACK, comes to rest beside a Reno window held "
+            "at 90 packets, at the RTT of both. Tolerance: the rule's own step, 1/W.",
         ),
         equation(
             "equation 7",
             [ALPHA * (M + q) / q for q in (5.0, 12.0)],
             [_balance(q) for q in (5.0, 12.0)],
-            "At q of 5 and 12; computed: the window whose Diff is alpha at an RTT of T + q/mu, by "
-            "Brent's method.",
+            f"{HERE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT of T + "
+            "q/mu, by Brent's method.",
         ),
         Record(
             "section 3, W_V(N) and W_R(N)",
@@ -178,8 +179,8 @@ def equilibrium() -> list[Record]:
             note="mu 1080, T 80 ms, B 20: the windows when mu T + B + 1 packets are on their way, "
             "which is their sum: one measurement. Rule (3) ACK by ACK beside Reno's 1/W, from the "
             "windows after a loss by (9) and (8): 3/4 of the printed W_V(N), half of the printed "
-            "W_R(N). "
-            f"From {', '.join(f'({V:g}, {R:g})' for V, R in STARTS)} Vegas has {spans[0]}, Reno "
+            "W_R(N). A cycle starts from these; how little the start matters: "
+            f"from {', '.join(f'({V:g}, {R:g})' for V, R in STARTS)} Vegas has {spans[0]}, Reno "
             f"{spans[1]}, of which the farthest miss the tolerance by little. Tolerance: one "
             "packet, by which a window moves in a round trip.",
         ),
@@ -340,22 +341,23 @@ def _equilibrium_phase() -> list[Record]:
                     detail=f"By {steps_of_q.min():.2f} to {steps_of_q.max():.2f} packets.",
                 )
             ),
-            note="W_R(b) 80, five mini-cycles: q = W_V + W_R - mu T at the roots of (7), by "
-            "Brent's method.",
+            note=f"{HERE} W_R(b) 80, five mini-cycles: q = W_V + W_R - mu T at the roots of (7), "
+            "by Brent's method.",
         ),
         equation(
             "equation 16",
             ALPHA * (M + 2 * k) / (2 * k),
             V_a + root,
-            "a 10, W_V(a) 9: (7) at q = 2 (b - a) meets the growing window, by Brent's method.",
+            f"{HERE} a 10, W_V(a) 9: (7) at q = 2 (b - a) meets the growing window, by Brent's "
+            "method.",
         ),
-        equation("section 3, b", float(printed_b), a + root, "The same root."),
+        equation("section 3, b", float(printed_b), a + root, f"{HERE} The same root."),
         equation(
             "equation 17",
             printed.tolist(),
             solved,
-            "W_R(b) 80, five mini-cycles: the root of (7) with q = W_V + W_R - mu T, by Brent's "
-            "method.",
+            f"{HERE} W_R(b) 80, five mini-cycles: the root of (7) with q = W_V + W_R - mu T, by "
+            "Brent's method.",
             tolerance=1e-5,
         ),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 from paper_checks.checks import AT_A_POINT, Found, Record, exactly
@@ -130,19 +131,22 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 
 
 def _no_timeouts(runs: Runs) -> Found:
-    """Ratio of retransmissions to losses by buffer, for each source that lost packets."""
-    found = {}
-    for B in BUFFERS:
-        measured = runs(scene(0.08, B))
+    """Packets sent again over packets lost, of each source that lost any, by buffer and T."""
+    found: dict[str, list[float]] = {}
+    for B, T in itertools.product(BUFFERS, TIMES):
+        measured = runs(scene(T, B))
         for name, rate, part, again in zip(
             ("Vegas", "Reno"), measured.mean, measured.loss_rate, measured.retransmits, strict=True
         ):
             if part > 0:
-                found[name, B] = float(again) / (SPAN * rate * part / (1 - part))
-    text = ", ".join(f"{name} at B = {B:g} {ratio:.3f}" for (name, B), ratio in found.items())
+                ratio = float(again) / (SPAN * rate * part / (1 - part))
+                found.setdefault(f"{name} at B = {B:g}", []).append(ratio)
+    text = "; ".join(
+        f"{name} {', '.join(f'{ratio:.3f}' for ratio in ratios)}" for name, ratios in found.items()
+    )
     return Found(
-        all(abs(ratio - 1) < 0.01 for ratio in found.values()),
-        detail=f"Sent again over lost: {text}.",
+        max(map(max, found.values())) < 1.01,
+        detail=f"Sent again over lost, {TRIED}: {text}.",
     )
 
 
@@ -162,9 +166,9 @@ def hypotheses() -> list[Record]:
             "claim",
             True,
             _no_timeouts,
-            note="Read as: each lost packet is sent again once, within 1 %. A timeout would send a "
-            f"window again, of which most had arrived. B of 5 to 30 as ns-2's limit, T 80 "
-            f"ms. {RUN}",
+            note="Read as: at most 1 % more packets are sent again than were lost. A timeout would "
+            "send a window again, of which most had arrived. B of 5 to 30 as ns-2's limit. "
+            f"{NO_T} {RUN}",
         ),
         *(
             Record(
