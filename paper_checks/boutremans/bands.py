@@ -123,6 +123,8 @@ def _small_buffers(runs: Runs) -> Found:
     return Found(
         bool(min(part.min() for part in losses.values()) > 0 and infinite.max() == 0),
         detail=f"Percent lost by source: {text}; Vegas at an infinite buffer {infinite.max():g}.",
+        undecided="What 'behave like' means decides: as sources that lose packets they are alike, "
+        "by how many each loses they are not.",
     )
 
 
@@ -165,7 +167,7 @@ def text() -> list[Record]:
             "claim",
             True,
             _small_buffers,
-            note="The paper quotes this. Read as: where the buffer holds less than n alpha packets "
+            note="The paper quotes this. Tried: where the buffer holds less than n alpha packets "
             "every Vegas source loses packets, as every Reno source does in its place, and at an "
             "infinite buffer none does. 10 sources of one law on the link of section 3.2.1, alpha "
             "= beta = 3, buffers of 5 and 20 packets; ns-2 2.35, mean of 5 seeds, 60 to 120 s.",

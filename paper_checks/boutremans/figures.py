@@ -37,7 +37,7 @@ def figure_2() -> list[Record]:
     ]
 
 
-RESTS = (2.0, 10.0, 30.0)  # s
+RESTS = (2.0, 10.0, 30.0, 60.0)  # s
 
 
 def _rested(runs: Runs) -> Found:
@@ -50,7 +50,7 @@ def _rested(runs: Runs) -> Found:
     exact = rates(recursion(20, 3.0), 3.0)
     solved = float(exact[-1] / exact[0])
     return Found(
-        abs(ratios[RESTS[-1]] / solved - 1) < 0.1,
+        all(abs(ratios[every] / solved - 1) < 0.1 for every in RESTS[2:]),
         detail=f"By (6) {solved:.1f}; by packets, an arrival every {text}.",
     )
 
@@ -64,9 +64,10 @@ def premise() -> list[Record]:
             True,
             _rested,
             note="n = 20, alpha = beta = 3: last over first by packets, with an arrival every 30 s "
-            "where the paper simulates one every 2 s, within 10 % of (6) solved exactly with the "
-            "baseRTTs of its own recursion; 30 s were taken after 2 and 10 s had not sufficed to "
-            "settle. ns-2 2.35, mean of 5 seeds, 60 s from the last on.",
+            "and every 60 s where the paper simulates one every 2 s, within 10 % of (6) solved "
+            "exactly with the baseRTTs of its own recursion; 30 s were taken after 2 and 10 s had "
+            "not sufficed to settle, 60 s to see whether 30 do. ns-2 2.35, "
+            "mean of 5 seeds, 60 s from the last on.",
         )
     ]
 

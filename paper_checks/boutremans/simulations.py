@@ -53,12 +53,18 @@ def _read(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -
 
     def compute(runs: Runs) -> Found:
         found = {sigma: statistic(sigma, runs) for sigma in READINGS}
-        agree = [
-            f"{1e3 * sigma:.2g}"
-            for sigma in sorted(found)
-            if distance(found[sigma].value, printed) <= tolerance
-        ]
-        text = f"Of the readings 0, 5, 9.5, 20 and 76 ms these agree: {', '.join(agree) or 'none'}."
+        agree, other = (
+            [
+                f"{1e3 * sigma:.2g}"
+                for sigma in sorted(found)
+                if (distance(found[sigma].value, printed) <= tolerance) is kind
+            ]
+            for kind in (True, False)
+        )
+        text = (
+            f"Of the readings 0, 5, 9.5, 20 and 76 ms these agree: {', '.join(agree) or 'none'}; "
+            f"these do not: {', '.join(other) or 'none'}."
+        )
         return dataclasses.replace(
             found[NOISE],
             detail=f"{found[NOISE].detail} {text}".strip(),
