@@ -218,6 +218,10 @@ class Answers(Runs):
         """The same results: a model has only one form of RED."""
         return self(scenario)
 
+    def later_timers(self, scenario: Scenario) -> Measured:
+        """The same: a model has one set of timers."""
+        return self(scenario)
+
     def exact(self, scenario: Scenario) -> Groups:
         """The same results: a model does not depend on the packet simulator."""
         return self.groups(scenario)

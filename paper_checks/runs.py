@@ -118,6 +118,12 @@ class Runs:
         self.scenarios[key] = scenario
         return _arrays(Measured, self._entry(key, scenario, _simulate_automatic))
 
+    def later_timers(self, scenario: Scenario) -> Measured:
+        """The same with the timers of ns-2 2.35, all else as it was.  Raises ``NoRun``."""
+        key = scenario.fingerprint() + "-later-timers"
+        self.scenarios[key] = scenario
+        return _arrays(Measured, self._entry(key, scenario, _simulate_later_timers))
+
     def exact(self, scenario: Scenario) -> Groups:
         """``groups`` by ns-3, which has the Rate-Delay router of `podlesny`; at most 3 runs.
 
@@ -236,6 +242,29 @@ def _simulate_automatic(scenario: Scenario) -> dict[str, Any]:
         first, queue=dataclasses.replace(first.queue, weight=weight, gentle=True)
     )
     return _simulate(dataclasses.replace(scenario, links=(link, *others)))
+
+
+TIMERS = (
+    "tcpTick_",
+    "minrto_",
+    "maxrto_",
+    "rfc2988_",
+    "rtxcur_init_",
+    "updated_rttvar_",
+    "timerfix_",
+)
+
+
+def _simulate_later_timers(scenario: Scenario) -> dict[str, Any]:
+    """Without what sets the timers of the papers' years, so that ns-2's own hold."""
+    from vegasmodel.packets.ns2_defaults import SETS
+
+    papers = SETS["papers"]
+    SETS["papers"] = tuple(each for each in papers if each.variable not in TIMERS)
+    try:
+        return _simulate(scenario)
+    finally:
+        SETS["papers"] = papers
 
 
 def _slowest(scenario: Scenario) -> int:

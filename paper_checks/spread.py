@@ -44,8 +44,12 @@ SOURCE_MEAN = (
     "difference between one run, since the paper has one, and that mean, but at most 10 %."
 )
 AS_DESCRIBED = (
-    "Phase decides: the run as the paper describes it gives the print, and most of the runs whose "
+    "Phase decides: the run whose starts do not move gives the print, and most of the runs whose "
     "starts move by up to a packet's time do not."
+)
+AROUND = (
+    "Phase decides: most of the runs do not give the print, but they scatter around it (some give "
+    "it, or it is within two standard errors of the difference between one run and their mean)."
 )
 
 SCATTERED = (
@@ -94,16 +98,28 @@ def majority(
 ) -> Found:
     """The seeds' median (for truth values: what most of them say), and the fraction that agrees.
 
-    ``described``: the value of the run as the paper describes it.  If it agrees with the print, the
-    seeds do not decide against the print.
+    ``described``: the value of the run whose starts do not move.  Where that is the print, or the
+    seeds scatter around it, they do not decide against it.
     """
     share = sum(distance(value, printed) <= tolerance for value in values) / len(values)
     # a seed's value is one number, a truth value or None, never a list
     order = [float("inf") if value is None else float(np.asarray(value)) for value in values]
     middle = values[int(np.argsort(order, kind="stable")[len(values) // 2])]
     count = f"{round(share * len(values))} of {len(values)} seeds agree."
-    missing = AS_DESCRIBED if distance(described, printed) <= tolerance else ""
+    missing = AROUND if share > 0 or _within_chance(values, printed) else ""
+    if distance(described, printed) <= tolerance:
+        missing = AS_DESCRIBED
     return Found(middle, tolerance, f"{count} {detail}".strip(), share=share, missing=missing)
+
+
+def _within_chance(values: Sequence[Value], printed: Value) -> bool:
+    """Whether the print is as near to the mean as one run often is: two standard errors."""
+    numbers = [value for value in (*values, printed) if isinstance(value, float | int)]
+    if len(numbers) <= len(values) or any(isinstance(value, bool) for value in numbers):
+        return False
+    *runs, target = map(float, numbers)
+    chance = 2 * float(np.std(runs, ddof=1)) * (1 + 1 / len(runs)) ** 0.5
+    return bool(abs(np.mean(runs) - target) <= chance)
 
 
 def simulated(

@@ -213,10 +213,10 @@ def test_phase_excuses_nothing_and_passes_nothing(checks: list[Check], item: str
         assert "decide" in check.note.split(". ")[0]
 
 
-def test_a_count_of_table_4_has_a_verdict_only_where_red_s_settings_agree(
+def test_a_count_of_table_4_has_a_verdict_only_where_red_s_settings_and_the_starts_agree(
     checks: list[Check],
 ) -> None:
-    """By hand from the notes: how many of the five seeds agree with each of three settings."""
+    """By hand from the notes: of five seeds, how many agree by three settings and two starts."""
     counts = [
         c for c in checks if c.paper == "evaluation" and re.match(r"table 4., .*ACKs", c.item)
     ]
@@ -224,11 +224,11 @@ def test_a_count_of_table_4_has_a_verdict_only_where_red_s_settings_agree(
     assert len(of_red) == 15
     for check in of_red:
         seeds = [int(n) for n in re.findall(r"(\d) of 5 seeds agree", check.note)]
-        assert len(seeds) == 3
+        assert len(seeds) == 6
         most = {n > 2 for n in seeds}
-        verdict = "blocked" if len(most) == 2 else "reproduced" if most == {True} else "discrepant"
-        assert check.verdict == verdict, check.item
-    assert Counter(c.verdict for c in of_red) == {"blocked": 9, "discrepant": 6}
+        assert (check.verdict == "reproduced") is (most == {True}), check.item
+        assert most != {False} or any(seeds), "none is held against the paper"
+    assert Counter(c.verdict for c in of_red) == {"blocked": 15}
 
 
 def test_a_majority_needs_more_than_the_middle_seed() -> None:
@@ -242,7 +242,8 @@ def test_a_majority_needs_more_than_the_middle_seed() -> None:
     [
         ([1.0, 1.0, 1.0, 2.0, 2.0], 2.0, "reproduced"),
         ([1.0, 1.0, 2.0, 2.0, 2.0], 1.1, "blocked"),
-        ([1.0, 1.0, 2.0, 2.0, 2.0], 1.9, "discrepant"),
+        ([1.0, 1.0, 2.0, 2.0, 2.0], 1.9, "blocked"),  # two of the seeds have it
+        ([1.9, 2.0, 2.0, 2.0, 2.1], 1.9, "discrepant"),
         ([2.0, 2.0, 2.0, 2.0, 2.0], None, "discrepant"),
     ],
 )
@@ -328,21 +329,37 @@ def test_the_noise_is_read_in_five_ways(checks: list[Check]) -> None:
     noisy = [c for c in checks if c.paper == "boutremans" and "these agree: " in c.note]
     agreeing = Counter[str]()
     for check in noisy:
-        found = re.search(r"these agree: (.*)\.$", check.note)
+        found = re.search(r"these agree: (.*); these do not: (.*)\.$", check.note)
         assert found is not None, check.item
         readings = found[1].split(", ")
+        assert not {*readings} & {*found[2].split(", ")}
         assert ("9.5" in readings) == (check.verdict == "reproduced"), check.item
         agreeing.update(readings)
     assert len(noisy) > 20
     assert agreeing["76"] < min(agreeing[reading] for reading in ("0", "5", "9.5", "20"))
 
 
-def test_what_is_put_down_to_phase_lies_among_the_seeds(checks: list[Check]) -> None:
-    found = [c for c in checks if c.verdict == "discrepant" and causes.cause(c) == causes.PHASE]
-    assert found
-    for check in found:
-        assert check.share is not None
-        assert 0 < check.share <= 0.5, check.item
+def test_no_seed_gives_a_figure_that_is_held_against_a_paper(checks: list[Check]) -> None:
+    assert [c.item for c in checks if c.verdict == "discrepant" and c.share] == []
+
+
+@pytest.mark.parametrize(
+    ("values", "open_"),
+    [
+        ([1.0, 1.1, 1.2, 1.3, 2.0], True),  # one has the print
+        ([1.0, 1.4, 1.7, 2.4, 2.9], True),  # none has, but it lies among them
+        ([1.0, 1.1, 1.2, 1.3, 1.4], False),  # mean 1.2, standard deviation 0.16
+        ([False, False, False, False, True], True),
+        ([False] * 5, False),
+        ([None, 1.0, 1.1, 1.2, 1.3], False),
+    ],
+)
+def test_seeds_around_a_print_do_not_decide_against_it(values: list[Any], open_: bool) -> None:
+    printed = True if isinstance(values[-1], bool) else 2.0
+    found = majority(values, printed, 0.05)
+    assert found.share is not None
+    assert found.share <= 0.5
+    assert bool(found.missing) is open_
 
 
 def test_unknown_paper() -> None:

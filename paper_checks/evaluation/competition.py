@@ -10,6 +10,7 @@ import numpy as np
 
 from paper_checks.checks import Found, Record, by_print
 from paper_checks.evaluation.figures import AXIS, LOSSY, MBIT, NO_PICTURE, holds
+from paper_checks.evaluation.readings import STARTS, by_start
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.tables import CAPACITY, ratio
@@ -61,8 +62,8 @@ def competition() -> list[Record]:
             f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
             "claim",
             True,
-            by_red(compute) if red else compute,
-            note=MOST + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
+            by_start(by_red(compute) if red else compute),
+            note=f"{MOST} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
         )
 
     def grows(law: str, red: bool) -> Callable[[Runs], Found]:
@@ -88,24 +89,27 @@ def competition() -> list[Record]:
             )
             return majority(by_seed(runs, scenes, rises), True, 0.0, detail)
 
-        return by_red(compute) if red else compute
+        return by_start(by_red(compute) if red else compute)
 
     return [
         Record(
             "figure 6a, Reno and SACK, ratio",
             "figure",
             1.0,
-            simulated(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1),
+            by_start(simulated(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1), 1.0),
             prints=("almost half and half (0.75Mbps each)",),
-            note=f"'Almost half and half', 0.75 Mbit/s each. {SOURCE_WORD} {NO_PICTURE}",
+            note="'Almost half and half (0.75Mbps each)': the ratio of the two, since 'almost' "
+            f"leaves open by how much 0.75 is missed. {SOURCE_WORD} {STARTS} {NO_PICTURE}",
         ),
         *(
             Record(
                 f"figure 6{letter}, Vegas gets less than {law}",
                 "figure",
                 True,
-                holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas"),
-                note=f"{MOST} {NO_PICTURE}",
+                by_start(
+                    holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas")
+                ),
+                note=f"{MOST} {STARTS} {NO_PICTURE}",
             )
             for letter, law in (("b", "reno"), ("c", "sack"))
         ),
@@ -114,9 +118,9 @@ def competition() -> list[Record]:
                 f"section 3.3.2.1, {law}-Vegas cross at buffer",
                 "claim",
                 printed,
-                crossing(law, printed),
+                by_start(crossing(law, printed), printed),
                 note=f"{MOST} Straight lines between the chart's buffers; median over the seeds. "
-                "Tolerance: 10 %, 'about'.",
+                f"Tolerance: 10 %, 'about'. {STARTS}",
             )
             for law, printed in (("reno", 8), ("sack", 10))
         ),
@@ -133,7 +137,7 @@ def competition() -> list[Record]:
                 True,
                 grows(law, red),
                 note="Read as more at a buffer of 50 than at 4, not step by step, as in the "
-                f"records of section 3.2.3. {MOST}" + f" {SETTINGS}" * red,
+                f"records of section 3.2.3. {MOST} {STARTS}" + f" {SETTINGS}" * red,
             )
             for law in LOSSY
             for section, red in (("4, DropTail", False), ("3.3.2.2, RED", True))
@@ -188,10 +192,14 @@ def _figure_7() -> list[Record]:
             item,
             "figure" if law == "reno" else "claim",
             True,
-            holds(
-                pair(law, "vegas", buffer=15.0, thresholds=(3.0, 6.0)), unbiased, f"{law}, Vegas"
+            by_start(
+                holds(
+                    pair(law, "vegas", buffer=15.0, thresholds=(3.0, 6.0)),
+                    unbiased,
+                    f"{law}, Vegas",
+                )
             ),
-            note=f"Buffer 15; read as at most 10 % more than Vegas. {where} {MOST}",
+            note=f"Buffer 15; read as at most 10 % more than Vegas. {where} {MOST} {STARTS}",
         )
         for law, (item, where) in claims.items()
     ]
@@ -233,7 +241,7 @@ def _alike(rates: Floats) -> bool:
 
 def _figure_8() -> list[Record]:
     names = "Reno, SACK, Vegas"
-    note = f"{MOST} {NO_PICTURE}"
+    note = f"{MOST} {STARTS} {NO_PICTURE}"
     claims: tuple[tuple[float, str, Callable[[Floats], bool]], ...] = (
         (15.0, "more", lambda r: bool(r[2] > max(r[0], r[1]))),
         (30.0, "less", lambda r: bool(r[2] < min(r[0], r[1]))),
@@ -244,7 +252,7 @@ def _figure_8() -> list[Record]:
                 f"figure 8, buffer {B:g}: Vegas gets {than} than Reno and SACK",
                 "figure",
                 True,
-                _modified(holds(trio(B), claim, names), claim, B),
+                by_start(_modified(holds(trio(B), claim, names), claim, B)),
                 note=note,
             )
             for B, than, claim in claims
@@ -254,8 +262,8 @@ def _figure_8() -> list[Record]:
                 f"figure 8, buffer {B:g}: Reno over SACK",
                 "figure",
                 1.0,
-                _modified(simulated(trio(B), ratio, 1.0, 0.1), _alike, B),
-                note=f"'About the same share'. {SOURCE_WORD} {NO_PICTURE}",
+                by_start(_modified(simulated(trio(B), ratio, 1.0, 0.1), _alike, B), 1.0),
+                note=f"'About the same share'. {SOURCE_WORD} {STARTS} {NO_PICTURE}",
             )
             for B in (15.0, 30.0)
         ),

@@ -14,6 +14,7 @@ from paper_checks.evaluation.scenes import forced, pair, single, stored
 from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_3, delays, ratio
 from paper_checks.runs import Floats, NoRun, Runs
 from paper_checks.spread import (
+    LIMIT,
     MOST,
     SOURCE,
     SOURCE_WORD,
@@ -58,23 +59,26 @@ PLACES = tuple(tuple(range(first, first + 4)) for first in (30, 14, 20, 26, 38, 
 
 FORCED = (
     "ns-2 2.35, runs of 2 s on topology 1, read from 0.2 s on, every 8 ms. The paper names neither "
-    "the packets nor the buffer here: four in a row are dropped, from 14, 20, 26, 30, 38 or 44 on, "
-    "and a buffer of 50 holds all others."
+    "the packets nor the buffer here: four in a row are dropped, from 14, 20, 26, 30, 38 or 44 on. "
+    "A buffer of 50 holds all others; one of 6, as in section 3.1.1, loses more. A verdict needs "
+    "both."
 )
+ROOMS = (50.0, 6.0)  # packets
+ROOM_DECIDES = "The buffer decides, and the paper does not name figure 1's."
 
 
-def least(runs: Runs, law: str, drops: tuple[int, ...]) -> float:
+def least(runs: Runs, law: str, drops: tuple[int, ...], buffer: float = ROOMS[0]) -> float:
     """Least window of figure 1's source, packets."""
-    return float(runs(forced(law, drops)).window[1, 0])
+    return float(runs(forced(law, drops, buffer=buffer)).window[1, 0])
 
 
 def figure_1() -> list[Record]:
     """Least window after four losses: Reno restarts from one packet, Vegas and SACK do not."""
 
     def anew(runs: Runs) -> Found:
-        windows = [least(runs, "reno", drops) for drops in PLACES]
+        windows = [least(runs, "reno", drops, room) for room in ROOMS for drops in PLACES]
         text = ", ".join(f"{window:g}" for window in windows)
-        return Found(max(windows) <= 1, detail=f"Least: {text}.")
+        return Found(max(windows) <= 1, detail=f"Least, with 50 and then with 6: {text}.")
 
     def never(runs: Runs) -> Found:
         windows = {drops[0]: least(runs, "vegas", drops) for drops in sorted(PLACES)}
@@ -86,19 +90,26 @@ def figure_1() -> list[Record]:
         return Found(all(kept), detail=f"{detail}.")
 
     def keeps(runs: Runs) -> Found:
-        means = [
-            {
-                law: float(runs(forced(law, drops, since=0.5)).window[0, 0])
-                for law in ("sack", "reno", "vegas")
-            }
-            for drops in PLACES
-        ]
-        most = {max(found, key=lambda law: found[law]) for found in means}
-        first = ", ".join(f"{law} {window:.1f}" for law, window in means[0].items())
+        most, texts = [], []
+        for room in ROOMS:
+            means = [
+                {
+                    law: float(runs(forced(law, drops, 0.5, room)).window[0, 0])
+                    for law in ("sack", "reno", "vegas")
+                }
+                for drops in PLACES
+            ]
+            most.append({max(found, key=lambda law: found[law]) for found in means})
+            rows = "; ".join(
+                ", ".join(f"{law} {window:.2f}" for law, window in found.items()) for found in means
+            )
+            texts.append(f"with {room:g}: {rows}")
+        starts = ", ".join(str(drops[0]) for drops in PLACES)
         return Found(
-            ", ".join(sorted(most)),
-            detail="Mean windows from 0.5 s on, after every loss, packets dropped from 30 on: "
-            f"{first}.",
+            ", ".join(sorted(most[0])),
+            detail=f"Mean windows from 0.5 s on, packets dropped from {starts} on: "
+            f"{'. '.join(texts)}.",
+            undecided=ROOM_DECIDES if most[0] != most[1] else "",
         )
 
     note = f"{FORCED} {NO_PICTURE}"
@@ -123,6 +134,12 @@ def alike(law: str, X: float) -> Scenario:
     return pair(law, law, X=X, starts=(0.0, 0.5))
 
 
+AS_STATED = (
+    "Starts at 0 and 0.5 s, counts from 15 s on, as stated; the buffer, 10, is inferred from table "
+    "2."
+)
+
+
 def figures_2_to_4() -> list[Record]:
     """Bandwidths in Mbit/s after 15 s."""
 
@@ -134,7 +151,7 @@ def figures_2_to_4() -> list[Record]:
         values = by_seed(runs, scenes, lambda r, v: unused(r) > max(unused(v), 1.0))
         parts = [unused(runs(jittered(scene)).mean) for scene in scenes]
         text = f"Unused on average: reno {parts[0]:.2f} %, vegas {parts[1]:.2f} %."
-        return majority(values, True, 0.0, text)
+        return dataclasses.replace(majority(values, True, 0.0, text), undecided=MOVES)
 
     found = []
     said = {
@@ -149,7 +166,7 @@ def figures_2_to_4() -> list[Record]:
                 1.0,
                 _at_once(law) if law == "vegas" else simulated(alike(law, 1e-3), ratio, 1.0, 0.1),
                 prints=said[number],
-                note=f"'{said[number][0]}'. {SOURCE_WORD} {NO_PICTURE}",
+                note=f"'{said[number][0]}'. {AS_STATED} {SOURCE_WORD} {NO_PICTURE}",
             )
         )
     return [
@@ -167,8 +184,8 @@ def figures_2_to_4() -> list[Record]:
             2.0,
             _almost_twice,
             prints=("almost twice",),
-            note="'Almost twice', from 15 s on. Read as a ratio that rounds to 2, since the "
-            "authors' own table 3 has 2.2 for this case. ns-2 2.35; the majority of 5 seeds, whose "
+            note="From 15 s on. The authors' own table 3 has 2.2 for this case. ns-2 2.35; "
+            "the majority of 5 seeds, whose "
             f"starts move by up to one packet's time. {NO_PICTURE}",
         ),
         Record(
@@ -176,9 +193,8 @@ def figures_2_to_4() -> list[Record]:
             "figure",
             True,
             idle,
-            note="'Large oscillation of the total bandwidth'. The total can only fall short of the "
-            "link; read as: two Renos leave over 1 % of it unused, and more than two Vegas (figure "
-            "3b). That is a mean: how the total moves in time is not stored. "
+            note="'Large oscillation of the total bandwidth'. Tried: whether two Renos leave over "
+            "1 % of the link unused, and more than two Vegas (figure 3b). "
             f"{MOST} {NO_PICTURE}",
         ),
         Record(
@@ -187,16 +203,22 @@ def figures_2_to_4() -> list[Record]:
             0.7,
             simulated(alike("vegas", 22e-3), lambda r: float(r.min()) * MBIT, 0.7, 0.1),
             note="Mbit/s; the greater, 0.8, is the rest of the link. The text does not say whose "
-            f"is which. {SOURCE} {NO_PICTURE}",
+            f"is which. {AS_STATED} {SOURCE} {NO_PICTURE}",
         ),
         Record(
             "figure 4b, sack, X = 22 ms, the shorter connection gains",
             "figure",
             True,
             holds(alike("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
-            note=f"'Very noticeable', read as a ratio above 1.5. {MOST} {NO_PICTURE}",
+            note=f"'Very noticeable', read as a ratio above 1.5. {AS_STATED} {MOST} {NO_PICTURE}",
         ),
     ]
+
+
+MOVES = (
+    "The interval over which a bandwidth is taken is not stated, and it decides how far the total "
+    "moves; 'large' is no number. Only means are stored: the total falls short of the link."
+)
 
 
 def _almost_twice(runs: Runs) -> Found:
@@ -204,18 +226,31 @@ def _almost_twice(runs: Runs) -> Found:
     values = [ratio(row) for row in runs(jittered(scenario)).throughput]
     described = ratio(runs(scenario).throughput[0])
     text = f"Seeds: {', '.join(f'{v:.2f}' for v in values)}; as described {described:.2f}."
-    return majority(values, 2.0, rounding(1.0), text, described)
+    found = majority(values, 2.0, LIMIT * 2.0, text, described)
+    word = (
+        "'Almost twice' is no number, and it decides: the ratio is 2.2 with most seeds, which "
+        "rounds to 2 but is more than twice."
+    )
+    return dataclasses.replace(found, undecided=word)
 
 
 def _at_once(law: str) -> Callable[[Runs], Found]:
-    """Figure 3a; the note has the result if both sources start at 0."""
+    """Figure 3a; the note has what a start of both at 0 gives, and other buffers."""
     compute = simulated(alike(law, 1e-3), ratio, 1.0, 0.1)
+    buffers = (6.0, 8.0, 15.0, 50.0)
 
     def both(runs: Runs) -> Found:
         found = compute(runs)
         rates = ", ".join(f"{r * MBIT:.3f}" for r in runs(pair(law, law)).throughput[0])
         text = f"The text starts the second 0.5 s later; both at 0, ns-2 has {rates} Mbit/s."
-        return dataclasses.replace(found, detail=f"{found.detail} {text}")
+        others = [
+            ratio(runs(pair(law, law, buffer=B, starts=(0.0, 0.5))).throughput[0]) for B in buffers
+        ]
+        by = ", ".join(f"{B:g}: {other:.3f}" for B, other in zip(buffers, others, strict=True))
+        text += f" The buffer, 10, is inferred from table 2; one run each with other buffers: {by}."
+        close = any(abs(other - 1.0) <= (found.tolerance or 0.0) for other in others)
+        missing = "The paper does not state the buffer, and it decides." if close else found.missing
+        return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
 
     return both
 
@@ -245,6 +280,9 @@ def figure_5() -> Record:
         compute,
         note=f"A chart of table 3; read as a greater ratio at every step of X. {MOST} {NO_PICTURE}",
     )
+
+
+AS_TABLE_3 = "Starts at 0 and 0.5 s, counts from 0 s on, as for table 3; the text states neither."
 
 
 def buffers_and_delay() -> list[Record]:
@@ -284,7 +322,7 @@ def buffers_and_delay() -> list[Record]:
     def close(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
         missing = (
             "The paper states neither when the sources start nor from when packets count, and "
-            "'close' is no number; starts at 0 and 0.5 s and counts from 0 s on give"
+            "'close' is no number. Run: starts at 0 and 0.5 s, counts from 0 s on."
         )
         return lambda runs: dataclasses.replace(compute(runs), missing=missing)
 
@@ -298,8 +336,8 @@ def buffers_and_delay() -> list[Record]:
                     "claim",
                     True,
                     falls(law, red),
-                    note=f"Read as less at a buffer of 50 than at 10, not step by step. {MOST}"
-                    + f" {SETTINGS}" * red,
+                    note="Read as less at a buffer of 50 than at 10, not step by step. "
+                    f"{AS_TABLE_3} {MOST}" + f" {SETTINGS}" * red,
                 )
             )
         found.append(
@@ -317,7 +355,8 @@ def buffers_and_delay() -> list[Record]:
             "claim",
             True,
             by_red(sooner),
-            note=f"{MOST} Read as a smaller ratio at every buffer of the chart. {SETTINGS}",
+            note=f"{MOST} {AS_TABLE_3} Read as a smaller ratio at every buffer of the chart. "
+            f"{SETTINGS}",
         )
     )
     return found
@@ -388,12 +427,13 @@ def claims() -> list[Record]:
             note="Mean of table 2's printed ratios. Tolerance: 10 %, 'about'.",
         ),
         Record(
-            "section 3.1.3, retransmit ratio of Reno beside SACK about 3.5 %",
+            "section 3.1.3, retransmit ratio of Reno and SACK together about 3.5 %",
             "claim",
             3.5,
             by_print(float(np.mean(without))),
             tolerance=rounding(0.1),
-            note="Mean of table 2's printed ratios. Tolerance: rounding.",
+            note="Mean of the four ratios that table 2 prints for them, of both laws. Tolerance: "
+            "rounding.",
         ),
         Record(
             "section 3.1.3, Vegas never loses a packet",

@@ -56,6 +56,7 @@ def by_red(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[
         by = [name for name, own in found.items() if agrees(own, printed)]
         open_ = f"RED's settings decide: the print comes out only with {' and with '.join(by)}."
         undecided = open_ if 0 < len(by) < len(found) else ""
-        return dataclasses.replace(found[OLDER], detail=text, undecided=undecided)
+        missing = next((own.missing for own in found.values() if own.missing), "")
+        return dataclasses.replace(found[OLDER], detail=text, undecided=undecided, missing=missing)
 
     return each

@@ -81,17 +81,18 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
     return dataclasses.replace(base, name=name, links=(link,), flows=(flow,), run=run)
 
 
-def forced(law: str, drops: tuple[int, ...], since: float = 0.2) -> Scenario:
-    """Figure 1: 2 s of topology 1; the link drops these packets and has room for all others.
+def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float = 50.0) -> Scenario:
+    """Figure 1: topology 1 with these packets dropped; a buffer of 50 holds all others; 2 s of it.
 
     Averages begin at ``since`` s.
     """
     base = single(law)
     lost = (Drop(flow=law, packets=drops),) if drops else ()
-    link = dataclasses.replace(base.links[0], drops=lost, buffer=50.0)
+    link = dataclasses.replace(base.links[0], drops=lost, buffer=buffer)
     run = dataclasses.replace(base.run, duration=2.0, warmup=since)
     which = "-".join(map(str, drops))
     name = f"evaluation-{law}-drops-{which or 'none'}" + f"-from-{since:g}-s" * (since != 0.2)
+    name += f"-buffer-{buffer:g}" * (buffer != 50.0)
     return dataclasses.replace(base, name=name, links=(link,), run=run)
 
 

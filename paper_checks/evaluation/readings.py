@@ -1,0 +1,97 @@
+"""What ``evaluation`` leaves open besides RED: starts in section 3.3, and ns-2's timers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import cast
+
+from paper_checks.checks import Found, Value, agrees
+from paper_checks.runs import Measured, Runs
+from vegasmodel.scenario import Scenario
+
+__all__ = ["STARTS", "TIMERS", "by_start", "by_timers"]
+
+AT = ("all starts at 0", "starts 0.5 s apart")
+LATE = 0.5  # s, by which each source of section 3.2.1 starts after the one before
+STARTS = (
+    "Section 3.3 does not say when its sources start: the record's figure is with all at 0; beside "
+    "it stands what starts 0.5 s apart give, as in section 3.2.1. A verdict needs both."
+)
+TIMERS = (
+    "The paper names no version of ns-2, and its timers changed from 2001 to 2007. The record's "
+    "figure is with the older ones (clock of 0.1 s, no floor); beside it stands what those of 2.35 "
+    "give (clock of 0.01 s, floor of 0.2 s, RFC 2988). A verdict needs both."
+)
+
+
+def one_by_one(scenario: Scenario) -> Scenario:
+    """The scenario with each source ``LATE`` after the one before."""
+    flows = tuple(dataclasses.replace(f, start=LATE * i) for i, f in enumerate(scenario.flows))
+    return dataclasses.replace(scenario, name=f"{scenario.name}-one-by-one", flows=flows)
+
+
+class _OneByOne:
+    """``runs`` where the sources start one after the other."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def __call__(self, scenario: Scenario) -> Measured:
+        """The measurement of ``scenario``."""
+        return self._runs(one_by_one(scenario))
+
+    def automatic(self, scenario: Scenario) -> Measured:
+        """The same with ns-2 2.35's RED."""
+        return self._runs.automatic(one_by_one(scenario))
+
+    def unspaced(self, scenario: Scenario) -> Measured:
+        """The same with RED of 1993."""
+        return self._runs.unspaced(one_by_one(scenario))
+
+
+def by_start(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[[Runs], Found]:
+    """``compute`` with both starts; undecided where one gives the print and the other does not."""
+
+    def each(runs: Runs) -> Found:
+        at_once, apart = compute(runs), compute(cast("Runs", _OneByOne(runs)))
+        text = f"All at 0: {at_once.detail} 0.5 s apart: {apart.detail}"
+        return _both(at_once, apart, printed, text, "The starts decide", *AT)
+
+    return each
+
+
+def by_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Runs], Found]:
+    """``compute`` with both sets of timers; undecided where they disagree."""
+
+    def each(runs: Runs) -> Found:
+        older, later = compute(runs), compute(cast("Runs", runs.later_timers))
+        text = f"{older.detail} With 2.35's timers {later.value:.4g}, +- {later.tolerance:.2g}: "
+        text += later.detail
+        names = "the older timers", "the timers of 2.35"
+        return _both(older, later, printed, text, "ns-2's timers decide", *names)
+
+    return each
+
+
+def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names: str) -> Found:
+    """The first reading's figure, and whether the two readings agree on the verdict."""
+    by = [
+        name
+        for name, found in zip(names, (one, other), strict=True)
+        if agrees(found, printed) and not found.undecided
+    ]
+    undecided = next(
+        (
+            f"With {name}: {found.undecided}"
+            for name, found in zip(names, (one, other), strict=True)
+            if found.undecided
+        ),
+        "",
+    )
+    if len(by) == 1:
+        undecided = (
+            f"{what}, and the paper does not state them: the print comes out only with {by[0]}."
+        )
+    missing = one.missing or other.missing
+    return dataclasses.replace(one, detail=text, undecided=undecided, missing=missing)
