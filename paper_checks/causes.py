@@ -39,7 +39,7 @@ CAUSES = (
 
 
 def cause(check: Check) -> str:
-    """Why a discrepant item differs.  ``LookupError``: nobody has said."""
+    """Why a discrepant item differs.  Raises ``LookupError`` if the list of causes lacks it."""
     for paper, item, why in CAUSES:
         if check.paper == paper and re.match(item, check.item):
             return why
