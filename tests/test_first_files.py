@@ -36,7 +36,7 @@ def test_a_new_file_is_one_that_predict_takes_as_it_is(
     (result,) = json.loads(capsys.readouterr().out)["results"]
     assert result["applicable"]
     assert run(["new", "first.toml"]) == 2
-    assert "a new file, or --force" in capsys.readouterr().err
+    assert "'first.toml' exists already; give another name, or --force" in capsys.readouterr().err
     assert run(["new", "first.toml", "--force"]) == 0
     assert run(["new", "first.txt"]) == 2
 

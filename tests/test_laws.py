@@ -85,11 +85,16 @@ def test_rules_of_a_loss_see_what_they_ask_for():
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        (lambda: 1.0, "TypeError: .* 0 positional arguments"),
+        (lambda: 1.0, r"'a function of \(\)' is not allowed"),
         (lambda f: f.windw, "AttributeError: 'Source' object has no attribute 'windw'"),
         (lambda f: math.log(-f.rtt), "ValueError: math domain error"),
         (lambda _: math.nan, "nan is not allowed"),
         (lambda _: None, "None is not allowed"),
+        (
+            lambda a, b: a + b,
+            r"of \(a, b\)' is not allowed; a function of one argument, the Source",
+        ),
+        (lambda source: 1 / (source.window - source.window), "division.* was raised; a rule gives"),
         (lambda _: 1e300, "1e.300 is not allowed"),
         (3, "3 is not allowed"),
     ],

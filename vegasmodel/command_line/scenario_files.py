@@ -42,7 +42,8 @@ def new(
     if file is not None:
         console.output_path(file, "SCENARIO.toml", (".toml",))
         if file.exists() and not force:
-            raise FieldError("SCENARIO.toml", str(file), "a new file, or --force")
+            said = "give another name, or --force to replace it"
+            raise FieldError("SCENARIO.toml", str(file), said, wrong="exists already")
     stem = "new" if file is None else file.stem
     name = stem if stem.isprintable() and len(stem) <= 120 else "new"
     if from_trace is None:

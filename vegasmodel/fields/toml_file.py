@@ -26,7 +26,7 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise FieldError(where, value, f"valid TOML is: {reason}") from None
+        raise FieldError(where, value, reason, wrong="is not TOML") from None
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -38,7 +38,8 @@ def read(path: str | Path) -> dict[str, Any]:
     where = ascii(str(path))[1:-1]
     try:
         if path.stat().st_size > MAX_FILE or not path.is_file():
-            raise FieldError(where, path.name, f"a regular file of at most {MAX_FILE} bytes")
+            allowed = f"a scenario is a regular file of at most {MAX_FILE} bytes"
+            raise FieldError(where, path.name, allowed, wrong="cannot be read")
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise FieldError(where, path.name, "a text file in UTF-8") from None
@@ -46,7 +47,7 @@ def read(path: str | Path) -> dict[str, Any]:
         if isinstance(error, FieldError):
             raise
         reason = getattr(error, "strerror", None) or "not a usable path"
-        raise FieldError(where, path.name, f"a readable scenario file ({reason})") from None
+        raise FieldError(where, path.name, reason, wrong="cannot be read") from None
     return parse(text, where, path.name)
 
 

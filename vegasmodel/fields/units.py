@@ -37,9 +37,11 @@ MAX_TEXT = 200  # characters; pint's parser gets no longer text
 class FieldError(ValueError):
     """Bad input: one line that names the field, the value and what is allowed."""
 
-    def __init__(self, field: str, value: object, allowed: str) -> None:
+    def __init__(
+        self, field: str, value: object, allowed: str, *, wrong: str = "is not allowed"
+    ) -> None:
         self.field, self.value, self.allowed = field, value, allowed
-        super().__init__(f"{field}: {show(value)} is not allowed; {allowed}")
+        super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
 
 
 def show(value: object) -> str:

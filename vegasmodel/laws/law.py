@@ -6,6 +6,7 @@ float.  The simulators compile them with Numba, so they use arithmetic and ``mat
 
 from __future__ import annotations
 
+import inspect
 import re
 import traceback
 from collections.abc import Callable
@@ -107,15 +108,30 @@ def place(rule: Any, error: Exception | None = None) -> str:
     return f"{file}, line {line}"
 
 
+def _takes_one(rule: Any, where: str) -> None:
+    """Raise ``FieldError`` unless the rule can be called with one argument."""
+    try:
+        takes = inspect.signature(rule)
+    except (TypeError, ValueError):  # Python does not know it; the call will tell
+        return
+    try:
+        takes.bind(None)
+    except TypeError:
+        allowed = f"a function of one argument, the Source ({place(rule)})"
+        raise FieldError(where, f"a function of {takes}", allowed) from None
+
+
 def ask(law: Law, name: str, source: Source) -> None:
     """Call a rule in plain Python; raise ``FieldError`` unless it returns a number in range."""
     where, rule = f"law {law.name}: {name}", getattr(law, name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     allowed = f"a number up to {LARGEST_ANSWER:g} either way, also at {saw}"
+    _takes_one(rule, where)
     try:
         found: Any = rule(source)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        raise FieldError(where, said, f"{allowed} ({place(rule, error)})") from error
+        allowed = f"a rule gives {allowed} ({place(rule, error)})"
+        raise FieldError(where, said, allowed, wrong="was raised") from error
     if not isinstance(found, (int, float)) or not abs(found) <= LARGEST_ANSWER:
         raise FieldError(where, found, f"{allowed} ({place(rule)})")

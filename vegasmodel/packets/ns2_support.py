@@ -27,7 +27,8 @@ def check(scenario: Scenario) -> None:
             raise FieldError(
                 f"flow[{i}].law",
                 flow.law,
-                "a law of the package in ns-2, which does not have yours; compare takes a --trace",
+                "compare takes a --trace in place of ns-2; predict needs neither",
+                wrong="is not in ns-2, which has laws of the package only",
             )
         _flow(flow, f"flow[{i}]")
 

@@ -220,9 +220,10 @@ def _by_order(
     theirs = _as_they_appear(trace, list(free.values()))
     for k, i in zip(_as_they_start(scenario, mine), theirs, strict=True):
         if not _fits_law(trace, i, members[k]):
-            ran = f"{trace.flows[i]} ran {trace.controls[trace.flows[i]]}"
-            allowed = f"{members[k].flow.law} for {members[k].name}, or match = ..."
-            raise FieldError("trace", ran, allowed)
+            ran, name = trace.controls[trace.flows[i]], members[k].name
+            wrong = f"ran {ran}, but {name} of the scenario is {members[k].flow.law}"
+            allowed = f"match = ... says which flow of the trace {name} is"
+            raise FieldError("trace", trace.flows[i], allowed, wrong=wrong)
         found[k] = (i, by)
 
 

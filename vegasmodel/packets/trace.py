@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, show
 from vegasmodel.support.files import atomic_write
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class TraceError(FieldError):
 
     def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
         name = ascii(str(path))[1:-1]
-        super().__init__(f"{name}, {place}" if place else name, value, f"expected {expected}")
+        where = f"{name}, {place}" if place else name
+        super().__init__(where, value, f"expected {expected}")
+        self.args = (f"{where}: found {show(value)}, expected {expected}",)
 
 
 class Variable(NamedTuple):

@@ -28,7 +28,7 @@ class Source:
                 self.head = self._head()
         except OSError as error:
             reason = error.strerror or "not a usable path"
-            raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
+            raise TraceError(path, "", reason, "a readable file") from None
         except (ValueError, TypeError):
             raise TraceError(path, "", "not a path", "a readable file") from None
         if not regular:
