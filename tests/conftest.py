@@ -1,4 +1,4 @@
-"""Fixtures for all tests, and a way to run them as on a machine without simulators."""
+"""Fixtures for all tests, and an option to run them as on a machine without simulators."""
 
 import os
 import shutil
@@ -36,9 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide the simulators from this process and from those that it starts.
+    """Hide the simulators from this process and from the processes that it starts.
 
-    A shell's background job ignores Ctrl-C, and so would all that it starts; tests send it.
+    A background job of a shell ignores Ctrl-C, and so would the processes that it starts; but tests
+    send Ctrl-C to them.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -61,7 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the files; tests of the real simulators say in one line that one is missing."""
+    """Order the files.
+
+    If a real simulator is missing, one line says so for all tests that need it.
+    """
     file = {item: item.nodeid.partition("::")[0] for item in items}
     tests = Counter(file.values())
     rank = {name: i for i, name in enumerate(FIRST)}

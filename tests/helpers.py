@@ -1,4 +1,4 @@
-"""What several test modules share."""
+"""Helpers for several test modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrival order: the exact recursion, Bonald's form, the large-n behaviour, and bands."""
+"""Order of arrival: the exact recursion, Bonald's form, the limit of many flows, and bands."""
 
 import math
 
@@ -143,7 +143,7 @@ def test_alpha_equal_beta_is_the_recursion(variant):
 
 
 def by_the_rule(alpha, beta, c, d, x=None):
-    """The arrivals as differential equation of windows, (1): up below alpha, down above beta."""
+    """The arrivals by a differential equation of windows, (1): up below alpha, down above beta."""
     n = len(d)
     w, over = np.zeros(n), np.zeros(n)
     delay = 0.0
@@ -177,7 +177,7 @@ def test_the_selected_point_is_where_the_rule_goes(known_base):
 
 
 def test_early_flows_win_without_over_estimation_and_late_ones_with_it():
-    """`boutremans` 4.1 and figure 7: 1 Mbit/s of 1000-byte packets, d = 0.2 s, ten flows."""
+    """`boutremans` 4.1 and figure 7: 1 Mbit/s, packets of 1000 bytes, d = 0.2 s, ten flows."""
     args = {"beta": 3.0, "rtt": 0.2}
     known = arrivals.arrive(np.ones(10), 125.0, over_estimate=0.0, **args).rates
     assert np.all(np.diff(known) <= 1e-12)  # several may have reached the upper edge

@@ -1,4 +1,4 @@
-"""The set of equilibria: extremes, membership, whole windows, and Linux's measured shares."""
+"""The set of equilibria: its extremes, membership, whole windows, and shares measured in Linux."""
 
 import itertools
 
@@ -10,9 +10,10 @@ from scipy.optimize import linprog
 
 from vegasmodel.equilibrium import _jain, bands, secular
 
-# Two flows of Linux 6.1's tcp_vegas on a 250 pkt/s link, runs that reached equilibrium: alpha,
-# beta, true base RTT ms; measured: each flow's final baseRTT ms and share of the link.  From the
-# sampled kernel runs that the project holds as reference data (run: summary, last two thirds).
+# Two flows of Linux 6.1's tcp_vegas on a 250 pkt/s link, in runs that reached equilibrium: alpha,
+# beta, true base RTT in ms; measured are each flow's final baseRTT in ms and its share of the link.
+# They come from the sampled kernel runs that the project holds as reference data (run: summary,
+# last two thirds).
 LINUX_RUNS = {
     "e1a": (3, 3, 40.0, (40.035, 56.210), (0.2222, 0.7778)),
     "e1b": (2, 4, 40.0, (40.033, 56.212), (0.2222, 0.7778)),
@@ -37,7 +38,7 @@ def test_linux_band_contains_the_measured_shares(run):
 
 
 def test_the_papers_equation_misses_linux_where_the_queue_is_long():
-    """e1a: the late flow took 0.778 of the link; the paper's equation gives it 0.653."""
+    """Run e1a: the later flow got 0.778 of the link; by the paper's equation it gets 0.653."""
     low, high = (r / 250.0 for r in linux_band("e1a", "paper").rate_range)
     assert low[1] == pytest.approx(0.653, abs=5e-4)
     assert high[1] < 0.66 < LINUX_RUNS["e1a"][4][1] == 0.7778
@@ -46,7 +47,10 @@ def test_the_papers_equation_misses_linux_where_the_queue_is_long():
 
 
 def test_whole_windows_of_linux():
-    """e1a ended at 4 and 14 packets; the kernel's rule, applied by hand, allows that and 5, 13."""
+    """Run e1a ended with windows of 4 and 14.
+
+    The kernel's rule, by hand, allows these and 5, 13.
+    """
     windows, rates, delay = linux_band("e1a", "linux").windows()
     by_rule = []
     for a, b in itertools.product(range(2, 40), repeat=2):
@@ -101,7 +105,7 @@ def boxes(band, delay):
 
 
 def sample(band, rng, count=40):
-    """Points of the set: random corners of the box at random delays, made to add up to c."""
+    """Points of the set: random backlogs at random delays, scaled so that the rates add up to c."""
     out = []
     for delay in rng.uniform(*band.delay_range, count):
         low, high = boxes(band, delay)
@@ -139,7 +143,7 @@ def test_no_point_of_the_set_lies_beyond_the_extremes(variant, ordered):
 
 @pytest.mark.parametrize("variant", secular.VARIANTS)
 def test_extremes_are_attained(variant):
-    """Each by a point of the set found by search over Delta, close to it."""
+    """For each extreme, a search over Delta finds a point of the set close to it."""
     rng = np.random.default_rng(3)
     for _ in range(4):
         band = random_band(rng, variant)

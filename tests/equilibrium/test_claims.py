@@ -1,4 +1,4 @@
-"""What an adapter claims, it keeps: every assumption reported as holding, against the fluid."""
+"""Every assumption that an adapter reports as holding is checked against ``fluid``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def broken(s, model):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_where_every_assumption_holds_the_fluid_agrees(seed):
-    """250 random claims: within 2 % of the continuous fluid, or a range that holds it."""
+    """250 random scenarios: within 2 % of the continuous fluid, or a range that contains it."""
     found = gather(250, seed)
     wrong = [(c.model, c.error, c.scenario) for c in found if not c.error <= ACCURATE]
     assert not wrong
@@ -82,7 +82,7 @@ def test_given_over_estimates_are_part_of_what_others_measure():
 
 
 def test_a_buffer_that_only_holds_the_rest_is_not_known_to_be_large_enough():
-    """A fast newcomer's queue overflows on the way, and its baseRTT is another."""
+    """A fast newcomer's queue overflows before the equilibrium, and its baseRTT differs then."""
     flows = [
         {"law": "vegas", "name": "a", "alpha": 5, "beta": 8, "rtt": "287 ms"},
         {"law": "vegas", "name": "b", "alpha": 6, "beta": 7, "rtt": "224 ms", "start": "300 s"},
@@ -109,7 +109,7 @@ def test_the_printed_arrival_form_does_not_fill_the_link():
 
 
 def test_two_cycles_that_both_repeat_are_a_range():
-    """alpha < B < B_th: Vegas cut at every loss, or never; which one, the start decides."""
+    """alpha < B < B_th: a loss always cuts Vegas, or never does; the start decides which."""
     vegas = {"law": "vegas", "alpha": 4, "beta": 4, "rtt": "39.4 ms"}
     run = {"duration": "500 s", "warmup": "300 s"}
     link = {"capacity": "1345 pkt/s", "buffer": "5.08 pkt"}

@@ -1,4 +1,4 @@
-"""Branches and their folds, against curves whose folds are known and against B_th."""
+"""Branches of equilibria and their folds, against curves with known folds and against B_th."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_cubic_turns_back_where_its_derivative_vanishes() -> None:
 
 
 def test_several_unknowns_and_a_closed_curve() -> None:
-    """A circle of radius 2 around p = 1, seen in a tilted plane."""
+    """A circle of radius 2 around p = 1 in a tilted plane."""
 
     def circle(x: Any, p: float) -> Any:
         return np.array([x[0] ** 2 + (p - 1.0) ** 2 - 4.0, (x[1] - 2.0 * x[0]) / 5.0])
@@ -67,7 +67,7 @@ def test_the_folds_of_the_cycle_are_at_b_th(
 
 
 def test_the_ends_of_the_branch_are_the_two_cycles_of_the_model() -> None:
-    """Below B_th Vegas is cut in each overflow, and by ``growing`` too; above it in none."""
+    """Below B_th each overflow cuts Vegas, with ``growing`` too; above B_th none does."""
     found = cycles(1080, 0.06, buffers=(1.0, 12.0), step=0.1)
     for part, losers in ((found.cut == 1.0, "growing"), (found.cut == 0.0, "reno")):
         v, r = minicycle.throughput(1080, 0.06, found.buffer[part], losers=losers)
@@ -80,7 +80,7 @@ def test_the_ends_of_the_branch_are_the_two_cycles_of_the_model() -> None:
 
 
 def test_packet_stacks_answer_later_and_their_folds_are_where_the_regime_changes() -> None:
-    """No closed form: bisection on the regime of ``solve``."""
+    """There is no closed form, so the test bisects on the regime of ``solve``."""
     found = cycles(1080, 0.06, buffers=(1.0, 20.0), variant="ns2", response=2.0, step=0.1)
     for fold, losers in zip(found.folds, ("growing", "reno"), strict=True):
         low, high = 3.5, 20.0

@@ -1,4 +1,4 @@
-"""All equilibria of flows that read delay and flows that read loss: against equations by hand."""
+"""All equilibria of delay-based and loss-based flows, against equations written by hand."""
 
 import math
 
@@ -40,9 +40,10 @@ def test_one_link_is_the_one_root_of_a_polynomial():
 
 
 def test_three_equilibria_of_two_sets_of_full_links():
-    # All links full: two loads fix the rates, 100, 100 and 20; Vegas's the sums of its delays,
-    # 0.06 s; so the queue of the first link fixes all, and Reno's equation is left.  Or the first
-    # link alone is full.  (Vegas's own losses are kept out by a factor near 1.)
+    # If all links are full, two loads fix the rates: 100, 100 and 20. Vegas's rates fix the sums of
+    # its delays, 0.06 s.  So the queue of the first link fixes all others, and Reno's equation
+    # determines it.  Or only the first link is full. (A factor near 1 makes Vegas's own losses
+    # negligible.)
     T, c, e = 0.2, np.array([220.0, 120.0, 120.0]), 6.0
     curves = [linear(6, 9, 0.05), linear(0, 20, 0.125), linear(0, 20, 0.125)]
     flows = Flows(["vegas", "vegas", "reno"], [0.05, 0.05, T], e, 0.0, [0.9999, 0.9999, 0.5])
@@ -76,7 +77,7 @@ def test_three_equilibria_of_two_sets_of_full_links():
 
 @st.composite
 def networks(draw):
-    """One or two links, a flow of its own at each, one over all, and others; any laws."""
+    """One or two links, a flow at each, one over all links, and others; any laws."""
     links = draw(st.integers(1, 2))
     paths = st.lists(st.booleans(), min_size=links, max_size=links).filter(any)
     others = draw(st.lists(paths, max_size=2))
@@ -104,7 +105,7 @@ def moved(low, high):
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(networks())
 def test_their_number_is_odd(network):
-    """Tang, Wang, Low and Chiang 2007: so it is in almost all networks."""
+    """Tang, Wang, Low and Chiang 2007: the number is odd in almost all networks."""
     found = equilibria(*network)
     assert found.complete
     assert found.index_sum == 1

@@ -1,4 +1,4 @@
-"""The mini-cycle model against its own definition: walked, summed, and pressed for invariants."""
+"""The mini-cycle model against its own rules: iterated, summed, and tested for invariants."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ counts = st.integers(1, 6)
 
 @numba.njit
 def walk(M, B, low, high, linux, floor, cut, n_V, n_R, start, step, cycles):
-    """The rules themselves in small steps of a mini-cycle; averages over the last cycle.
+    """The rules iterated in small steps of a mini-cycle; averages over the last cycle.
 
-    Returns packets of Vegas and of Reno and mu times the period, each with half of the first and
-    of the last mini-cycle, as the sum over whole mini-cycles has it.
+    Returns the packets of Vegas and of Reno and mu times the period.  Each includes half of the
+    first and of the last mini-cycle, as the sum over whole mini-cycles does.
     """
     V, R = n_V * start, (M + B) / 2
     out = np.zeros(4)
@@ -109,7 +109,8 @@ def test_closed_form_is_what_the_rules_walk_into():
     assert many > 2
 
 
-# capacity, rtt, buffer, alpha, beta, variant: Vegas is never cut, and any window of a range stays
+# capacity, rtt, buffer, alpha, beta, variant: a loss never cuts Vegas, and any window of a range
+# stays constant
 CONTINUA = [
     (1000.0, 0.02, 100.0, 1.0, 3.0, "ns2"),
     (500.0, 0.02, 60.0, 2.0, 8.0, "ns2"),
@@ -144,7 +145,7 @@ def test_the_start_selects_a_point_of_the_continuum(known, first):
 
 
 def test_a_set_of_cycles_is_not_shown_as_its_lower_end():
-    """ns-2 gives Vegas 43.97 pkt/s here, at a whole window of 4; 4.2 is the upper end."""
+    """In ns-2 Vegas gets 43.97 pkt/s here, with a window of 4 packets; the upper end is 4.2."""
     c = minicycle.solve(1000, 0.02, 100, 1, beta=3, losers="growing", variant="ns2")
     assert c.vegas_range[0] < 43.97 < c.vegas_range[1]
     assert c.vegas == pytest.approx(43.97, rel=0.05)
@@ -154,7 +155,7 @@ def test_a_set_of_cycles_is_not_shown_as_its_lower_end():
 
 
 def test_the_range_of_the_continuum_stands_in_the_answer():
-    """JSON has it for each flow; a newcomer's baseRTT is known to be wrong where a queue stands."""
+    """The JSON has it for each flow; a newcomer's baseRTT is wrong if it starts at a queue."""
     vegas = {"law": "vegas", "alpha": 1, "beta": 3, "variant": "ns2", "rtt": "20 ms"}
     reno = {"law": "reno", "rtt": "20 ms"}
     link = {"capacity": "1000 pkt/s", "buffer": "101 pkt"}
@@ -189,7 +190,7 @@ def whole(a, b, N, B):
 
 @pytest.mark.parametrize(("a", "b", "N", "B"), WHOLE)
 def test_derived_sums_are_the_papers_sums_at_whole_counts(a, b, N, B):
-    """The model's own definition, term by term: sums over mini-cycles 1..N of (10), (15), (17)."""
+    """The model's own definition, term by term: sums of (10), (15), (17) over mini-cycles 1..N."""
     M, alpha, lam = whole(a, b, N, B)
     V_N = alpha * (M + B) / B
     R_N = M + B + 1 - V_N
@@ -220,7 +221,7 @@ def test_printed_form_is_the_printed_sums_at_whole_counts(a, b, N, B):
 
 
 def test_printed_and_derived_differ_by_the_known_errors():
-    """Phase 2 of the paper counts a (b - a) packets too many for Vegas; else the two agree."""
+    """In phase 2 the print counts a (b - a) packets too many for Vegas; otherwise the two agree."""
     mu, T, B = 1080.0, 0.08, 20.0
     c = minicycle.solve(mu, T, B)
     arrays = [np.array(x) for x in (mu, T, B, 3.0, 0.75)]
@@ -297,7 +298,7 @@ def test_scaling_of_time(capacity, rtt, buffer, alpha, decrease, scale, variant)
 @pytest.mark.parametrize("n_reno", [1, 3])
 @pytest.mark.parametrize("swept", ["buffer", "capacity", "alpha", "decrease", "rtt"])
 def test_throughput_is_continuous(variant, losers, n_reno, swept):
-    """No jump in fine sweeps, across every regime: halving the step halves the largest change."""
+    """There is no jump in any regime: with half the step the largest change is half as large."""
     base = {"capacity": 1080.0, "rtt": 0.08, "buffer": 12.0, "alpha": 3.0, "decrease": 0.75}
     low, high = {
         "buffer": (0.0, 150.0), "capacity": (20.0, 3000.0), "alpha": (0.6, 15.0),
@@ -342,9 +343,10 @@ def test_more_pairs_on_a_larger_link_are_one_pair_seen_larger(
 
 
 def test_growing_takes_the_losers_from_the_regime():
-    """Both below B_th, Reno alone above; a response of 2 mini-cycles at +2 packets each: B_th + 3.
+    """Below B_th both lose, above it only Reno.
 
-    The queue that Vegas sees at the loss is B + 1 - 2 (n_V + n_R) = B - 3.
+    With a response of 2 mini-cycles and a loss at +2 packets per flow, the threshold is at B_th +
+    3, because the queue that Vegas sees at the loss is B + 1 - 2 (n_V + n_R) = B - 3.
     """
     B = np.array([3.0, 4.4, 4.6, 7.0, 8.0, 20.0])
     k = {"capacity": 1080.0, "rtt": 0.08, "buffer": B}
@@ -386,7 +388,7 @@ def test_infinite_buffer_is_flagged():
 
 
 def test_threshold_joins_the_regimes():
-    """At B_th the windows of appendix A and of (7) agree; the paper's approximation is near."""
+    """At B_th the windows of appendix A and of (7) agree; the paper's approximation is near it."""
     B = minicycle.threshold(1080.0, 0.08, 3.0, 0.75)
     np.testing.assert_allclose((1080 * 0.08 + B + 1) / 1.5, 3 * (1080 * 0.08 + B) / B)
     np.testing.assert_allclose(B, 4.5, atol=0.06)
@@ -431,10 +433,10 @@ def test_hypotheses():
 
 
 def test_no_T_gives_the_ratios_in_the_text():
-    """The text has Vegas/Reno 2.58 at B = 5 and 0.76 at B = 10; T is nowhere stated.
+    """The text has Vegas/Reno = 2.58 at B = 5 and 0.76 at B = 10, without a value of T.
 
-    Printed, derived, and with B one packet off either way: over all T, no curve is within 2 % of
-    both; at B = 5 appendix A would give (1 + lambda)/(3 (1 - lambda)) = 2.33 whatever T is.
+    We try all T, printed and derived formulas, and B one packet larger or smaller.  None is within
+    2 % of both ratios.  At B = 5 appendix A gives (1 + lambda)/(3 (1 - lambda)) = 2.33 for every T.
     """
     T = np.geomspace(1e-3, 10.0, 4000)
     for form in ("printed", "derived"):

@@ -37,7 +37,7 @@ LEVEL = {
 GOODPUT = {"loss": 0.1, "rtt": 0.1, "timeout": 0.3}
 CYCLE = {"capacity": 1080.0, "rtt": 0.08, "buffer": 20.0}
 
-# function, arguments that it takes, and changes that it must refuse
+# function, valid arguments, and changes to them that it must refuse
 CASES = [
     (secular.solve, {"alpha": 1.0, "x": 0.0, "c": 1.0}, {"variant": "reno"}),
     (arrivals.arrive, {"alpha": [1.0], "capacity": 1.0}, {"variant": "ns3"}),
@@ -194,7 +194,7 @@ def test_a_wrong_argument_is_named(function, good, name, value):
 
 
 def test_limits_of_the_loss_laws():
-    """p -> 0: the square-root law, or the window limit; p = 1: the longest timer."""
+    """p -> 0 gives the square-root law or the window limit; p = 1 gives the longest timeout."""
     p = np.array([1e-320, 1e-20, 1e-12])
     free = random_loss.pftk(p, 0.1, 0.3)
     np.testing.assert_allclose(free, math.sqrt(1.5) / (0.1 * np.sqrt(p)), rtol=1e-3)
@@ -205,7 +205,7 @@ def test_limits_of_the_loss_laws():
 
 
 def test_random_factor_up_to_one():
-    """Against the product, factor by factor, and 1/sqrt(1 - d^2) where d is near 1."""
+    """Compared with the product, factor by factor, and with 1/sqrt(1 - d^2) if d is near 1."""
     for d in (0.1, 0.5, 0.75, 0.99, 0.9995):
         k = np.arange(1, 2 + math.ceil(-20 / math.log(d)))
         product = math.sqrt(math.pi) / 2 * np.prod((1 - d ** (2 * k + 1)) / (1 - d ** (2 * k)))

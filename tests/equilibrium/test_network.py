@@ -43,7 +43,7 @@ def test_random_networks_are_certified(seed):
 
 @pytest.mark.parametrize("seed", range(100, 105))
 def test_no_other_rates_are_better(seed):
-    """The objective at feasible rates drawn around the answer is lower."""
+    """Random feasible rates around the answer have a lower objective."""
     A, c, alpha, x = random_network(seed)
     found = network.solve(A, c, alpha, x)
     rng = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def test_one_link_is_the_steady_state_equation(flows, c):
 
 @pytest.mark.parametrize(("links", "long", "cross"), [(1, 1, 1), (5, 20, 20), (8, 1, 3)])
 def test_parking_lot(links, long, cross):
-    """Every link alike: a long flow gets 1/links of a cross flow's rate."""
+    """Identical links: a flow over all links gets 1/links of the rate of a flow over one link."""
     c = 12_500.0
     found = network.solve(network.parking_lot(links, long, cross), np.full(links, c), 1.0)
     each = c / (links * cross + long)
@@ -100,7 +100,7 @@ def test_redundant_links_have_prices_that_are_not_unique():
 
 
 def test_a_link_that_is_just_full_and_needs_no_price():
-    """The second link fills exactly where the first one holds the flow."""
+    """The second link is exactly full at the rate to which the first link limits the flow."""
     found = network.solve([[1.0], [1.0]], [10.0, 10.0], 1.0)
     assert found.rates[0] == pytest.approx(10.0, rel=1e-12)
     wide = network.solve([[1.0], [1.0]], [10.0, 11.0], 1.0)
@@ -137,7 +137,7 @@ def test_more_alpha_gives_more(seed, factor):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_accuracy_is_newtons(seed, monkeypatch):
-    """A start that is wrong by a part in 10^4 does no harm; one that is nothing is flagged."""
+    """A start with a relative error of 1e-4 gives the same answer; a useless start is flagged."""
     rough, rng = network._interior_point, np.random.default_rng(seed)
     monkeypatch.setattr(
         network,

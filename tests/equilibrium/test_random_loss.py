@@ -1,4 +1,4 @@
-"""Laws of random loss against simulations of their premises, mpmath and their limits."""
+"""Laws of random loss against simulations of their premises, mpmath and known limits."""
 
 import math
 
@@ -21,7 +21,7 @@ methods = st.sampled_from(["rounds", "pftk", "square-root"])
 
 @pytest.mark.parametrize("decrease", [0.0, 0.5, 0.75, 0.9])
 def test_random_factor_is_the_mean_root_of_the_fixed_point_in_law(decrease):
-    """V = d^2 V + E, drawn; and the product to 30 digits."""
+    """V = d^2 V + E is simulated; and the product is computed to 30 digits."""
     rng = np.random.default_rng(7)
     v = np.ones(200_000)
     for _ in range(2 if decrease == 0 else math.ceil(-16 / math.log(decrease) / 2)):
@@ -122,7 +122,7 @@ def test_no_loss_and_total_loss():
 
 
 def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
-    """alpha_i / (q - x_i), adding up to c: solved here by itself."""
+    """alpha_i / (q - x_i), whose sum is c; this test solves the equation itself."""
     from scipy.optimize import brentq
 
     alpha, x, c = np.array([10.0, 20.0, 30.0]), np.array([0.0, 0.01, 0.002]), 1000.0
@@ -200,7 +200,7 @@ def test_chain_against_packets(law, p, rtt, capacity, buffer, measured):
 
 @pytest.mark.parametrize("buffer", [0.0, 50.0, 100.0, 300.0])
 def test_without_random_loss_the_chain_is_the_sawtooth_under_a_full_buffer(buffer):
-    """Another model of the same: utilisation of AIMD with too small a buffer."""
+    """Another model of the same case: the utilization of AIMD with a small buffer."""
     rate = rl.throughput(rl.Flow("sack", 0.5), 0.0, 625.0, buffer)
     expected = rate_delay.rate_utilization(0.5, buffer + 1, 625.0)
     assert rate / 625.0 == pytest.approx(float(expected), rel=2e-3)
@@ -218,7 +218,7 @@ def test_without_random_loss_the_chain_is_the_sawtooth_under_a_full_buffer(buffe
     ],
 )
 def test_table_1_of_evaluation(law, p, printed):
-    """1.5 Mbit/s, packets of 1000 B, 13.2 ms, buffer 6: utilisation as printed, within 8 %."""
+    """1.5 Mbit/s, packets of 1000 B, 13.2 ms, buffer 6: the printed utilization, within 8 %."""
     found = rl.share([rl.Flow(law, 0.0132)], p, 187.5, 6.0)
     assert found.rates[0] / 187.5 == pytest.approx(printed, rel=0.08)
 

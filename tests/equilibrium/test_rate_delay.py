@@ -1,4 +1,4 @@
-"""Rate-Delay services against the paper's statements and an event-by-event AIMD count."""
+"""Rate-Delay services against the paper's statements and an event-by-event simulation of AIMD."""
 
 import math
 
@@ -103,7 +103,7 @@ def test_onset_of_loss_is_where_the_buffer_holds_alpha_of_each():
 @pytest.mark.parametrize("decrease", [0.3, 0.5, 0.75])
 @pytest.mark.parametrize("excess", [0.0, 0.2, 0.6])
 def test_utilization_against_a_window_counted_round_by_round(decrease, excess):
-    """A window of 4e4 packets grows by 1 a round; a round lasts max(T, W/S)."""
+    """A window of 4e4 packets grows by 1 per round trip, which takes max(T, W/S)."""
     S, T = 1e6, 0.04
     top = S * T * (1 + excess)
     windows = np.arange(math.ceil(decrease * top), math.floor(top) + 1)
@@ -124,7 +124,7 @@ def test_utilization_is_a_fraction_grows_with_the_buffer_and_needs_no_scale(T, B
 
 @pytest.mark.parametrize("decrease", [0.5, 0.75])
 def test_loss_law_against_a_sawtooth_counted_round_by_round(decrease):
-    """n flows lose one packet each a cycle; their mean window is what fills pipe and buffer."""
+    """Each of n flows loses a packet per cycle; their mean window fills path and buffer."""
     windows = np.arange(4000 * decrease, 4000 + 1)
     n, T, B = 10, 0.1, 9.0
     S = (windows.mean() * n - B) / T

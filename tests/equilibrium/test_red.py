@@ -1,4 +1,4 @@
-"""RED's fixed point: one root, certified; against brentq, scans, and RED's own rule drawn."""
+"""RED's fixed point: one certified root, against brentq, scans, and simulations of RED's rule."""
 
 import math
 
@@ -67,7 +67,7 @@ def test_the_one_root_fills_the_link_and_carries_its_proof(case):
 @CHECKED
 @given(cases(), st.floats(0, 1), st.floats(0, 1), st.floats(0, 30), st.floats(0, 30))
 def test_demand_falls_in_queue_and_in_loss(case, p1, p2, q1, q2):
-    """The premise of the proof of uniqueness."""
+    """The premise of the proof that the root is unique."""
     flows, curve = case
     p, q = sorted((p1, p2)), sorted((q1, q2))
     little = red.demand(flows, curve, q[0], p[0], C)
@@ -94,7 +94,7 @@ def test_a_scan_of_the_curve_finds_the_same_root_and_no_other():
 @pytest.mark.parametrize(("wait", "name"), [(True, "wait"), (False, "uniform")])
 @pytest.mark.parametrize("base", [0.05, 0.25, 1.0])
 def test_effective_loss_is_that_of_the_counting_rule(wait, name, base):
-    """RED as in ns-2: count = packets since the last drop, this one too; mean gap term by term."""
+    """RED as in ns-2: count = packets since the last drop, this one included; mean gap as a sum."""
     gap, alive, count = 0.0, 1.0, 0
     while alive > 1e-12:
         gap += alive  # P(more than count packets pass)

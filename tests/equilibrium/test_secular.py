@@ -1,4 +1,4 @@
-"""The steady-state solver: accuracy, invariants, JAX, flags."""
+"""The solver of the steady state: accuracy, invariants, JAX, flags."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ def case(rng, family, n):
 
 
 def exact_rates(alpha, x, c, gap):
-    """Rates to 50 digits.  The sign of the balance on both sides proves the root."""
+    """Rates to 50 digits.  The sign of rates' sum less capacity on both sides proves the root."""
     with mpmath.workdps(60):
         a, v = [mpmath.mpf(float(t)) for t in alpha], [mpmath.mpf(float(t)) for t in x]
         d, g = [max(v) - t for t in v], mpmath.mpf(float(gap))
@@ -314,7 +314,7 @@ def test_printed_sensitivities():
 
 
 def test_sensitivities_leave_absent_flows_out():
-    """alpha = 0 is padding: whatever stands in its x, the others answer as without it."""
+    """alpha = 0 marks padding: whatever its x is, the other flows' results are as without it."""
     alpha, x, c = np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.02, 0.01]), 100.0
     for junk in (0.5, -3.0, np.nan, np.inf):
         padded = np.append(alpha, 0.0), np.append(x, junk), c
@@ -327,7 +327,7 @@ def test_sensitivities_leave_absent_flows_out():
 
 
 def test_one_bad_row_of_a_linux_batch_leaves_the_others_alone():
-    """rtt = 0 and rtt = -x make a baseRTT of 0."""
+    """rtt = 0 and rtt = -x would make a baseRTT of 0."""
     alpha, c = np.ones((4, 2)), np.full(4, 50.0)
     x = np.array([[0.0, 0.0], [0.01, 0.0], [0.0, 0.0], [np.nan, 0.0]])
     rtt = np.array([[0.1, 0.2], [-0.01, 0.1], [0.0, 0.1], [0.1, 0.1]])
@@ -341,7 +341,7 @@ def test_one_bad_row_of_a_linux_batch_leaves_the_others_alone():
 
 @pytest.mark.parametrize("engine", ["interpreted", "lanes", "jax"])
 def test_a_status_of_ok_is_right_at_any_magnitude(engine):
-    """Against bisection with 250 digits: gaps down to 1e-190 s, magnitudes up to 99 decades."""
+    """Compared with bisection at 250 digits: gaps down to 1e-190 s, magnitudes over 99 decades."""
     rng, n = np.random.default_rng(5), 3
     alpha, c = 10.0 ** rng.uniform(-98, -50, (150, n)), 10.0 ** rng.uniform(50, 98, 150)
     x = alpha / c[:, None] * 10.0 ** rng.uniform(-3, 3, (150, n)) * rng.choice([0, 1], (150, n))
@@ -371,7 +371,7 @@ def test_a_status_of_ok_is_right_at_any_magnitude(engine):
 
 
 def _is_root(alpha, x, c, rtt, gap, variant):
-    """Whether the balance changes sign within 1e-11 of the gap."""
+    """Whether the sum of rates less the capacity changes sign within 1e-11 of the gap."""
     with mpmath.workdps(250):
         a, v, d = ([mpmath.mpf(float(t)) for t in row] for row in (alpha, x, rtt))
         top = max(v)
@@ -416,6 +416,6 @@ def test_no_flow_is_the_same_error_in_jax(shape):
 
 
 def test_a_list_beside_a_jax_array_is_an_array():
-    """It used to warn before the shapes were looked at."""
+    """An earlier version warned before it checked the shapes."""
     with jax.enable_x64(True), pytest.raises(ValueError, match="no flow"):
         secular.solve([], jnp.zeros(0), 1.0)

@@ -62,8 +62,8 @@ def test_frozen_windows_under_red_without_average_are_lambert_w():
 def collocated(at, ways, N):
     """Eigenvalues of the linear equations in time, by Chebyshev collocation over the longest delay.
 
-    Unknowns: delay, average, windows, packets sent; each equation as the module prints it, with
-    the ways to the queue that its characteristic equation no longer has.
+    Unknowns are the delay, RED's average, windows, and packets sent.  Each equation is as the
+    module prints it, including the delays to the queue that cancel in its characteristic equation.
     """
     n, lam, p = at.rtt.size, at.rate, at.loss
     total = lam.sum()
@@ -178,7 +178,10 @@ def test_the_rest_under_red_solves_its_equations():
 
 
 def swing(case, near, span):
-    """e-folds of the queue's swing a second, from 40 % of the run on; it begins at ``near``."""
+    """Growth rate of the queue's oscillation (1/s) from 40 % of the run on.
+
+    It starts at ``near``.
+    """
     run = feedback.run(case, 20001, begin=feedback.Rest(near.delay, near.window), step=1 / 64)
     T = run.time[-1]
     parts = [
@@ -230,7 +233,7 @@ def test_the_boundary_of_one_source_is_a_hyperbola():
 
 
 def test_a_verdict_that_jumps_is_no_point_of_the_boundary():
-    """Losses take the windows over from their threshold, and both loops are far from the axis."""
+    """Losses begin to limit the windows in place of the threshold; no root is near the axis."""
 
     def make(rtt, top):
         queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
@@ -272,7 +275,7 @@ def test_what_cannot_be_linearised_says_why():
 
 @pytest.mark.parametrize(("rtt", "holds"), [(0.08, True), (0.12, False)])
 def test_the_red_model_says_whether_its_queue_is_stable(rtt, holds):
-    """On either side of the boundary, as the simulator goes from the rest of its own equations."""
+    """On either side of the boundary, as in the simulator started near its own equilibrium."""
 
     def case(faster=1.0):
         queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
@@ -288,7 +291,7 @@ def test_the_red_model_says_whether_its_queue_is_stable(rtt, holds):
     ("rtt", "weight", "holds"), [(0.08, 0.002, True), (0.12, 0.002, False), (0.08, 0.006, True)]
 )
 def test_there_is_one_verdict_of_red_and_it_is_the_simulators(rtt, weight, holds):
-    """The red model had a loop of its own, and called the last of these unstable."""
+    """The red model once had its own analysis, which called the last of these unstable."""
 
     def case(faster=1.0):
         queue = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 60.0}
@@ -301,7 +304,7 @@ def test_there_is_one_verdict_of_red_and_it_is_the_simulators(rtt, weight, holds
 
 
 def test_many_round_trips_of_red_are_judged_by_slow_swings():
-    """The same verdict as by all of them."""
+    """The verdict is the same as that by all oscillations."""
     R = np.linspace(0.08, 0.25, 12)
     for steep in (1e-4, 4e-3):
         at = loop(R, window=12.0, climb=1.0, loss=0.014, steep=steep, pole=2.0)
@@ -310,7 +313,7 @@ def test_many_round_trips_of_red_are_judged_by_slow_swings():
 
 
 def test_more_periods_than_can_be_searched_are_no_verdict():
-    """RTTs of 11 and 167 s at 14,000 pkt/s: once tens of gigabytes, and the process was killed."""
+    """RTTs of 11 and 167 s at 14,000 pkt/s: once this took tens of gigabytes of memory."""
     queue = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "3227 pkt"}
     flows = [
         {"name": "a", "law": "sack", "rtt": "11 s"},

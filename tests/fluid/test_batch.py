@@ -1,4 +1,4 @@
-"""Many scenarios at once against the same one by one."""
+"""A batch of scenarios gives the same answers as each scenario alone."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ jax = pytest.importorskip("jax")
 
 
 def cases():
-    """Two flows, one flow, three, starts and stops; the fifth has no answer."""
+    """Two flows, one flow, three flows, starts and stops; the fifth has no answer."""
     rng = np.random.default_rng(7)
     two = [
         [vegas(alpha, rtt=rng.uniform(0.03, 0.2), variant=variant), reno(rng.uniform(0.03, 0.2))]

@@ -1,4 +1,4 @@
-"""The continuous fluid against the papers' equations, SciPy and its own invariants."""
+"""``fluid`` with continuous windows against the papers' equations, SciPy and its own invariants."""
 
 import math
 
@@ -33,7 +33,7 @@ def reno(rtt=0.08, **more):
 
 
 def steady_state(alpha, x, c):
-    """``boutremans`` (6): rates alpha/(Delta - x) that add up to c."""
+    """``boutremans`` (6): rates alpha/(Delta - x) whose sum is c."""
     alpha, x = np.asarray(alpha), np.asarray(x)
     delta = brentq(lambda d: (alpha / (d - x)).sum() - c, x.max() + 1e-12, 1e4, xtol=1e-15)
     return alpha / (delta - x)
@@ -95,7 +95,7 @@ def test_linux_rests_in_its_own_dead_band_over_base_rtt():
 
 
 def smooth(width):
-    """Vegas and Reno with the law's steps smoothed over ``width`` packets: one ramp to the loss."""
+    """Vegas and Reno up to the loss; the steps of the law are smoothed over ``width`` packets."""
     c, T, alpha, end = 1080.0, 0.08, 3.0, 3.0
 
     def rates(_, y):

@@ -1,4 +1,4 @@
-"""The fluid under feedback delay: closed forms, two other integrators, jitcdde, the plain fluid."""
+"""The fluid with feedback delay against closed forms, two other integrators and the plain fluid."""
 
 import itertools
 import math
@@ -17,8 +17,9 @@ from vegasmodel.simulation import simulate
 
 
 def test_the_cycle_of_one_reno_source_in_closed_form():
-    # The queue never empties, so N = c t and W^2 grows by 2 c t.  The buffer is full when what
-    # was sent at W = cT + B + 1 reaches it; the news takes T + s_max, in which a packet is lost.
+    # The queue never empties, so N = c t and W^2 grows by 2 c t.  The buffer overflows when packets
+    # sent at W = cT + B + 1 reach it.  The sender hears of this after T + s_max, in which one
+    # packet is lost.
     c, T, B = 1000.0, 0.05, 80.0
     full = c * T + B + 1
     top = math.sqrt(full**2 + 2 * full)  # window when the news comes
@@ -38,8 +39,8 @@ def test_the_cycle_of_one_reno_source_in_closed_form():
 
 
 def test_the_limit_cycle_of_vegas_agrees_with_the_general_integrator():
-    # One source, busy link: the state is W, the delay s that its ACK brings, and m = +-1.
-    # s(u) follows W(u - f), so s' = g/(1 + g) with g = W'/c a round trip T + s earlier.
+    # One source, busy link: the state consists of W, the delay s that its ACK reports, and m = +-1.
+    # s(u) follows W(u - f), so s' = g/(1 + g), where g is W'/c a round trip T + s earlier.
     c, T, alpha = 1000.0, 0.06, 4.0
     case = scenario([vegas(alpha, rtt=T, over_estimate=0.0)], c, math.inf, 8.0, 0.0)
     run = feedback.run(case, 801, step=1 / 128)
@@ -106,9 +107,9 @@ def test_agrees_with_jitcdde_and_is_of_second_order():
 
 
 def naive(T, way, c, h, end):
-    """(D1) to (D3) in slow start, dW = dN, by Euler steps over whole arrays: no care for corners.
+    """(D1) to (D3) in slow start, dW = dN, by Euler steps over whole arrays without event location.
 
-    What was sent and how long the queue is at ``end``.
+    Returns the packets sent and the queue at ``end``.
     """
     n, back, steps = T.size, 2 * round(T.max() / h), round(end / h)
     time = np.arange(-back, steps + 1) * h
@@ -139,8 +140,8 @@ def test_two_sources_agree_with_a_naive_integration():
 
 @pytest.mark.parametrize("kind", ["vegas and reno", "two reno"])
 def test_it_tends_to_the_plain_fluid_as_a_round_trip_moves_windows_less(kind):
-    # k times the capacity, buffer and threshold: windows k times as large, still moved by a
-    # packet a round trip, so all that happens takes k times as many round trips
+    # With k times the capacity, buffer and threshold, windows are k times as large.  They still
+    # change by a packet per round trip, so every process takes k times as many round trips.
     apart = []
     for k in (1.0, 2.0, 4.0):
         both = (
@@ -176,8 +177,8 @@ def test_vegas_that_the_delay_lets_rest_is_at_the_steady_state_equation():
     x=st.floats(0.0, 1.0),
 )
 def test_vegas_cycles_about_the_steady_state_equation(c, T, alpha, x):
-    # the window follows the queue of a round trip ago by a packet each way, so the mean is off
-    # by terms of second order in 1/W once the start has died out
+    # the window follows the queue of a round trip ago by a packet each way, so after the start the
+    # mean is off only by terms of second order in 1/W
     over = [x * alpha / c * i for i in range(len(T))]
     flows = [vegas(alpha, rtt=rtt, name=f"v{i}", over_estimate=over[i]) for i, rtt in enumerate(T)]
     run = feedback.run(scenario(flows, c, math.inf, 240.0, 120.0), 2)
@@ -193,7 +194,7 @@ def test_one_vegas_source_swings_by_a_packet_each_way():
 
 
 def balance(run, flows, way, c):
-    """Packets unaccounted for at the end: of each flow, and in the queue."""
+    """Number of packets unaccounted for at the end, for each flow and in the queue."""
     past, t = run.past, run.past.time[-1]
     u = np.array(
         [np.interp(t - T + f, past.exit, past.time) for T, f in zip(flows, way, strict=True)]

@@ -1,4 +1,4 @@
-"""The rounds engine: invariants over random scenarios, and cases whose answer is known."""
+"""The simulator ``rounds``: invariants over random scenarios, and cases with a known answer."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def test_the_order_of_the_flows_does_not_matter(scenario: Scenario) -> None:
 
 
 def test_a_lone_reno_flow_keeps_a_link_with_a_full_buffer_busy() -> None:
-    """B above the bandwidth-delay product: halving never empties the queue."""
+    """If B exceeds the bandwidth-delay product, a halved window never empties the queue."""
     link = Link(500.0, buffer=60.0)
     scenario = Scenario((link,), (exact("reno", 0.08, variant="ns2"),))
     assert answer(scenario).throughput == pytest.approx(500.0, rel=2e-3)
 
 
 def test_a_window_limit_sets_the_rate() -> None:
-    """max_window below the bandwidth-delay product: rate = W/T."""
+    """max_window is below the bandwidth-delay product, so the rate is W/T."""
     scenario = Scenario((Link(1000.0),), (exact("reno", 0.1, max_window=20.0),))
     assert answer(scenario).throughput == pytest.approx(200.0, rel=1e-6)
 
@@ -101,7 +101,7 @@ def test_a_window_limit_sets_the_rate() -> None:
 def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
     """40 packets come over an access link of 4 times the rate, one every 2.5 ms.
 
-    After 51.25 ms 21 of them have come and 5.125 have left.
+    After 51.25 ms, 21 of them have arrived and 5.125 have left.
     """
     alike = exact("reno", 0.1, variant="ns2", access=400.0, name="burst")
     burst = replace(alike, size=40.0, initial_window=40.0)
@@ -112,7 +112,10 @@ def test_a_packet_may_arrive_in_the_midst_of_anothers_burst() -> None:
 
 
 def test_loss_based_sources_run_where_the_others_do() -> None:
-    """``paper`` is a law of Vegas: a source that says no more is ns-2's, or Linux's beside it."""
+    """``paper`` is a rule for Vegas only.
+
+    A source without a variant follows ns-2, or Linux beside it.
+    """
     link = (Link(300.0, buffer=15.0),)
     for vegas in (
         (),
@@ -150,7 +153,7 @@ def test_random_loss_follows_the_square_root_law() -> None:
 
 @pytest.mark.parametrize("capacity", [125.0, 1.25e4, 1.25e7])
 def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
-    """Whatever the packets in it: 12.5 or a million a round trip here."""
+    """The number does not depend on the packets: 12.5 or a million per round trip here."""
     link = Link(capacity, buffer=round(capacity * 0.05))
     pair = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, variant="ns2"))
     out = run(Scenario((link,), pair, run=Run(500.0, 50.0)), parts=8)
@@ -161,13 +164,13 @@ def test_a_round_trip_costs_a_bounded_number_of_events(capacity: float) -> None:
 def _at(
     capacity: float, rtt: float, buffer: float, duration: float, rival: str = "reno"
 ) -> Scenario:
-    """Vegas against another, as ns-2 has them."""
+    """A Vegas flow and another flow, with the variant ns2."""
     pair = tuple(exact(law, rtt, alpha=3.0, beta=3.0, variant="ns2") for law in ("vegas", rival))
     return Scenario((Link(capacity, buffer=buffer),), pair, run=Run(duration, duration / 4.0))
 
 
 def test_the_first_overflow_of_a_very_large_window_fits() -> None:
-    """At 100 Gbit/s a million packets are lost at once, between others that are delivered."""
+    """At 100 Gbit/s a million packets are lost at once, among others that are delivered."""
     out = run(_at(2.5e7, 0.1, 7.5e5, 20.0))
     assert out.status == 0
     assert out.flows["lost"].sum() > 1e6
@@ -185,7 +188,7 @@ def test_so_does_filling_the_holes_of_the_first_overflow(capacity: float) -> Non
 
 
 def test_long_stretches_tell_what_packets_tell() -> None:
-    """Far from losses a stretch holds some 15 packets here: shares within 0.1 % all the same."""
+    """Far from losses a stretch has about 15 packets here, and the shares agree within 0.1 %."""
     scenario = _at(2000.0, 0.15, 40.0, 200.0, "sack")
     shares = []
     for parts in (None, 10_000):
@@ -258,7 +261,10 @@ def test_the_papers_law_moves_continuously() -> None:
 
 
 def test_a_part_of_a_packets_room_holds_no_packet() -> None:
-    """As ns-2's driver drops the fraction; a whole packet more does change the answer."""
+    """The fraction of a buffer is dropped, as in ns-2's driver.
+
+    One more packet changes the answer.
+    """
     got = {}
     for buffer in (19.0, 19.99, 20.0):
         pair = (exact("vegas", rtt=0.05, variant="ns2"), exact("reno", rtt=0.08))

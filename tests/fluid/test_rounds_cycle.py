@@ -1,4 +1,4 @@
-"""The steady state of whole packets against long runs of the same engine, and by its own terms."""
+"""The steady state of ``rounds`` against long runs of the same simulator, and its consistency."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def alike(law: str, n: int, rtt: float, capacity: float, buffer: float) -> Scena
     ids=["three Reno", "four SACK", "four SACK in a long queue"],
 )
 def test_a_repeat_is_one_of_the_whole_state(scenario: Scenario) -> None:
-    """Windows that repeat to a packet do not make a cycle: the queue's phase drifts."""
+    """Windows that repeat to a packet are no cycle if the queue's phase drifts."""
     found, long = steady(scenario), answer(scenario, runs=1)
     assert found.kind == "periodic"
     assert found.residual < 1e-6

@@ -1,4 +1,4 @@
-"""ns-2 2.35's own defaults: small cases by hand from tcp.cc and tcp-newreno.cc, and ns-2's runs."""
+"""ns-2 2.35's own defaults: small cases by hand from tcp.cc and tcp-newreno.cc, and ns-2 runs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ STORED = (
 def test_ns2_runs(
     case: tuple[str, Link, float, float, float, tuple[float, float], tuple[float, float]],
 ) -> None:
-    """As the papers' senders they would be off by 10 to 30 %."""
+    """With the defaults of the papers' years the results would be off by 10 to 30 %."""
     law, link, rtt, size, alpha, measured, se = case
     found = answer(_scenario(law, link, rtt, size, alpha))
     assert found.throughput is not None
@@ -103,7 +103,7 @@ def test_ns2_runs(
 
 @pytest.mark.parametrize(("first", "after"), [(8, 28), (11, 19), (12, 21), (16, 28), (20, 35)])
 def test_the_burst_of_a_first_window_does_not_end_slow_start(first: int, after: int) -> None:
-    """ns-2 2.35 doubled each of these before it left slow start; windows after its cut to 7/8."""
+    """ns-2 2.35 doubled each of these windows before it left slow start and cut it to 7/8."""
     flow = exact("vegas", 0.115, alpha=1, beta=4, variant="ns2", initial_window=first)
     link, runs = Link(355.0, buffer=80.0), Run(1.0, 0.5)
     window = run(Scenario((link,), (flow,), run=runs, packet_size=500.0), samples=201)

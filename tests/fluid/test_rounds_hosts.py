@@ -1,6 +1,6 @@
-"""Receivers that delay their ACKs, and delays that are noise.
+"""Receivers that delay their ACKs, and noise on the propagation delay.
 
-Figures called ns-2's are means of 5 runs of 200 s with starts jittered by up to 0.5 s and the
+Values called ns-2's are means of 5 runs of 200 s with starts jittered by up to 0.5 s and the
 default wait of the senders (``benchmarks/accuracy_hosts.py``).
 """
 
@@ -19,14 +19,17 @@ ROOMY = Link(1000.0)
 
 @pytest.mark.parametrize(("variant", "pause"), [("ns2", 0.1), ("linux", 0.04)])
 def test_the_ack_of_a_single_packet_waits(variant: str, pause: float) -> None:
-    """A window of one packet: one every T and that pause; Linux sends its first ACKs at once."""
+    """A window of one packet: one packet per T plus the ACK's delay.
+
+    Linux sends first ACKs at once.
+    """
     flow = exact("reno", T, variant=variant, max_window=1.0, delayed_ack=True)
     found = answer(Scenario((ROOMY,), (flow,), run=Run(200.0, 50.0)))
     assert found.throughput[0] == pytest.approx(1.0 / (T + pause), rel=0.01)
 
 
 def test_pairs_are_answered_at_once() -> None:
-    """A window of an even number is never short of a second packet: W packets every T."""
+    """With an even window every packet has a partner, so no ACK waits: W packets per T."""
     flow = exact("reno", T, variant="ns2", max_window=10.0, delayed_ack=True)
     found = answer(Scenario((ROOMY,), (flow,), run=Run(60.0, 20.0)))
     # the second of two that leave together comes a packet's time later
@@ -51,7 +54,7 @@ def test_as_in_ns2(
     rates: tuple[float, float],
     se: float,
 ) -> None:
-    """Vegas sees one packet less outstanding, and both windows grow by half as much a round."""
+    """Vegas counts one packet fewer as outstanding, and both windows grow half as fast."""
     vegas = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", delayed_ack=late[0])
     other = Flow(law, rtt, variant="ns2", delayed_ack=late[1])
     span = Run(200.0, 60.0, runs=3, start_jitter=0.5)
@@ -62,7 +65,7 @@ def test_as_in_ns2(
 
 
 def test_noise_moves_the_least_rtt_and_not_the_mean() -> None:
-    """One packet at a time overtakes none: its RTT is normal, so the least of n is n's order."""
+    """With a window of one, RTTs are normal, and the least of n is their order statistic."""
     flow = exact("vegas", T, variant="paper", max_window=1.0, delay_noise=0.01)
     found = answer(Scenario((ROOMY,), (flow,), run=Run(400.0, 50.0)), runs=2)
     assert found.throughput[0] == pytest.approx(1.0 / T, rel=0.01)

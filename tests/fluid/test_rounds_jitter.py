@@ -1,7 +1,7 @@
-"""Senders that wait before they use an open window: the phases of drop-tail are gone.
+"""Senders that wait before they use an open window: phase effects at drop-tail disappear.
 
-Expected figures are ns-2's: `overhead_` of its TCP agents, 300 s, means and standard errors of 5 to
-8 runs.
+Expected values are those of ns-2, where the wait is `overhead_` of the TCP agents: 300 s, means and
+standard errors of 5 to 8 runs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_the_seed_of_a_scenario_decides_its_waits() -> None:
 
 
 def test_the_differential_equations_too() -> None:
-    """Within the 15 % of the mean throughput that they are to keep over such cases."""
+    """``fluid`` keeps within the goal for such cases, 15 % of the mean throughput."""
     wait, measured, _ = TWO_SACKS["a wait of 0.5 ms"]
     found = predict(two_sacks(wait), "fluid")
     apart = np.sqrt(np.mean((np.asarray(found.throughput) - measured) ** 2))
@@ -68,7 +68,7 @@ def test_the_differential_equations_too() -> None:
 
 
 def test_a_wait_delays_and_loses_nothing_where_there_is_room() -> None:
-    """One window-limited source: W packets every T + J/2, for W = 1; the window is never passed."""
+    """A window-limited source sends W packets every T + J/2, for W = 1, and never exceeds W."""
     base = two_sacks(0.0)
     wait = 0.04
     alone = dataclasses.replace(base.flows[0], send_jitter=wait, max_window=1.0)
@@ -85,7 +85,7 @@ def test_draws_are_the_seeds() -> None:
 
 
 def test_the_answer_says_where_exact_clocks_decide() -> None:
-    """Both answers stand in the result, whichever of them was asked for."""
+    """The result has both answers, with and without waits, whichever was requested."""
     for wait in (0.0, 5e-4):
         found = predict(two_sacks(wait), "rounds")
         (note,) = (a for a in found.assumptions if a.name == "phase-effects")

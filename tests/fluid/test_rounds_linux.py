@@ -1,4 +1,4 @@
-"""The rounds engine against runs of the Linux kernel whose starts are known."""
+"""``rounds`` against runs of the Linux kernel whose start times are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ ROOT = Path(__file__).parents[2]
 def test_shares_of_vegas_against_reno_with_known_starts(
     drawn: bool, runs: int, mean: float
 ) -> None:
-    """Buffers of 5 to 60; ``drawn``: by scripts/kernel/drawn.py, every third with two Reno."""
+    """Buffers of 5 to 60.
+
+    ``drawn``: runs of scripts/kernel/drawn.py, every third with two Reno flows.
+    """
     errors = []
     for scenario in reference.stored(reference.FOLDER / "linux"):
         chosen = scenario.name.startswith("drawn") is drawn and scenario.run.start_jitter == 0
@@ -54,10 +57,10 @@ ARRIVALS = [
 
 @pytest.mark.parametrize("scenario", ARRIVALS, ids=lambda s: str(len(s.members)))
 def test_vegas_sources_that_arrive_one_after_another(scenario: Scenario) -> None:
-    """Each lengthens the RTT, at last tenfold: the timer has to learn of that by every ACK.
+    """Each arrival lengthens the RTT, in all tenfold, so the timer must use the RTT of every ACK.
 
-    The kernel's sources do not time out: each keeps the baseRTT of its arrival, the first that of
-    the empty link, and each later one gets more.
+    The kernel's sources do not time out: each keeps the baseRTT of its arrival, the first one that
+    of the empty link, and each later one gets more.
     """
     found, out = reference.lookup(scenario), run(scenario)
     assert found is not None
@@ -77,11 +80,12 @@ def test_the_kernel_was_measured_with_four_to_sixteen_arrivals() -> None:
 
 
 def test_rack_waits_for_a_quarter_of_the_least_rtt() -> None:
-    """One Reno in a long pipe: the third duplicate tells of a loss, not the second.
+    """One Reno flow on a long path: the third duplicate ACK reveals a loss, not the second.
 
-    Sent 8 ms apart, the second is 16 ms younger than the lost packet; a quarter of the handshake's
-    72.5 ms is more, an eighth of the mean RTT of 120 ms less.  The kernel's packets are lost every
-    1.032 s, 129 times the service time; by the second duplicate it would be 128 times.
+    Packets are sent 8 ms apart, so the packet of the second duplicate is 16 ms younger than the
+    lost one.  A quarter of the handshake's 72.5 ms is more than that; an eighth of the mean RTT of
+    120 ms would be less.  In the kernel a packet is lost every 1.032 s, 129 times the service time;
+    if the second duplicate revealed it, it would be 128 times.
     """
     flow = exact("reno", 0.08, variant="linux")
     runs = Run(1005.0, 5.0)
@@ -91,7 +95,7 @@ def test_rack_waits_for_a_quarter_of_the_least_rtt() -> None:
 
 
 def test_vegas_leaves_the_count_of_acks_alone() -> None:
-    """A packet less by Vegas's own decision: what was counted at 3 packets counts at 2."""
+    """Vegas's own decision takes a packet off the window; ACKs counted at 3 packets count at 2."""
     record = np.zeros(1, FLOW)
     mechanisms(find("vegas"), STACKS["linux"], record)
     flow = record[0]
@@ -105,7 +109,7 @@ def test_vegas_leaves_the_count_of_acks_alone() -> None:
 
 @pytest.mark.parametrize("name", ["vegas_vegas_2M_40ms_a10b10", "vegas_vegas_2M_320ms_a3b3"])
 def test_two_vegas_with_the_kernels_own_initial_window(name: str) -> None:
-    """With 2 packets instead of 10 the shares are 0.755 and 0.618: test_rounds_protocols."""
+    """With 2 packets instead of 10 the shares are 0.755 and 0.618 (test_rounds_protocols)."""
     scenario = load(ROOT / "paper_checks" / "linux" / f"{name}.toml")
     found, model = reference.lookup(scenario), answer(scenario)
     assert found is not None
@@ -115,7 +119,7 @@ def test_two_vegas_with_the_kernels_own_initial_window(name: str) -> None:
 
 
 def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
-    """RFC 6298.  A window of 17 keeps 10 packets on the way and 7 in a system that holds 7."""
+    """RFC 6298.  A window of 17 keeps 10 packets on the path and 7 in a queue with room for 7."""
     holder = exact("reno", 0.04, name="holder", max_window=17.0, variant="linux", stop=10.5)
     late = exact("reno", 0.04, name="late", start=10.001, variant="linux")
     for buffer, begins in ((6.0, 11.0), (8.0, 10.05)):
@@ -126,9 +130,9 @@ def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
 
 
 def test_the_handshake_takes_a_place_in_the_buffer() -> None:
-    """8 packets are there when its ACK takes one of the 2 places left: 1 of 10 data gets in.
+    """The handshake's ACK takes one of the 2 free places, so 1 of 10 data packets gets in.
 
-    A window of 17 less the 9 packets of 4 ms that are on their way for 36 ms.
+    8 packets are there: a window of 17 less the 9 packets of 4 ms that are on the path for 36 ms.
     """
     holder = exact("reno", 0.04, name="holder", max_window=17.0, variant="linux")
     late = exact("reno", 0.04, name="late", start=10.001, variant="linux")
@@ -166,7 +170,7 @@ def cubic(cwnd: float, ssthresh: float) -> Any:
 
 
 def climbs(f: Any, rtt: float, seconds: float) -> None:
-    """Go on for so long: evenly spaced ACKs, a window of them a round trip."""
+    """Advance by this time, with evenly spaced ACKs, a window of them per round trip."""
     now = 0.0
     while now < seconds:
         bictcp.sample(f, rtt, now, f["next"], 1.0)
@@ -175,7 +179,7 @@ def climbs(f: Any, rtt: float, seconds: float) -> None:
 
 
 def test_cubic_of_linux_is_back_at_the_lost_window_after_k() -> None:
-    """RFC 9438 (2): K = cbrt(W_max (1 - beta)/C); Linux is there earlier by the least RTT."""
+    """RFC 9438 (2): K = cbrt(W_max (1 - beta)/C); in Linux it is earlier by the least RTT."""
     f = cubic(100.0, 70.0)
     bictcp.recalc_ssthresh(f, 100.0)
     f["cwnd"] = 70.0
@@ -192,7 +196,7 @@ def test_cubic_of_linux_is_back_at_the_lost_window_after_k() -> None:
 
 
 def test_cubic_of_linux_climbs_slowly_after_a_timeout_whose_acks_gave_no_rtt() -> None:
-    """tcp_cubic.c: delay_min 0 and no W_max; a packet takes 20 ACKs, or Reno's 15/8 windows."""
+    """tcp_cubic.c: without delay_min and W_max a packet takes 20 ACKs, or Reno's 15/8 windows."""
     f = cubic(4.0, 2.0)
     for k in range(7):
         bictcp.cong_avoid(f, 1.0, 1.0 + 0.1 * k)
@@ -212,7 +216,7 @@ def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:
 def test_slow_start_of_linux_ends_when_the_rtt_has_grown_by_an_eighth(
     rise: float, ends: bool
 ) -> None:
-    """tcp_cubic.c: by the least of nine samples of a round, between 4 and 16 ms; at 100 ms 12.5."""
+    """tcp_cubic.c: the least of nine samples of a round; between 4 and 16 ms, at 100 ms 12.5."""
     f = cubic(20.0, 1e9)
     f["next"] = 100.0
     bictcp.sample(f, 0.1, 1.0, 1.0, 1.0)
@@ -225,7 +229,7 @@ def test_slow_start_of_linux_ends_when_the_rtt_has_grown_by_an_eighth(
 
 @pytest.mark.parametrize(("gap", "ends"), [(0.0025, False), (0.0019, True)])
 def test_slow_start_of_linux_ends_by_a_train_of_acks(gap: float, ends: bool) -> None:
-    """tcp_cubic.c: ACKs at most 2 ms apart, for half of the least RTT and half a millisecond."""
+    """tcp_cubic.c: ACKs at most 2 ms apart for half of the least RTT plus half a millisecond."""
     f = cubic(40.0, 1e9)
     f["next"] = 100.0
     for k in range(1, 30):

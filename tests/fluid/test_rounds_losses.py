@@ -1,4 +1,4 @@
-"""Losses and timers of the rounds engine: against stored ns-2 runs and by hand."""
+"""Losses and timers of ``rounds``: against stored ns-2 runs and by hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_vegas_under_random_loss_as_in_ns2() -> None:
 
 
 def test_limited_windows_under_random_loss_as_in_ns2() -> None:
-    """The window that is halved is what was used of it: 81.9 +- 1.3 and 96.8 +- 0.7 in ns-2."""
+    """A loss halves the part of the window that was used: 81.9 +- 1.3 and 96.8 +- 0.7 in ns-2."""
     reno = exact("reno", 0.1, max_window=12.0, variant="ns2")
     vegas = exact("vegas", 0.1, alpha=3.0, beta=3.0, max_window=12.0, variant="ns2")
     link = Link(300.0, buffer=30.0, loss=0.01)
@@ -65,7 +65,7 @@ def test_limited_windows_under_random_loss_as_in_ns2() -> None:
 
 
 def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
-    """At a window of 2 and without slow start: one packet more a round trip."""
+    """With a window of 2 and without slow start; it grows by one packet per round trip."""
     vegas = exact("vegas", 0.1, alpha=3.0, beta=3.0, over_estimate=0.0, variant="ns2")
     out = run(Scenario((Link(1000.0),), (vegas,), run=Run(2.0, 1.0)), samples=21)
     assert np.all(np.diff(out.per_flow[2:, 0, 0]) <= 1.0)
@@ -73,7 +73,7 @@ def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
 
 
 def test_ns2_never_times_the_first_packet_of_vegas() -> None:
-    """It takes 0.3 s; the second, 0.01 s behind the other flow's, takes 0.39 s."""
+    """Its RTT is 0.3 s; that of the second, 0.01 s behind the other flow's packet, is 0.39 s."""
     late, early = (exact("vegas", 0.3, name=n, variant="ns2") for n in ("late", "early"))
     scenario = Scenario((Link(10.0),), (late, early), run=Run(0.7, 0.5))
     base = run(scenario, starts=np.array([0.29, 0.0])).base
@@ -81,7 +81,7 @@ def test_ns2_never_times_the_first_packet_of_vegas() -> None:
 
 
 def test_what_is_switched_off() -> None:
-    """Without rounding the backlog is held at alpha, not half a packet above: Vegas gets less."""
+    """Without rounding the backlog stays at alpha, not half a packet above, so Vegas gets less."""
     scenario = _scenario("RED, bursts")
     full, bare = (run(scenario, without=off).flows["delivered"][0] for off in ((), ("rounding",)))
     assert bare < full
@@ -118,7 +118,10 @@ def test_an_agents_clock_ticks_from_a_time_of_its_own(boot_time: float, ticks: i
 
 
 def test_bsd_estimate_in_ticks() -> None:
-    """First sample m: srtt = 8 m, rttvar = 2 m, so 3 m ticks; then gains 1/8 and 1/4."""
+    """First sample m: srtt = 8 m, rttvar = 2 m, so the timeout is 3 m ticks.
+
+    Then gains 1/8, 1/4.
+    """
     record = np.zeros(1, FLOW)
     mechanisms(find("reno"), STACKS["ns2"], record)
     record["backoff"], record["acked"] = 4.0, 1.0

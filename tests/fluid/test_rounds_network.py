@@ -1,4 +1,4 @@
-"""The rounds engine where packets cross several queues: invariants, and answers that are known."""
+"""``rounds`` with paths over several queues: invariants, and cases with a known answer."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_packets_are_conserved_at_every_queue(scenario: Scenario, parts: int) ->
 
 
 def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> None:
-    """Behind a RED queue of 100 pkt/s round trips outgrow the timeout."""
+    """Behind a RED queue of 100 pkt/s the RTT becomes longer than the timeout."""
     slow = Link(100.0, "slow", queue=Red(5.0, 15.0, ecn=True))
     links = (Link(900.0, "fast", queue=RateDelay()), slow)
     both, back = ("fast", "slow"), "reverse"
@@ -122,7 +122,7 @@ def lone() -> Scenario:
 
 
 def test_a_link_that_never_fills_changes_nothing() -> None:
-    """Behind the bottleneck, a fast link adds its transmission time only, which rtt includes."""
+    """A fast link after the bottleneck adds only its transmission time, which rtt includes."""
     one = lone()
     flows = tuple(dataclasses.replace(g, path=("a", "b")) for g in one.flows)
     two = dataclasses.replace(one, flows=flows)
@@ -144,7 +144,10 @@ def test_the_slowest_link_sets_the_rate_wherever_it_is() -> None:
 
 
 def test_a_batch_answers_as_one_by_one() -> None:
-    """Threads share nothing, not even random numbers; what fails is flagged, the rest stands."""
+    """Threads share nothing, not even random numbers.
+
+    A scenario that fails does not affect others.
+    """
     lossy = Link(300.0, buffer=20.0, loss=0.02)
     laws = ("reno", "vegas", "sack", "newreno")
     short = Run(20.0, 5.0, start_jitter=0.5)
@@ -169,7 +172,7 @@ def test_a_batch_answers_as_one_by_one() -> None:
 
 
 def test_short_flows_bring_what_they_carry() -> None:
-    """An idle link: lambda flows a second of m packets are lambda m packets a second."""
+    """An idle link: lambda flows per second of m packets give lambda m packets per second."""
     poisson = exact("newreno", 0.05, arrivals=Poisson(40.0), size=12.0, variant="ns2")
     tail = exact(
         "vegas",
@@ -207,9 +210,9 @@ def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:
 
 
 def test_fast_links_are_resolved_to_who_loses() -> None:
-    """Ten sources of SACK at 100 Mbit/s: the default resolution answers as packet by packet does.
+    """Ten SACK sources at 100 Mbit/s: the default resolution agrees with packet by packet.
 
-    Stretches of several packets, 256 a round trip, were 45 % off.
+    Stretches of several packets, 256 per round trip, were 45 % off.
     """
     rng = np.random.default_rng(3)
     flows = tuple(

@@ -1,4 +1,4 @@
-"""The rounds engine against the Linux kernel's runs, ns-2, and closed forms."""
+"""``rounds`` against runs of the Linux kernel, ns-2, and closed forms."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns2_trace
 from vegasmodel.scenario import Link, Run, Scenario
 
-# Two Vegas flows of the Linux 6.1 kernel at 250 pkt/s, buffer 1000: rtt, alpha, beta, initial
-# window, start of the second, end, throughput counted from; then the second flow's measured
-# share and baseRTT.  (Kernel in a virtual machine with a deterministic clock.)
+# Two Vegas flows of the Linux 6.1 kernel at 250 pkt/s, buffer 1000 (in a virtual machine with a
+# deterministic clock).  Given are rtt, alpha, beta, initial window, start of the second flow, end,
+# and the time from which throughput is averaged; then the second flow's measured share and baseRTT.
 LINUX = {
     "e1a": ((0.04, 3, 3, 10, 20.0, 120.0, 53.33), 0.7778, 0.05621),
     "e1b": ((0.04, 2, 4, 10, 20.0, 120.0, 53.33), 0.7778, 0.056212),
@@ -61,7 +61,7 @@ def test_the_first_round_trip_sends_the_initial_window(law: str, variant: str) -
 def test_slow_start_from_an_initial_window_is_that_of_ns2(
     law: str, defaults: str, first: int
 ) -> None:
-    """Packets sent by the end of each round trip, and a pause."""
+    """Number of packets sent by the end of each round trip, and a pause."""
     flow = exact(law, 0.1, variant="ns2", initial_window=4.0, start=0.001)
     scenario = Scenario((Link(1500.0),), (flow,), run=Run(0.6, 0.0, ns2_defaults=defaults))
     sent = np.cumsum(ns2_trace.record(scenario, 0.02).get("sent")[:, 0])[3::5]
@@ -72,9 +72,9 @@ def test_slow_start_from_an_initial_window_is_that_of_ns2(
 @pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
 @pytest.mark.parametrize("over", [(0.0, 0.0), (0.0, 0.006), (0.004, 0.012)])
 def test_the_laws_rest_at_the_secular_equilibrium(over: tuple[float, float], variant: str) -> None:
-    """sum alpha/(Delta - x) = c; steps of one packet a round leave it by half a packet or so.
+    """sum alpha/(Delta - x) = c, to about half a packet, since windows change by whole packets.
 
-    Linux holds W (RTT - base)/base: a rate of alpha/(Delta - x) times base/RTT.
+    In Linux W (RTT - base)/base is alpha, so the rate is alpha/(Delta - x) times base/RTT.
     """
     alpha, capacity, rtt = 6.0, 1000.0, 0.1
     groups = tuple(
@@ -94,7 +94,7 @@ def test_the_laws_rest_at_the_secular_equilibrium(over: tuple[float, float], var
 
 
 def test_above_ten_packets_of_buffer_vegas_loses_nothing_to_reno() -> None:
-    """The burst that overflows is Reno's (measured in ns-2 and in Linux)."""
+    """The burst that overflows the buffer is Reno's, as measured in ns-2 and in Linux."""
     pair = (
         exact("vegas", 0.08, alpha=3, beta=3, variant="ns2"),
         exact("reno", 0.08, variant="ns2"),
@@ -116,7 +116,7 @@ def test_synchronised_losses_cut_vegas_too() -> None:
 
 
 def test_basertt_is_never_raised_by_the_flows_own_window() -> None:
-    """One flow alone meets the empty network: its first packet measures the propagation."""
+    """A flow alone meets an empty network, so its first packet measures the propagation delay."""
     scenario = Scenario((Link(500.0),), (exact("vegas", 0.1, variant="ns2"),), run=Run(100.0, 50.0))
     assert answer(scenario).base_rtt == pytest.approx([0.1], abs=1e-9)
 
@@ -125,7 +125,7 @@ def test_basertt_is_never_raised_by_the_flows_own_window() -> None:
 @pytest.mark.skipif(not ns2.available(), reason="ns-2 (Debian package ns2) is not installed")
 @pytest.mark.parametrize("law", ["reno", "newreno", "sack", "tahoe"])
 def test_ratio_against_ns2(law: str) -> None:
-    """A case of its own, not one of the accuracy study: 5 % as the study demands on average."""
+    """A case that is not in the accuracy campaigns, within their mean goal of 5 %."""
     pair = (exact("vegas", 0.07, alpha=4, beta=4, variant="ns2"), exact(law, 0.07, variant="ns2"))
     runs = Run(150.0, 50.0, runs=1, start_jitter=0.5)
     scenario = Scenario((Link(640.0, buffer=33.0),), pair, run=runs)

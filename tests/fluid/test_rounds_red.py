@@ -1,4 +1,4 @@
-"""RED in the rounds engine: by hand against ns-2's queue/red.cc, and against runs of ns-2."""
+"""RED in ``rounds``: by hand against ns-2's queue/red.cc, and against runs of ns-2."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def _seed() -> None:
 @pytest.mark.parametrize("stretch", [1, 7])
 @pytest.mark.parametrize("top", [0.05, 0.02])
 def test_packets_between_two_drops_are_as_red_cc_draws_them(stretch: int, top: float) -> None:
-    """modify_p: the n-th packet falls with p/(2 - n p) if 1 <= n p < 2; here p moves with n."""
+    """modify_p: the n-th packet is dropped with p/(2 - n p) if 1 <= n p < 2.
+
+    Here p changes with n.
+    """
     draws, longest = 4000, 140
 
     def p(n: int) -> float:  # of the stretch in which the n-th packet comes

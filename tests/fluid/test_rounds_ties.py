@@ -1,4 +1,4 @@
-"""Arrivals at the very instant of a departure, which ns-2 takes in the order of scheduling."""
+"""Arrivals at the very instant of a departure, which ns-2 handles in the order of scheduling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vegasmodel.scenario import Link, Run, Scenario
 
 @pytest.mark.parametrize(("precedes", "stay"), [(0, 1.0), (1, 0.0)])
 def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
-    """Of 3 waiting and 1 in transmission, the latter leaves now: work of 3 packets is left."""
+    """3 packets wait and the one in transmission leaves now, so work of 3 packets remains."""
     link = np.zeros(1, LINK)
     link["buffer"], link["packets_per_work"], link["queue"] = 3.0, 1.0, 3.0
     assert room_for(link[0], 1.0, precedes) == stay
@@ -63,7 +63,7 @@ NEWRENO = ((0.1803, 518.96, 21.75), (0.1569, 486.30, 11.43), (0.1457, 962.86, 48
 
 
 def test_a_stored_ns2_run() -> None:
-    """Phases decide: with departures first the shares are off by a quarter."""
+    """Phases decide: if departures came first, the shares would be off by a quarter."""
     flows = tuple(
         exact("newreno", rtt, name=f"f{i}", variant="ns2") for i, (rtt, _, _) in enumerate(NEWRENO)
     )
@@ -78,7 +78,7 @@ def test_a_stored_ns2_run() -> None:
 
 
 def test_where_round_trips_are_whole_service_times() -> None:
-    """60 and 36 of them.  ns-2, 5 runs: 55.9 +- 2.7 and 510.8 +- 2.0; by exact ties 270 and 296."""
+    """60 and 36 service times.  ns-2, 5 runs: 55.9 +- 2.7, 510.8 +- 2.0; by exact ties 270, 296."""
     link = Link(600.0, buffer=20.0)
     reno, sack = exact("reno", 0.1, variant="ns2"), exact("sack", 0.06, variant="ns2")
     scenario = Scenario((link,), (reno, sack), run=Run(150.0, 50.0, start_jitter=0.5))
@@ -100,10 +100,10 @@ def test_where_acks_and_packets_meet(
     measured: tuple[float, float],
     se: tuple[float, float],
 ) -> None:
-    """50 and 60 service times apart.
+    """The RTTs differ by 50 and 60 service times.
 
-    If ACKs did not wait for each other it would be 400 and 451, 221 and 673; if a burst came in one
-    go, the second 385 and 530.
+    If ACKs did not wait for each other, the rates would be 400 and 451, 221 and 673.  If a burst
+    came all at once, the second pair would be 385 and 530.
     """
     flows = tuple(exact(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in (one, two))
     link, span = Link(1000.0, buffer=20.0), Run(300.0, 100.0, start_jitter=0.5)
@@ -115,9 +115,9 @@ def test_where_acks_and_packets_meet(
 
 
 def test_round_trips_that_all_but_differ_by_whole_service_times() -> None:
-    """The second's and the fourth's by 287.00001: that is no tie, and no rounding turns it round.
+    """Those of the second and the fourth flow differ by 287.00001, which is not a tie.
 
-    20 runs of ns-2.
+    No rounding reverses this order.  ns-2's values are from 20 runs.
     """
     laws = (("sack", 0.2473), ("newreno", 0.0439), ("reno", 0.0743), ("reno", 0.1632))
     flows = tuple(exact(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in laws)
@@ -142,7 +142,7 @@ def test_sack_blocks_lengthen_acks_on_the_way_back(
     clocks: tuple[float, ...],
     lost: tuple[int, ...],
 ) -> None:
-    """Two SACK sources with some 40 timeouts: as many losses of each as in ns-2."""
+    """Two SACK sources with about 40 timeouts: each loses as many packets as in ns-2."""
     flows = tuple(
         exact("sack", rtt, variant="ns2", name=f"f{rtt}", start=start, initial_window=window)
         for rtt, start, window in zip((0.111, 0.15), starts, windows, strict=True)

@@ -1,4 +1,4 @@
-"""Who loses at a full buffer where RTTs differ: the fluid beside ns-2."""
+"""Which flow loses at a full buffer if RTTs differ: ``fluid`` beside ns-2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vegasmodel.scenario import Flow, Link, Run, Scenario
 def test_waits_of_half_a_millisecond_turn_the_winner_as_in_ns2(
     wait: float, measured: tuple[float, float]
 ) -> None:
-    """SACK at 43 and 99 ms (docs/accuracy.md, exact senders): ns-2's packets a second."""
+    """SACK at 43 and 99 ms (docs/accuracy.md, exact senders): ns-2's packets per second."""
     flows = tuple(
         Flow("sack", rtt, name=f"rtt {rtt}", variant="ns2", send_jitter=wait)
         for rtt in (0.043, 0.099)

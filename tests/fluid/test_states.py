@@ -1,4 +1,4 @@
-"""A state as a row of numbers, by its fields' kinds."""
+"""A simulator's state as a row of numbers, according to the kinds of its fields."""
 
 from __future__ import annotations
 

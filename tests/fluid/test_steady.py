@@ -1,4 +1,4 @@
-"""The steady state of windows that decide once a round trip, and of any law's drift."""
+"""The steady state of windows that change once per round trip, for any law."""
 
 import dataclasses
 import math
@@ -15,7 +15,7 @@ limit_cycle = vm.limit_cycle
 
 
 def waitless(*flows, **link):
-    """Senders that do not wait at random."""
+    """Senders that do not wait before they send."""
     return scenario([dataclasses.replace(flow, send_jitter=0.0) for flow in flows], **link)
 
 
@@ -48,7 +48,7 @@ def test_a_drift_of_one_packet_a_round_trip_has_the_averages_of_reno():
 
 
 def test_vegas_of_ns2_rests_on_whole_packets_between_its_thresholds():
-    """ns-2 (tcp-vegas.cc): delta = int((1 - baseRTT/RTT) W + 0.5) lies in alpha .. beta."""
+    """ns-2 (tcp-vegas.cc): delta = int((1 - baseRTT/RTT) W + 0.5) is between alpha and beta."""
     flows = [vegas(1.0, 3.0, rtt=T, name=f"{T}", variant="ns2") for T in (0.1, 0.05)]
     answer = limit_cycle(waitless(*flows, capacity=1000.0, buffer=math.inf))
     assert (answer.kind, answer.period, answer.residual) == ("fixed point", 0.0, 0.0)
@@ -74,7 +74,7 @@ def test_a_period_is_one_in_the_trajectory_too(variant):
 
 
 def test_the_stack_counts():
-    """Vegas of ns-2 holds between thresholds that the papers' law rounds otherwise."""
+    """ns-2's Vegas has other edges than the papers' rule, because it rounds the backlog."""
     by_stack = [
         limit_cycle(waitless(vegas(variant=v), reno(variant=v))).throughput
         for v in ("paper", "ns2", "linux")
@@ -87,7 +87,7 @@ def test_the_stack_counts():
 
 
 def test_what_chance_decides_does_not_repeat():
-    """Senders that wait at random take each other's place in the buffer; RED drops at random."""
+    """Waits make the order of packets at the full buffer random, and RED drops at random."""
     pair = scenario([vegas(variant="ns2"), reno(0.11, variant="ns2")], 400.0)
     assert limit_cycle(pair).kind == "neither found"
     red = waitless(vegas(variant="ns2"), reno(variant="ns2"), buffer=100.0, queue=Red(5.0, 15.0))
