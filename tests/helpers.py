@@ -12,7 +12,7 @@ exact = functools.partial(Flow, send_jitter=0.0)
 
 
 def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: Any) -> Scenario:
-    """A one-link scenario: keys of the file, with an RTT of 80 ms and 1080 pkt/s by default."""
+    """A scenario of one link from keys of the file; by default with 80 ms and 1080 pkt/s."""
     return Scenario.from_dict(
         {
             "packet_size": "500 B",

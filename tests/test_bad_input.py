@@ -1,4 +1,4 @@
-"""Every kind of bad scenario file or argument: exit status 2, one line that names the field."""
+"""Every kind of bad file or argument: exit status 2, and one line that names the field."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ BASE = {
     "run": '[run]\nduration = "60 s"\nwarmup = "20 s"\n',
 }
 
-# kind of mistake: (section, text added to it or replacing it, what the line must name)
+# kind of mistake: (section, text that replaces or extends it, what the error line must name)
 FILES = {
     "unknown top key": ("top", "+colour = 3", "colour"),
     "misspelt link key": ("link", "+bufer = 3", "buffer"),
@@ -106,7 +106,7 @@ def test_bad_file(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_the_line_names_the_group_by_its_place(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The mistakes in a group again, with a sound group before it."""
+    """The mistakes in a group again, after a group without mistakes."""
     section, text, named = FILES[kind]
     parts = dict(BASE)
     parts[section] = text[1:] + "\n" if text[0] == "=" else parts[section] + text[1:] + "\n"

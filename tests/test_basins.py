@@ -1,4 +1,4 @@
-"""Basins: the outcomes are known from closed forms or symmetry, their shares from chance."""
+"""Basins: closed forms or symmetry give the outcomes, and probability gives their shares."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_whole_windows_come_to_rest_where_the_closed_form_has_equilibria() -> No
 
 
 def test_either_of_two_like_flows_is_the_later_one_half_of_the_time() -> None:
-    """The later one over-estimates its baseRTT; which it is, the order of the starts decides."""
+    """The later flow over-estimates its baseRTT; the random starts decide which flow is later."""
     case = pair("alpha = 2\nbeta = 2\nstart = { first = '0 s', every = '2 s' }")
     found = basins(case, "equilibrium", starts=100, order=True, phase=0.0)
     assert len(found.outcomes) == 2
@@ -68,7 +68,7 @@ def test_either_of_two_like_flows_is_the_later_one_half_of_the_time() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12))
 def test_outcomes_are_the_parts_that_hang_together(points: list[tuple[int, int]]) -> None:
-    """Against a flood over all pairs; lattice points next to each other differ by 1."""
+    """Compared with a flood fill over all pairs; neighbouring lattice points differ by 1."""
     rates = np.array(points) + 100.0
     near = 1.5 / rates.mean()
     label = grouped(rates, near)
@@ -81,7 +81,7 @@ def test_outcomes_are_the_parts_that_hang_together(points: list[tuple[int, int]]
 
 
 def drawn(rng: np.random.Generator, chances: list[float], n: int) -> Basins:
-    """A made-up source whose outcomes have these chances."""
+    """An artificial model whose outcomes have these probabilities."""
     values = 100.0 + 40.0 * rng.choice(len(chances), n, p=chances)
     rates = np.stack([values, 300.0 - values], axis=-1)
     beginnings = tuple(Start((0.0, 0.0), (None, None), int(s)) for s in rng.integers(0, 2**31, n))
@@ -99,7 +99,7 @@ def test_like_sources_are_told_apart_as_often_as_the_test_says() -> None:
 
 
 def test_many_rare_outcomes_do_not_tell_like_sources_apart() -> None:
-    """Most starts lead elsewhere than any other; rare outcomes were gathered source by source."""
+    """Most starts lead to rare outcomes, which once were grouped for each model separately."""
     rng = np.random.default_rng(4)
 
     def scattered(shift: float) -> Basins:
@@ -116,7 +116,7 @@ def test_many_rare_outcomes_do_not_tell_like_sources_apart() -> None:
 
 
 def test_a_range_is_compared_along_itself() -> None:
-    """Two sources without gaps, one of which keeps to the upper half."""
+    """Two models without gaps in their results, one of which has only the upper half."""
     rng = np.random.default_rng(2)
     made = []
     for low in (100.0, 150.0):

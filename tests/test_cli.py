@@ -1,4 +1,4 @@
-"""The command line: the contract's JSON, text in 80 columns, hostile names, exit statuses."""
+"""The command line: the documented JSON, text in 80 columns, hostile names, exit statuses."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_simulation_that_ends_early(
 
 
 def test_no_closed_form_has_two_renos(capsys: pytest.CaptureFixture[str]) -> None:
-    """What it proposes instead is a command line that exists."""
+    """The message proposes a command that exists."""
     assert run(["ratio", "--capacity", "250pkt/s", "reno", "reno"]) == 0
     out, _ = capsys.readouterr()
     assert "A simulator may: --model rounds" in out

@@ -1,4 +1,4 @@
-"""What ``compare`` says of models and measurement that do not follow the same Vegas."""
+"""``compare`` if models and measurement have different variants of Vegas."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_without_vegas_there_is_nothing_to_say() -> None:
 
 
 def test_whose_senders_wait() -> None:
-    """A run of an engine is one of the scenario; a trace may say of which it is, or not tell."""
+    """A run of a simulator has the scenario's waits; a trace may state its own, or none."""
     still = dataclasses.replace(pair("ns2"), flows=(Flow("reno", 0.06, send_jitter=0.0),))
     waits = dataclasses.replace(still, flows=(Flow("reno", 0.06, send_jitter=0.001),))
 
@@ -79,7 +79,7 @@ def test_every_model_of_a_comparison_says_it(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("law", ["reno", "newreno", "sack", "tahoe"])
 def test_the_fluid_says_which_recovery_it_leaves_out(law: str) -> None:
-    """In the papers' law; in ns-2's whole packets it has the recovery of each law."""
+    """In the papers' law; with ns-2's whole packets ``fluid`` has the recovery of each law."""
     found = vm.predict(pair("paper", law), "fluid")
     (said,) = (a for a in found.assumptions if a.name == "recovery-as-taken")
     assert said.holds is False
@@ -111,7 +111,10 @@ def test_what_two_models_say_alike_stands_once() -> None:
 
 
 def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One run: nobody knows its scatter.  Several: their standard error is a perfect model's."""
+    """With one run the scatter is unknown.
+
+    With several, a perfect model has their standard error.
+    """
     asked = []
 
     def engine(s: Scenario, **_: object) -> Prediction:

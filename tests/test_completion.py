@@ -1,4 +1,4 @@
-"""Scenario files with gaps, completed by a trace: how near to the truth, what is said, refused."""
+"""Scenario files with missing keys, completed by a trace: accuracy, messages, refusals."""
 
 import copy
 import json
@@ -56,7 +56,7 @@ def test_of_a_linux_run_whose_second_source_never_saw_an_empty_queue():
 
 
 def test_of_an_ns2_run_that_loses():
-    """1.5 Mbit/s; 24 ms and the transmission of 1000 or 1040 B and of 40 B; a limit of 10."""
+    """1.5 Mbit/s; 24 ms plus the transmissions of 1000 or 1040 B and of 40 B; a limit of 10."""
     scenario, filled = complete(TWO, read(samples.DATA / "ns2_events.tr"))
     # Reno's packets have 40 B of headers more
     (capacity,) = (e for e in filled if e.key == "link[0].capacity")
@@ -128,7 +128,10 @@ def test_what_the_trace_cannot_tell_stays_the_default_and_says_so():
     ],
 )
 def test_a_buffer_told_by_mean_rtts_is_a_lower_bound(losses, buffer, said):
-    """200 pkt/s wait 10 ms: 2 packets.  Only where nothing was lost, the default stands."""
+    """200 pkt/s and a wait of 10 ms give 2 packets.
+
+    The default is kept only if nothing was lost.
+    """
     rtt = np.full((10, 2), 0.05)
     scenario, filled = complete(TWO, steady(rtt_min=rtt, rtt=rtt + 0.01, **losses))
     assert scenario.links[0].buffer == pytest.approx(buffer)
@@ -177,7 +180,7 @@ def test_a_whole_file_has_no_estimates(capsys):
 
 
 def test_a_trace_that_is_shorter_than_a_run_by_default():
-    """30 s: the run ends with the trace, and its first third is the warm-up."""
+    """30 s: the run has the length of the trace, and its first third is the warm-up."""
     table = {
         "link": [{"capacity": "1.5 Mbit/s", "buffer": "10 pkt"}],
         "flow": [{"law": "reno", "name": "a", "rtt": "40 ms"}],
@@ -193,7 +196,7 @@ def test_a_trace_that_is_shorter_than_a_run_by_default():
 
 
 def test_traces_of_any_bits_give_figures_or_one_line():
-    """Negative, infinite and absurd values; warnings are errors here."""
+    """Negative, infinite and absurd values; a warning fails the test."""
     rng = np.random.default_rng(5)
     odd = np.array([math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7e308, -1.0, 1.0, 0.05])
     whole = {"link": [{"capacity": "100 pkt/s"}]}

@@ -1,4 +1,4 @@
-"""Steady states as a set: how many there are is known from closed forms and from whole windows."""
+"""Sets of steady states, whose number is known from closed forms and from whole windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverse problems: the value of a field that meets a target, put back, meets it."""
+"""Inverse problems: the value found for a field meets the target."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mixed(more: str = "") -> vm.Scenario:
 
 
 def figure(kind: str, p: vm.Prediction) -> float:
-    """The target's figure by the words of the contract, not by the code under test."""
+    """The target's value by its definition, computed without the code under test."""
     rates = np.asarray(p.throughput)
     assert p.queue_mean is not None
     assert p.utilization is not None
@@ -98,7 +98,7 @@ def test_answers_put_back_meet_the_target(data: st.DataObject) -> None:
 
 
 def test_none_means_none() -> None:
-    """A finer grid than the search's own finds nothing either."""
+    """A finer grid than that of the search finds no solution either."""
     found = vm.design(mixed(), "link.buffer", "share:vegas=0.75", "minicycle", verify=())
     assert found.status == "none"
     field = fields.find(mixed(), "link.buffer")
@@ -109,7 +109,7 @@ def test_none_means_none() -> None:
 
 
 def test_several_are_all_listed() -> None:
-    """Fair on both sides of the buffer at which both get the same."""
+    """There is a solution on either side of the buffer at which both flows get the same."""
     found = vm.design(mixed(), "link.buffer", "jain=0.95", "minicycle", verify=())
     assert found.status == "several"
     equal = vm.design(mixed(), "link.buffer", "ratio:vegas/reno=1", "minicycle", verify=())
@@ -118,7 +118,7 @@ def test_several_are_all_listed() -> None:
 
 
 def test_a_target_that_is_only_touched() -> None:
-    """Jain's index is never above 1, so nothing changes its sign there."""
+    """Jain's index is never above 1, so the error does not change its sign at this target."""
     found = vm.design(mixed(), "link.buffer", "jain=1", "minicycle", verify=())
     equal = vm.design(mixed(), "link.buffer", "ratio:vegas/reno=1", "minicycle", verify=())
     (solution,) = found.solutions
@@ -127,7 +127,7 @@ def test_a_target_that_is_only_touched() -> None:
 
 
 def test_an_answer_that_jumps_past_the_target_is_no_solution() -> None:
-    """At B_th the mini-cycle's regime changes: no buffer gives what lies in the jump."""
+    """At B_th the mini-cycle's regime changes; no buffer gives a value inside the jump."""
     field = fields.find(mixed(), "link.buffer")
     grid = np.linspace(1.0, 260.0, 20001)
     asked = points.Points(mixed(), (field,), (grid,))
@@ -155,7 +155,7 @@ def test_a_model_without_an_answer_says_why() -> None:
 
 
 def test_one_threshold_stays_one() -> None:
-    """Where alpha = beta, alpha takes beta along; where they differ, it does not."""
+    """If alpha = beta, a change of alpha changes beta; if they differ, it does not."""
     found = vm.design(mixed(), "flow.vegas.alpha", "share:vegas=0.5", "minicycle", verify=())
     (solution,) = found.solutions
     flow = solution.scenario.flows[0]
@@ -168,7 +168,7 @@ def test_one_threshold_stays_one() -> None:
 
 
 def test_whole_packets_by_rounds() -> None:
-    """Buffers of a packet model are whole; the nearest one is the answer, and says so."""
+    """``rounds`` needs whole buffers; the nearest whole number is the answer, with a note."""
     base = mixed(SHORT)
     found = vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(10, 40))
     (solution,) = found.solutions
@@ -184,7 +184,7 @@ def test_whole_packets_by_rounds() -> None:
 
 
 def test_few_runs_far_from_the_target_and_all_near_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where senders wait at random, a value's side of the target needs fewer runs than its figure.
+    """If senders wait, few runs show on which side of the target a value is.
 
     The answer is that of all the runs that ``predict`` makes.
     """
@@ -210,7 +210,7 @@ def test_few_runs_far_from_the_target_and_all_near_it(monkeypatch: pytest.Monkey
 
 
 def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer crosses the target on both of its sides: the note tells of both."""
+    """The answer crosses the target on both sides of it; the note names both."""
 
     def ask(_: object, x: Floats, *, whole: bool = False) -> Floats:
         return np.where(x == 3, -0.004, np.where(whole, 0.2, 0.21))
@@ -225,7 +225,7 @@ def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_solution_whose_runs_scatter_is_doubtful(
     monkeypatch: pytest.MonkeyPatch, *, scattered: bool
 ) -> None:
-    """Shares of two runs around the target: at 0.25 and 0.35 they tell nothing, at 0.3 all."""
+    """Shares of two runs around the target: at 0.25 and 0.35 they scatter too much, at 0.3 not."""
     shares = np.array([0.25, 0.35] if scattered else [0.3, 0.3])
     asked: list[tuple[str, int]] = []
 
@@ -249,7 +249,7 @@ def test_a_solution_whose_runs_scatter_is_doubtful(
 
 
 def test_the_error_of_a_figure_is_that_of_its_linear_form() -> None:
-    """Where runs scatter little, a figure's error follows from its slopes (the delta method)."""
+    """If runs scatter little, the derivatives give the error of a value (the delta method)."""
     rng = np.random.default_rng(3)
     runs = np.array([300.0, 700.0]) + rng.multivariate_normal([0, 0], [[9, -4], [-4, 16]], 400)
     found = vm.Prediction("rounds", mixed(), runs.mean(axis=0), extra={"throughput_runs": runs})
@@ -268,7 +268,7 @@ def test_the_error_of_a_figure_is_that_of_its_linear_form() -> None:
 
 @pytest.mark.ns2
 def test_the_engineers_question_is_right_by_ns2() -> None:
-    """Which buffer gives Vegas 30 %?  Within a packet of what ns-2 itself says."""
+    """The buffer that gives Vegas 30 %, within a packet of that by ns-2."""
     base = mixed(SHORT)
     found = vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(10, 40))
     asked = points.Points(base, (fields.find(base, "link.buffer"),), (np.arange(15.0, 27.0),))

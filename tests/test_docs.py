@@ -1,4 +1,4 @@
-"""What the documentation says is so."""
+"""Statements of the documentation are true."""
 
 import dataclasses
 import importlib
@@ -64,7 +64,7 @@ def test_the_examples_of_a_page_print_what_it_shows(
 
 
 def test_every_assumption_is_explained() -> None:
-    """Whatever name with hyphens a module of answers holds stands on the page of messages."""
+    """Every name with hyphens in a module that answers stands on the page of messages."""
     page = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE))
     package = Path(vm.__file__).parent
@@ -106,7 +106,7 @@ def test_every_model_and_law_is_documented() -> None:
 
 
 def test_every_command_and_option_says_what_it_does() -> None:
-    """And gives an example, which the commands' page shows."""
+    """Each also has an example, which the page of commands shows."""
     for name, command in app.commands.items():
         said = command.help or ""
         assert f"Example: vegasmodel {name}" in said
@@ -119,7 +119,7 @@ def test_every_command_and_option_says_what_it_does() -> None:
 
 
 def test_every_page_has_its_place_on_the_site() -> None:
-    """In a list of pages; those under gallery/ and reference/, and validation.md, are generated."""
+    """It is in a list of pages; gallery/, reference/ and validation.md are generated."""
     folder = ROOT / "docs"
     listed = set()
     for page in folder.rglob("*.md"):
@@ -146,7 +146,7 @@ def test_the_readme_scenario_is_read() -> None:
 def test_the_readme_scenario_copied_by_hand_compares_within_a_percent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also where no simulator is installed: its run is stored."""
+    """This works without a simulator, because its run is stored."""
     (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     (tmp_path / "mixed.toml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -166,7 +166,7 @@ def test_the_readme_scenario_copied_by_hand_compares_within_a_percent(
 
 
 def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each is a whole program; what it prints about scenarios is read again."""
+    """Each is a whole program; the scenarios that it prints can be read again."""
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/scenario.md").read_text(), re.DOTALL)
     exec(compile(code, "docs/scenario.md", "exec"), {})  # noqa: S102 - our own page
     assert (
@@ -183,7 +183,7 @@ def test_paths_named_in_the_docs_exist() -> None:
 
 
 def test_the_page_on_scenario_files_names_every_key() -> None:
-    """Each key of each table stands in one of the page's files, and both files are read."""
+    """Each key of each table is in one of the page's files, and both files can be read."""
     files = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/scenario.md").read_text(), re.DOTALL)
     tables = [vm.Scenario.from_toml(text) for text in files]
     assert [s.name for s in tables] == ["everything", "other-forms"]
@@ -216,7 +216,7 @@ def test_the_defaults_on_that_page_are_the_defaults() -> None:
 def test_the_examples_on_the_page_on_sweeps_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In their order, in one folder; each command ends with 0."""
+    """They run in their order in one folder; each command exits with 0."""
     (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     (tmp_path / "mixed.toml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -239,7 +239,7 @@ def test_the_examples_on_the_page_on_sweeps_run(
 def test_the_examples_on_the_page_on_stability_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The verdict, the boundary, and a boundary's points beside it by the same roots."""
+    """The verdict, the boundary, and the verdicts on either side of the boundary's points."""
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/stability.md").read_text()
     for kind, block in re.findall(r"```(python|toml)?\n(.*?)```", page, re.DOTALL):
@@ -275,7 +275,7 @@ def test_the_page_on_sweeps_names_every_variable() -> None:
 def test_the_page_on_laws_of_your_own_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Words as they stand; numbers within 0.03, as what a simulator gives moves with its making."""
+    """Words must be equal, numbers within 0.03, since results change slightly with a simulator."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(laws, "_outside", {})
     page = (ROOT / "docs/write-your-own-law.md").read_text()

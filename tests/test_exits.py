@@ -1,4 +1,4 @@
-"""Whatever goes wrong: one line, a status that means something, nothing left behind."""
+"""After any failure: one line, a meaningful exit status, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ exits.main(lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1) and 0)
 
 
 def gone(folder: Path, seconds: float = 10.0) -> bool:
-    """Whether a folder is soon empty, and nobody at work below it."""
+    """Whether a folder is soon empty, with no process at work in it."""
     end = time.monotonic() + seconds
     while (at_work(folder) or any(folder.iterdir())) and time.monotonic() < end:
         time.sleep(0.02)
@@ -132,7 +132,7 @@ def test_an_error_is_one_line_and_a_status(
 
 
 def ended(arguments: list[str], **options: object) -> tuple[int, str]:
-    """Status and complaint of a command in a process of its own."""
+    """Exit status and error message of a command in a separate process."""
     done = subprocess.run(
         [*COMMAND, *arguments],
         stderr=subprocess.PIPE,
@@ -168,7 +168,7 @@ def test_an_output_that_nobody_takes(arguments: list[str], monkeypatch: pytest.M
 def test_a_full_disk_is_named_by_the_file_that_was_asked_for(
     name: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No file can grow here, as on a full disk; a write itself tells no name."""
+    """No file can grow here, as on a full disk; the system's error has no file name."""
     path = tmp_path / name
     option = {".parquet": ["--out"], ".png": ["--plot"], ".toml": []}[path.suffix]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -250,7 +250,7 @@ rtt = "40 ms"
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of stored runs with one in it, and no simulator."""
+    """A folder with one stored run, and no simulator."""
     source = min(reference.FOLDER.glob("*.json"), key=lambda path: path.stat().st_size)
     shutil.copy(source, tmp_path)
     (tmp_path / "linux").mkdir()

@@ -1,4 +1,4 @@
-"""Without an extra: one line that says how to get it, before anything is computed."""
+"""If an extra is missing, one line tells how to install it, before any computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios at the ends of what is allowed: answered or refused, and without a warning."""
+"""Scenarios at the limits of what is allowed: answered or refused, without a warning."""
 
 from __future__ import annotations
 

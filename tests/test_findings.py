@@ -1,4 +1,4 @@
-"""The pages of the findings are those that the code writes from the stored runs."""
+"""The findings' pages are those that the code writes from the stored runs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The commands a user begins with: ``new``, ``inspect``, ``explain``; completion in a shell."""
+"""The first commands of a user: ``new``, ``inspect``, ``explain``; completion in a shell."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_without_a_name_the_file_is_printed_with_a_comment_on_its_keys(
 def test_a_file_from_a_trace_holds_its_flows_and_its_network(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """And ``compare`` finds each of its flows again by the line ``match``."""
+    """``compare`` finds each of the flows again by the line ``match``."""
     assert run(["new", "--from-trace", str(EVENTS), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     s = vm.Scenario.from_toml(document["toml"])
@@ -119,7 +119,7 @@ def test_a_file_from_a_simulated_trace_has_its_laws_names_sizes_and_a_finite_buf
 
 
 def test_an_estimated_buffer_is_written_in_whole_packets() -> None:
-    """(99.99 ms - 60 ms) 1000 pkt/s = 39.99 packets, of a trace that does not know losses."""
+    """(99.99 ms - 60 ms) 1000 pkt/s = 39.99 packets, for a trace without losses recorded."""
     rates = {"throughput": np.full((9, 1), 1000.0), "rtt": np.full((9, 1), 0.09999)}
     rates["rtt"][0] = 0.06
     text, _ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates), "whole")
@@ -129,7 +129,7 @@ def test_an_estimated_buffer_is_written_in_whole_packets() -> None:
 
 
 def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    """Drops and packet sizes are counted here from the text of the ns-2 trace itself."""
+    """The test counts drops and packet sizes in the text of the ns-2 trace."""
     lines = [line.split() for line in EVENTS.read_text().splitlines()]
     assert run(["inspect", str(EVENTS), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""Figure 2's router in ns-3: stored measurements against what `podlesny` claims."""
+"""Figure 2's router in ns-3: stored measurements against the claims of `podlesny`."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The recipe that measures the running kernel: its jobs, its refusals, and one short real run."""
+"""The measurement of the running kernel: its steps, its refusals, and one short real run."""
 
 import importlib
 import json
@@ -142,7 +142,7 @@ def test_bad_options_are_one_line_and_write_nothing(tmp_path: Path, words: tuple
 
 
 def able() -> bool:
-    """Root, the tools, and leave to make a namespace."""
+    """Root, the tools, and permission to make a namespace."""
     if os.geteuid() or not all(map(shutil.which, ("ip", "tc", "ss", "ethtool"))):
         return False
     if not Path("/dev/net/tun").exists():

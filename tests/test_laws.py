@@ -22,7 +22,7 @@ from vegasmodel.scenario import LAWS, Link, Red, Run, Scenario
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    """Each test begins without laws from outside."""
+    """Each test begins without user-defined laws."""
     monkeypatch.setattr(laws, "_outside", {})
     monkeypatch.setattr(laws, "_files", {})
 
@@ -50,7 +50,7 @@ def rates(*arguments, **link) -> np.ndarray:
 
 
 def test_a_registered_law_gives_what_the_exact_integration_of_the_same_law_gives():
-    """``continuous.py`` solves for thresholds, ``sampled.py`` steps: two ways to one motion."""
+    """``continuous.py`` solves for thresholds and ``sampled.py`` steps; both give one motion."""
     for pair in (("vegas", "reno"), ("reno", "reno"), ("vegas", "vegas")):
         own = tuple(f"own-{name}" for name in pair)
         np.testing.assert_allclose(rates(*own), rates(*pair), rtol=3e-3)
@@ -73,7 +73,7 @@ def test_an_aimd_law_takes_the_share_that_its_averages_say():
 
 
 def test_rules_of_a_loss_see_what_they_ask_for():
-    """A cut to the half written as a rule is the cut by the factor."""
+    """A cut to one half, written as a rule, equals the cut by the factor."""
 
     @vm.register_law("half", cut=lambda f: 0.5 * f.window, remember=lambda f: f.window)
     def drift(f):
@@ -110,7 +110,7 @@ def test_a_rule_that_fails_is_refused_when_it_is_registered(rule, said, name):
 
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_a_rule_that_fails_in_a_run_is_named_with_what_it_saw(model):
-    """Numba's C functions cannot raise: the run goes on, and its answer is not given."""
+    """Numba's C functions cannot raise: the run continues, but its answer is not returned."""
 
     @vm.register_law("late")
     def drift(f):
@@ -132,7 +132,7 @@ def test_numba_says_in_one_line_what_it_cannot_compile():
 
 
 def test_a_window_that_a_law_lowers_does_not_start_slowly_again_by_rounds():
-    """Linux's tcp_vegas lowers ssthresh with the window; here a window that falls stays down."""
+    """Linux's tcp_vegas lowers ssthresh with the window, so slow start does not begin again."""
     vm.register_law("modest", lambda f: 4.0 - f.window, once_a_round=True)
     low = by_rounds("modest", "own-reno", "ns2")[0] * 0.08
     assert 3.0 <= low <= 4.5
@@ -206,7 +206,7 @@ def test_two_files_cannot_give_one_law(tmp_path):
 
 @pytest.fixture
 def _package(tmp_path, monkeypatch):
-    """An installed package that offers laws, as pip leaves one."""
+    """An installed package that offers laws, as pip would install it."""
     about = tmp_path / "theirs-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
@@ -248,7 +248,7 @@ def by_rounds(*arguments, **link) -> np.ndarray:
 
 @pytest.mark.parametrize("variant", ["ns2", "linux"])
 def test_rounds_gives_a_registered_law_what_it_gives_the_same_law_of_the_package(variant):
-    """Apart are the last digits: W ACKs in a stretch add W/W, not one by one."""
+    """Only the last digits differ: W ACKs in a stretch add W/W at once, not one by one."""
     vm.register_law("own-newreno", lambda _: 1.0, recovery="hole by hole")
     for law, own in (("sack", "own-reno"), ("newreno", "own-newreno")):
         if variant == "linux" and law == "newreno":
@@ -261,7 +261,7 @@ def test_rounds_gives_a_registered_law_what_it_gives_the_same_law_of_the_package
 
 
 def test_a_registered_vegas_holds_its_packets_in_the_queue_by_rounds():
-    """Alone it decides once a round trip and rests between alpha and beta, without a loss."""
+    """Alone, it keeps a backlog between alpha and beta and loses nothing."""
 
     @vm.register_law("own-band", delay_based=True, once_a_round=True)
     def drift(f):
@@ -274,7 +274,7 @@ def test_a_registered_vegas_holds_its_packets_in_the_queue_by_rounds():
 
 
 def test_rules_of_a_loss_are_asked_by_rounds():
-    """A law that grows only by what it remembers, and is cut to what it says."""
+    """A law that grows only by what it remembers, and sets the window after a loss itself."""
     vm.register_law(
         "mindful",
         lambda f: f.memory / 7.0 if f.elapsed > 0.0 else -1.0,
@@ -294,7 +294,7 @@ def test_an_aimd_law_takes_by_rounds_what_it_takes_in_the_fluid():
 
 @pytest.mark.parametrize(("before", "now"), [(80.0, 100.0), (120.0, 100.0)])
 def test_cubic_is_back_where_it_was_after_the_time_that_the_rfc_says(before, now):
-    """RFC 9438 (2): at W_max after K = cbrt((W_max - beta W)/C), where Reno would be below."""
+    """RFC 9438 (2): at W_max after K = cbrt((W_max - beta W)/C); Reno would be below."""
     from vegasmodel.laws import Source, cubic
 
     rtt, lost = 0.5, Source(now, 0.5, 0.5, 0.0, 9.0, before, 1.0, 3.0)
@@ -313,7 +313,7 @@ def test_cubic_is_back_where_it_was_after_the_time_that_the_rfc_says(before, now
 
 
 def test_cubic_at_a_short_rtt_is_fair_to_reno_on_average():
-    """RFC 9438 4.3: AIMD(3 (1-b)/(1+b), b) takes the throughput of AIMD(1, 1/2)."""
+    """RFC 9438 4.3: AIMD(3 (1-b)/(1+b), b) has the throughput of AIMD(1, 1/2)."""
     from vegasmodel.laws import Source, cubic
 
     rtt, begin = 1e-3, Source(20.0, 1e-3, 1e-3, 0.0, 0.0, 0.0, 1.0, 3.0)
@@ -421,7 +421,7 @@ def test_the_registry_is_the_scenario_s_list():
 @pytest.mark.parametrize("law", laws.BUILT_IN, ids=lambda law: law.name)
 @pytest.mark.parametrize("stack", ["paper", "ns2", "linux"])
 def test_rounds_runs_the_rules_of_the_law_s_own_file(law, stack):
-    """Plain Python on a plain object, against the compiled chain on a record."""
+    """The rules in plain Python on a plain object, against the compiled rules on a record."""
     from vegasmodel.engines.rounds import laws as senders
     from vegasmodel.engines.rounds.flows import mechanisms
     from vegasmodel.engines.rounds.state import FLOW
@@ -443,7 +443,7 @@ def test_rounds_runs_the_rules_of_the_law_s_own_file(law, stack):
 
 
 def test_no_law_s_recovery_is_taken_for_another_s_in_silence():
-    """In the papers' law they move alike, and it says so; in ns-2 each has its own."""
+    """With the papers' law all recover alike, with a remark; with ns-2's each has its own."""
     alike = [vm.predict(scenario("vegas", law), "fluid") for law in ("reno", "tahoe")]
     np.testing.assert_array_equal(alike[0].throughput, alike[1].throughput)
     for found in alike:
@@ -471,7 +471,7 @@ def test_what_the_fluid_has_not_is_said():
 
 
 def test_like_sources_get_like_rates_in_the_fluid():
-    """Those of one law and RTT differ by nothing but their order in the file."""
+    """Sources of the same law and RTT differ only in their order in the file."""
     groups = [("vegas", 3.0), ("sack", 1.0)]
     flows = tuple(
         vm.Flow(law, 0.169, count=3, alpha=alpha, beta=3.0, variant="ns2", send_jitter=0.0)

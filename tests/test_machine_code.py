@@ -1,4 +1,4 @@
-"""Compiled functions answer by the sources as they are, whatever a cache holds and clocks say."""
+"""Compiled functions follow changes of their sources, whatever caches and clocks say."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(whole(10), sum(whole.stats.cache_hits.values()))
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A caller, its callee in another file and a constant in a third, with our machinery."""
+    """A caller, its callee in another file and a constant in a third, compiled as ours are."""
     folder = tmp_path / "pkg"
     for place in (folder, folder / "deep", folder / "support"):
         place.mkdir()
@@ -98,7 +98,7 @@ def driver() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def answer(package: Path, driver: subprocess.Popen[str]) -> Callable[..., tuple[int, int]]:
-    """What the caller says of 10 in a new process, and how often compiled code was found."""
+    """The caller's result for 10 in a new process, and how often compiled code was found."""
 
     def ask(cache: str = "", largest: int | None = None) -> tuple[int, int]:
         assert driver.stdin is not None
@@ -148,7 +148,7 @@ def test_old_code_is_cleared_away_and_that_of_others_is_not(package: Path, answe
 def test_functions_of_one_folder_leave_each_other_s_code_alone(
     package: Path, answer: Answer
 ) -> None:
-    """The caller is made of more files than its callee, so their digests differ."""
+    """The caller depends on more files than its callee, so their digests differ."""
     (package / "callee.py").write_text(CALLEE)
     (package / "main.py").write_text(CALLER.replace("pkg.deep.callee", "pkg.callee"))
     assert answer() == (21, 0)
@@ -212,7 +212,7 @@ def test_whatever_way_a_file_is_imported(package: Path, line: str) -> None:
 
 
 def test_no_kernel_depends_on_what_people_edit_daily() -> None:
-    """An edit of the command line or of a closed form costs no compilation of the simulators."""
+    """An edit of the command line or of a closed form never recompiles the simulators."""
     from vegasmodel.engines.rounds import kernel
     from vegasmodel.packets.readers import ns2_kernel
 

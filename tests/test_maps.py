@@ -1,4 +1,4 @@
-"""Ready maps: each can be asked, its picture shows the numbers, its page says how to read it."""
+"""Ready-made maps: each can be drawn, shows its numbers, and has a text on how to read it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_picture_has_a_cell_for_each_point_with_its_axes_in_plain_units(kind
 def test_the_command_writes_the_picture_and_tells_its_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The closed form by hand: a/D + a/(D - x) = c, and the ratio is D/(D - x)."""
+    """The closed form by hand: a/D + a/(D - x) = c, so the ratio is D/(D - x)."""
     whole = maps.find("starvation")
     small = dataclasses.replace(whole, panels=(whole.panels[0], whole.panels[0]))
     monkeypatch.setitem(maps.MAPS, "starvation", small)

@@ -1,4 +1,4 @@
-"""Metrics by hand, and what a comparison makes of them."""
+"""Metrics computed by hand, and those of a comparison."""
 
 import math
 from pathlib import Path

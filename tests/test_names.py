@@ -1,4 +1,4 @@
-"""No code asks for the name of a law or a stack, but for what that law or stack does."""
+"""Code does not compare with the name of a law or a stack, but with its properties."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SUBJECT = {
 FILES = {
     "equilibrium/heterogeneous.py": "a rate law of each, by the words of its own argument",
 }
-# What has such names of its own, told by what is compared: packet engines and models, whose names
-# are what a user asks for; who loses in the mini-cycle, an option of a model that has two laws.
+# Comparisons that are allowed: packet simulators and models, which users select by these names; and
+# the losers in the mini-cycle, an option of a model with two laws.
 OTHERS = {"engine", "model", "losers"}
 
 
 def words(node: ast.expr) -> Iterator[str]:
-    """Names in an expression, its last attribute for one with dots."""
+    """Names in an expression; for a dotted name its last attribute."""
     for part in ast.walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)):
             yield part.id if isinstance(part, ast.Name) else part.attr
@@ -40,7 +40,7 @@ def words(node: ast.expr) -> Iterator[str]:
 def asked(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and name of each comparison, membership test or ``match`` with such a name.
 
-    A name counts where it stands as text or as a constant in capitals.
+    A name counts if it is a string or a constant in capitals.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

@@ -1,4 +1,4 @@
-"""The notebooks' cells run, at both ends of every slider; without Jupyter, so that it is cheap.
+"""The notebooks' cells run, at both ends of every slider; without Jupyter, which takes longer.
 
 ``make notebooks`` runs them in Jupyter itself.
 """
@@ -38,7 +38,7 @@ def ends(choice: Any) -> list[Any]:
 
 
 class Shown:
-    """Stands for IPython.display and ipywidgets; counts what a reader would see."""
+    """Replaces IPython.display and ipywidgets, and counts what a reader would see."""
 
     def __init__(self) -> None:
         self.figures = 0
@@ -110,7 +110,7 @@ def test_a_notebook_asks_a_question_and_answers_its_exercise(path: Path) -> None
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_are_stored_without_outputs(path: Path) -> None:
-    """Strip one with: .venv/bin/jupyter nbconvert --clear-output --inplace notebooks/NAME.ipynb"""
+    """To remove them: .venv/bin/jupyter nbconvert --clear-output --inplace notebooks/NAME.ipynb"""
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             assert cell["outputs"] == []

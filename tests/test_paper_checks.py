@@ -1,4 +1,4 @@
-"""The paper checks are complete, honest, and answer from stored runs."""
+"""The paper checks are complete, follow their rules, and answer from stored runs."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ TSANG_INDEX = {
     110: "0.965", 100: "0.931", 90: "0.941", 80: "0.953", 70: "0.980", 60: "0.945", 50: "0.962",
     40: "0.946", 30: "0.970", 20: "0.996", 10: "0.900", 5: "1.000", 1: "1.000",
 }  # fmt: skip
-# What the papers number or name, typed from the papers; a table by its cells where they are named.
+# What the papers number or name, typed from the papers; tables by their cells if these have names.
 NAMED = {
     "tsang": [
         *(f"table {n}" for n in ("1", "2", "5", "6a", "6c", "6d")),
@@ -115,7 +115,7 @@ def is_of(name: str, item: str) -> bool:
 
 
 def of_each(names: list[str], items: list[str]) -> dict[str, list[str]]:
-    """The items that are of each name.  An item is of the most particular name only."""
+    """The items that belong to each name; an item belongs only to its most specific name."""
     found: dict[str, list[str]] = {name: [] for name in names}
     for item in items:
         among = [name for name in names if is_of(name, item)]
@@ -159,7 +159,7 @@ def test_records_are_valid(checks: list[Check]) -> None:
 
 
 def test_verdicts_follow_from_the_numbers(checks: list[Check]) -> None:
-    """Not by the code that made them: entry by entry."""
+    """Computed here entry by entry, without the code that made the verdicts."""
     for check in checks:
         if check.verdict == "blocked":
             continue
@@ -188,11 +188,11 @@ def test_tolerances_of_numbers_are_small(checks: list[Check]) -> None:
 
 
 def half_a_unit(value: float) -> float:
-    """Of the last digit of a printed number."""
+    """Half a unit of the last digit of a printed number."""
     return 0.5 * 10.0 ** -len(f"{value!r}".partition(".")[2].rstrip("0"))
 
 
-# Named by a reader who checked them: with five seeds each, how many have the figure.
+# Items that a reader checked: of five seeds each, how many agree with the print.
 BY_CHANCE = {
     "table 3, X = 13 ms, sack": 1,
     "table 3, X = 22 ms, reno": 3,
@@ -271,7 +271,7 @@ def test_stored_runs_suffice(checks: list[Check]) -> None:
 
 
 def test_arithmetic_on_the_print_reproduces_nothing(checks: list[Check]) -> None:
-    """And what a derivation, a model or packets give is more than consistent."""
+    """It is "consistent" at most; what a derivation, model or packets give is more than that."""
     for check in checks:
         assert check.source in ("print", "theory", "replay", "packets")
         if check.verdict in AGREE:
@@ -280,7 +280,7 @@ def test_arithmetic_on_the_print_reproduces_nothing(checks: list[Check]) -> None
 
 @pytest.mark.parametrize("paper", NAMED)
 def test_packets_mean_packets(paper: str) -> None:
-    """What a record calls packets needs a run, and arithmetic needs none."""
+    """A record with source packets needs a run; a record with source arithmetic needs none."""
     runs = Runs()
     for record in paper_checks.records(paper):
         runs.used.clear()
@@ -298,7 +298,7 @@ def test_errata_are_counted_as_statements(checks: list[Check]) -> None:
 
 @pytest.mark.parametrize("x2", TSANG_INDEX)
 def test_the_index_of_tsang_is_that_of_mean_rates(x2: int) -> None:
-    """By hand from the ACKs: all from 10 s after the start on, and none before it."""
+    """By hand from the ACKs: all those from 10 s after the start on, and none before."""
     counts = [sum(t > 10.01 for t in c.received) for c in replay(x2)]
     index = sum(counts) ** 2 / (2 * sum(n * n for n in counts))
     assert f"{index:.3f}" == TSANG_INDEX[x2]
@@ -319,13 +319,13 @@ def test_errata_say_what_is_right() -> None:
 
 
 def test_every_discrepancy_has_a_cause(checks: list[Check]) -> None:
-    """And the table in docs/paper-checks.md is that of the command."""
+    """The table in docs/paper-checks.md is also that of the command."""
     text = (Path(__file__).parents[1] / "docs" / "paper-checks.md").read_text(encoding="utf-8")
     assert causes.markdown(checks) in text
 
 
 def test_the_noise_is_read_in_five_ways(checks: list[Check]) -> None:
-    """All are run, the verdict is that of 9.5 ms, and the note says which agree."""
+    """All five are run, 9.5 ms decides the verdict, and the note names those that agree."""
     noisy = [c for c in checks if c.paper == "boutremans" and "these agree: " in c.note]
     agreeing = Counter[str]()
     for check in noisy:
@@ -410,7 +410,7 @@ def test_verdicts() -> None:
 
 
 def test_what_the_evidence_does_not_decide_is_blocked() -> None:
-    """Only where it differs from the print; and the note says why, and the figure."""
+    """Only if the value differs from the print; the note has the reason and the value."""
 
     def check(value: float) -> Check:
         found = Found(value, 0.2, missing="The RTT decides.")
@@ -445,7 +445,7 @@ def test_summary_counts(checks: list[Check]) -> None:
 
 
 def test_models_against_packets() -> None:
-    """Every family has stored runs; the best model of each stands first."""
+    """Every family has stored runs; the best model of each is first."""
     from paper_checks.models import families, markdown, rows
     from vegasmodel.predictor import CLOSED_FORMS
 
@@ -461,7 +461,7 @@ def test_models_against_packets() -> None:
 
 
 def test_a_masked_newreno_flow_loses_in_the_papers_setting_and_gains_one_way() -> None:
-    """podlesny V: figure 2's own router with as many flows back, then without; and the verdicts."""
+    """podlesny V: figure 2's router with as many reverse flows, then without; and the verdicts."""
     from paper_checks.podlesny.router import dumbbell, one_way
 
     runs = Runs()

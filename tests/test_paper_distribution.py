@@ -1,4 +1,4 @@
-"""The paper checks are a distribution of their own, which the command finds where it is there."""
+"""The paper checks are a separate distribution, which the command finds if it is installed."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The committed scenario files of the papers' items are those that the command writes."""
+"""The stored scenario files of the papers' items are those that the command writes."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_example(paper: str, name: str) -> None:
 
 
 def test_every_simulated_experiment_has_one() -> None:
-    """What the papers simulate, typed from the papers; table 2 and figure 1, 3 are base files."""
+    """A list typed from the papers; table 2 and figures 1 and 3 are base files."""
     wanted = {
         "tsang": ("table3", "table4", "table6"),
         "boutremans": ("figure3", "figure4", "figure5", "figure7", "figure8"),

@@ -1,4 +1,4 @@
-"""What a reader with the papers needs: values looked up in the texts, records drawn and printed."""
+"""For a reader with the papers: values looked up in the texts, records drawn and printed."""
 
 import json
 from pathlib import Path

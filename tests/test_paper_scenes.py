@@ -1,4 +1,4 @@
-"""Every scenario of the paper checks can be had as a file, and an item by a command."""
+"""A command gives every scenario of the paper checks as a file, or those of an item."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def used() -> dict[str, Scenario]:
 
 
 def test_files_come_back_as_their_scenarios(used: dict[str, Scenario]) -> None:
-    """A third of them: pint reads a number in a millisecond."""
+    """A third of them, since pint takes a millisecond per number."""
     some = list(used.values())[::3]
     assert len(some) > 10
     for scenario in some:
@@ -34,7 +34,7 @@ def test_files_come_back_as_their_scenarios(used: dict[str, Scenario]) -> None:
 
 
 def test_every_field_is_written() -> None:
-    """A scenario in which nothing has its default."""
+    """A scenario in which no field has its default."""
     flow = sc.Flow(
         law="vegas",
         rtt=sc.Uniform(0.0401, 1 / 3),

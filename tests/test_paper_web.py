@@ -1,4 +1,4 @@
-"""Stored answers of ``rounds`` on Web traffic: complete, honest about their age, and used."""
+"""Stored answers of ``rounds`` on Web traffic: complete, marked if outdated, and used."""
 
 import dataclasses
 

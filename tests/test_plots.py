@@ -1,4 +1,4 @@
-"""Figures draw the numbers that they are given, and say what they are."""
+"""Figures show the numbers that they get, and label them."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
 
 
 def lines(ax: Axes) -> dict[str, np.ndarray]:
-    """Label -> [points, 2] of every line with a label; of error bars, their markers."""
+    """Label -> [points, 2] of every line with a label; for error bars, of their markers."""
     found = {str(line.get_label()): line.get_xydata() for line in ax.lines}
     found |= {str(bar.get_label()): bar[0].get_xydata() for bar in ax.containers}
     return {label: xy for label, xy in found.items() if not label.startswith("_")}
@@ -137,7 +137,7 @@ def test_errors_best_first_and_no_answer_left_out() -> None:
 
 
 def sawtooth(flows: int = 1, rtt: float = 0.2) -> xr.Dataset:
-    """Windows of 20 that grow by 1 a sample and fall from 40 to 20; the queue is half of it."""
+    """Windows that grow by 1 per sample from 20 to 40 and fall to 20; the queue is half of it."""
     time = 0.1 * np.arange(400)
     window = 20.0 + np.arange(400) % 21
     lost = np.arange(400) // 21  # one packet at each fall
@@ -190,7 +190,7 @@ run = { duration = "300 s", warmup = "100 s" }
 def drawn_cycles(
     variant: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> np.ndarray:
-    """How long the cycles are that ``simulate --plot`` draws for one Reno with a small window."""
+    """Length of the cycles that ``simulate --plot`` draws for one Reno flow with a small window."""
     figures: list[Figure] = []
     monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
     path = tmp_path / "alone.toml"
@@ -203,9 +203,9 @@ def drawn_cycles(
 def test_the_fluid_s_cycles_as_drawn_are_those_of_the_closed_form(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By hand: from half of cT + B + 1 = 14 packets by one each T, then W dW = c dt.
+    """By hand: from half of cT + B + 1 = 14 packets by one per T, then W dW = c dt.
 
-    To the full pipe of 8 packets it takes T, from there (14^2 - 8^2)/(2 c).
+    Until the path's 8 packets are full it takes T, from there (14^2 - 8^2)/(2 c).
     """
     found = drawn_cycles("paper", "fluid", tmp_path, monkeypatch)
     np.testing.assert_allclose(found, 0.02 + (14**2 - 8**2) / 800, atol=0.0101)  # one sample
@@ -265,7 +265,7 @@ def test_paths_end_where_windows_hold() -> None:
 
 
 def test_regions_of_boutremans_figure_6() -> None:
-    """By hand, 100 pkt/s and 80 ms: W of 4 and 4 fill the link just so; the queue is W - 8."""
+    """By hand, 100 pkt/s and 80 ms: windows of 4 and 4 just fill the link; the queue is W - 8."""
     windows = [[4, 4], [7, 7], [20, 20], [40, 1], [1, 40]]
     # Diff = W queue / (sum of W): 0 0; 3 3; 16 16; 32.2 0.8; 0.8 32.2
     moves = phase_plane.drift(windows, 2.0, 6.0, 0.0, 100.0, 0.08)

@@ -1,4 +1,4 @@
-"""Every model answers the same scenario, says what it assumes, and never guesses in silence."""
+"""Every model answers the same scenario and reports its assumptions; none guesses silently."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_a_batch_gives_what_its_scenarios_give_one_by_one(threads: int) -> None:
 
 
 def test_bands_that_reach_below_an_empty_queue_are_none() -> None:
-    """ns-2 holds from alpha - 1/2 on; this was an error of ours."""
+    """In ns-2 the band begins at alpha - 1/2; an earlier version had this wrong."""
     low = scenario({"law": "vegas", "alpha": 0.25, "beta": 0.8, "variant": "ns2"})
     found = vm.predict(low, "bands")
     assert not found.applicable
@@ -223,7 +223,7 @@ def test_a_file_name_is_no_scenario():
 
 @pytest.mark.parametrize("model", ["minicycle", "fluid"])
 def test_a_buffer_of_few_packets_is_named(model):
-    """ns-2 gives the two flows 41 and 38 of 1080 packets/s at 2 packets of buffer."""
+    """With a buffer of 2 packets ns-2 gives the two flows 41 and 38 of 1080 packets/s."""
     scenario = vm.Scenario(
         [vm.Link("1080 pkt/s", buffer=2)],
         [vm.Flow("vegas", "60 ms", alpha=3, beta=3, variant="ns2"), vm.Flow("reno", "60 ms")],
@@ -234,7 +234,7 @@ def test_a_buffer_of_few_packets_is_named(model):
 
 
 def test_a_run_that_ends_before_windows_have_grown_is_named():
-    """60 s written for 60 ms: 3.3 round trips of warm-up; 32,400 packets want 15 doublings of 1."""
+    """60 s instead of 60 ms: the warm-up has 3.3 round trips; 32,400 packets need 15 doublings."""
     pair = [vm.Flow("vegas", "60 ms", variant="ns2"), vm.Flow("reno", "60 ms", variant="ns2")]
     scenario = vm.Scenario([vm.Link("1080 pkt/s", buffer=20)], pair)
 

@@ -1,4 +1,4 @@
-"""A long simulation says how far it is, on a terminal and nowhere else."""
+"""A long simulation shows its progress on a terminal, and only there."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Terminal(io.StringIO):
 
 
 def watched(work: object) -> list[str]:
-    """The lines that a terminal would show while ``work`` runs, asked for all the time."""
+    """The lines that a terminal would show while ``work`` runs, requested continuously."""
     seen: list[str] = []
     over = threading.Event()
 
@@ -71,7 +71,7 @@ def test_a_run_says_how_far_it_is() -> None:
 
 
 def test_the_number_never_falls_over_the_runs_of_an_answer() -> None:
-    """Also where the answer finds that it needs more of them: 5 runs, then 20."""
+    """Even if the number of runs grows during the answer: 5 runs, then 20."""
     lines = [line for line in watched(lambda: answers.answer(LONG)) if "simulated" in line]
     done = [int(re.search(r"simulated (\d+) of", line)[1]) for line in lines]  # type: ignore[index]
     assert done == sorted(done)
@@ -127,7 +127,7 @@ def test_a_terminal_shows_it_and_a_file_does_not(monkeypatch: pytest.MonkeyPatch
 def test_a_sweep_has_a_line_only_when_there_is_something_to_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first point comes after half a minute of compiling: at what rate is not known yet."""
+    """The first point takes half a minute of compilation, so no speed is known before."""
     now = 0.0
     monkeypatch.setattr(meter, "time", types.SimpleNamespace(monotonic=lambda: now))
     out = io.StringIO()

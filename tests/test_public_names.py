@@ -1,4 +1,4 @@
-"""Public names: every package shows those and nothing else, and each is documented."""
+"""Every package shows its public names and no others, and each is documented."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def names(package: str) -> list[tuple[str, object]]:
 
 
 def said_below(name: str) -> bool:
-    """Data has its docstring below its assignment."""
+    """Names of data that have a docstring below their assignment."""
     for path in Path(vm.__file__).parent.rglob("*.py"):
         body = ast.parse(path.read_text(encoding="utf-8")).body
         for line, below in pairwise(body):
@@ -40,7 +40,7 @@ def said_below(name: str) -> bool:
 
 
 def undocumented(name: str, thing: object) -> list[str]:
-    """The name itself, and a class's own methods and properties."""
+    """The name itself and a class's own methods and properties, as far as undocumented."""
     if not isinstance(thing, ModuleType) and not inspect.isclass(thing):
         own = inspect.getdoc(thing) if inspect.isroutine(thing) else said_below(name.split(".")[-1])
         return [] if own else [name]
@@ -72,7 +72,7 @@ def test_what_a_user_needs_stands_at_the_top() -> None:
 
 
 def test_they_show_before_anything_is_loaded() -> None:
-    """In a fresh process: nothing of NumPy, and the names are there all the same."""
+    """In a new process the names are there before NumPy is loaded."""
     code = (
         "import sys, vegasmodel as vm; names = dir(vm); "
         "print(len(names), 'numpy' in sys.modules, 'pint' in sys.modules)"
@@ -93,7 +93,7 @@ def test_every_public_name_has_a_docstring(package: str) -> None:
 
 
 def test_a_closed_form_loads_no_library_that_it_does_not_use() -> None:
-    """The time of a first answer is that of its imports: ``benchmarks/first_answer.py``."""
+    """Imports take most of the time of a first answer: ``benchmarks/first_answer.py``."""
     code = (
         "import sys; from vegasmodel.command_line.commands import run; "
         "run('ratio --capacity 1.5Mbit/s --rtt 60ms --buffer 20pkt vegas reno --json'.split()); "

@@ -1,4 +1,4 @@
-"""The files of a release say one thing: version, licence, papers, Python versions."""
+"""The files of a release agree: version, licence, papers, Python versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML report: whole, valid, self-contained, and hostile strings stay text."""
+"""The HTML report is complete, valid and self-contained; hostile strings stay text."""
 
 import base64
 import dataclasses
@@ -32,7 +32,7 @@ HOSTILE = "<script>alert(1)</script> & \"quoted\" 'x' {{ 7 * 7 }} </td>"
 
 
 class Page(HTMLParser):
-    """Checks that tags are nested, and collects what the tests ask for."""
+    """Checks that tags are nested, and collects what the tests need."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Page(HTMLParser):
 
 
 def chapter(paper: str, item: str | None = None) -> report.Paper:
-    """A paper's records, with one small picture; or one record of this name."""
+    """A paper's records with one small picture; or the record of this name."""
     runs = Runs()
     found = paper_checks.records(paper)
     if item is not None:
@@ -90,7 +90,7 @@ def chapter(paper: str, item: str | None = None) -> report.Paper:
 
 @pytest.fixture(autouse=True, scope="module")
 def no_simulation() -> Iterator[None]:
-    """Simulators take seconds a record; closed forms are enough here."""
+    """No simulators, which take seconds per record; closed forms are enough here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "by_simulator", lambda model: lambda scenario: None)
         yield
@@ -236,7 +236,7 @@ def test_a_stored_run_is_a_prediction() -> None:
 
 
 def test_families_hold_every_scenario() -> None:
-    """Whatever a record asks ns-2 for belongs to a family, but for how it is run."""
+    """Every scenario for which a record runs ns-2 belongs to a family, or differs in runs only."""
     families = models.families(["evaluation"])
     held = {(s.links, s.flows) for group in families.values() for s in group}
     runs = Runs()
@@ -247,7 +247,7 @@ def test_families_hold_every_scenario() -> None:
 
 
 def test_each_simulator_has_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``fluid`` is what the differential equations say, ``rounds`` what the packet trains do."""
+    """The column ``fluid`` has that simulator's values, and ``rounds`` has its own."""
     asked = []
 
     def by_simulator(model: str) -> Callable[[Scenario], Prediction]:
@@ -289,7 +289,7 @@ def test_five_headlines_a_paper(paper: str) -> None:
 
 
 def test_a_headline_is_one_figure_by_every_source() -> None:
-    """Vegas over Reno: what each source says of the same two rates."""
+    """Vegas over Reno: the ratio of the same two rates from each source."""
     headline = HEADLINES["devendictis"][0]
     simulated = {
         model: Answers(lambda s, rate=rate: Prediction("m", s, np.array([rate, 2.0])))

@@ -1,4 +1,4 @@
-"""Scenario files: what they mean, and that every bad one is refused in one line."""
+"""Scenario files: their meaning, and a one-line refusal of every bad one."""
 
 import dataclasses
 import math
@@ -130,7 +130,7 @@ def test_fingerprint_ignores_only_the_name() -> None:
 
 
 def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None:
-    """Runs that were stored before there was such a key are still found."""
+    """So runs that were stored before this key existed are still found."""
     import hashlib
     import json
 
@@ -149,7 +149,7 @@ def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None
 
 
 def test_a_wait_counts_in_the_fingerprint_where_packets_wait() -> None:
-    """Stored runs without waits are found by the name that they have."""
+    """So stored runs without waits are still found."""
     zero, one, two = (scenario({"law": "reno", "send_jitter": w}) for w in ("0 s", "1 ms", "2 ms"))
     assert len({s.fingerprint() for s in (zero, one, two)}) == 3
 

@@ -1,4 +1,4 @@
-"""What the set-up fetches is what was once looked at: every package comes with its hash."""
+"""The set-up installs only packages with known hashes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a scenario, an answer and a comparison look like: on a line, in a notebook, as tables."""
+"""How a scenario, an answer and a comparison are shown: in a line, a notebook, a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ C = vm.Comparison(S, dataclasses.replace(P, model="ns2", throughput=P.throughput
 
 
 def test_a_share_is_of_bits_and_of_a_whole_group() -> None:
-    """300 packets of 500 B of Vegas and 300 of 1000 B: a third and two thirds."""
+    """300 packets of 500 B of Vegas and 300 of 1000 B of Reno: a third and two thirds."""
     assert P.group_bps == {"vegas": 300 * 4000.0, "<b>": 300 * 8000.0}
     assert P.shares == pytest.approx({"vegas": 1 / 3, "<b>": 2 / 3})
     assert dataclasses.replace(P, throughput=np.zeros(3)).shares == {"vegas": None, "<b>": None}
@@ -91,7 +91,7 @@ def test_one_flow_has_no_shares() -> None:
 
 
 def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is left out: each group's rate, Mbit/s and share stand under the model's name."""
+    """Each group's rate, Mbit/s and share are in the column of the model."""
     laws = ("vegas", "reno", "newreno", "sack", "cubic")
     many = vm.Scenario([vm.Link(1000.0)], [vm.Flow(law, 0.1) for law in laws], packet_size=1000)
     rates = np.array([100.0, 300.0, 200.0, 250.0, 150.0])
@@ -107,7 +107,7 @@ def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[s
 def test_a_table_shows_each_standard_error_that_is_known(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Three flows, long names and big errors still fit 80 columns; a closed form has none."""
+    """Three flows, long names and large errors fit 80 columns; a closed form has no error."""
     flows = [vm.Flow(law, 0.1) for law in ("newreno", "vegas", "cubic")]
     three = vm.Scenario([vm.Link(2e5)], flows, packet_size=1000)
     rates = np.array([12345.6, 54321.0, 99999.0])
@@ -123,7 +123,7 @@ def test_a_table_shows_each_standard_error_that_is_known(
 
 
 def test_flows_of_a_group_scatter_together() -> None:
-    """Two flows that share a fixed sum: each scatters, their mean does not."""
+    """Two flows with a fixed sum: each scatters, their mean does not."""
     runs = np.array([[100.0, 200.0, 290.0], [200.0, 100.0, 310.0]])
     error = runs.std(axis=0, ddof=1) / 2**0.5
     known = dataclasses.replace(P, throughput_se=error, extra={"throughput_runs": runs})
@@ -133,7 +133,7 @@ def test_flows_of_a_group_scatter_together() -> None:
 
 
 def test_a_part_is_shown_with_its_units_as_the_call_that_makes_it() -> None:
-    """A plain number is in seconds, packets or packets a second; the line shows which."""
+    """Plain numbers are in seconds, packets or packets per second; the line shows the unit."""
     assert repr(vm.Link(10)) == "Link(capacity='10 pkt/s')"
     assert repr(vm.Flow("vegas", 40)) == "Flow(law='vegas', rtt='40 s')"
     whole = vm.Flow("reno", vm.scenario.Uniform(0.02, 0.3), count=2, size="30 kB", delayed_ack=True)

@@ -1,4 +1,4 @@
-"""A dead zone, a buffer's limit and its split are the same for every source of evidence."""
+"""A dead zone, a buffer's limit and its division are the same for every model and driver."""
 
 import math
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ rtt = "80 ms"
 
 @pytest.mark.parametrize(("buffer", "rate", "delay"), [(27, 24, 3), (125, 113, 12), (312, 281, 31)])
 def test_every_source_splits_a_rate_delay_buffer_alike(buffer: int, rate: int, delay: int) -> None:
-    """A tenth of the buffer in whole packets, the nearest (ties to even); the rest is class R's."""
+    """Class D gets a tenth of the buffer, rounded to whole packets (ties to even), R the rest."""
     s = vm.Scenario.from_toml(RATE_DELAY % (buffer, "linux"))
     assert tuple(map(float, closed_form.split_buffer(buffer, 0.1))) == (rate, delay)
     way = routes(s, list(s.members), 0.01)
@@ -78,7 +78,7 @@ def test_an_infinite_buffer_stays_infinite_and_no_part_is_nothing() -> None:
 
 
 def test_the_dead_zone_is_where_the_implementations_rest() -> None:
-    """By counting: ns-2 rounds Diff to the nearest integer, Linux rounds it down (facts.md)."""
+    """Counted: ns-2 rounds Diff to the nearest integer, Linux rounds it down."""
     backlog = np.linspace(0.0, 8.0, 8001)
     seen = {"paper": backlog, "ns2": np.floor(backlog + 0.5), "linux": np.floor(backlog)}
     for variant, diff in seen.items():
@@ -120,14 +120,14 @@ law = "newreno"
 rtt = "80 ms"
 variant = "%s"
 """
-# by hand: the papers' Diff is real, ns-2 rounds it, Linux cuts it off; only ns-2's limit
-# counts the packet in transmission
+# by hand: the papers' Diff is a real number, ns-2 rounds it, and Linux drops its fraction; only
+# ns-2's limit counts the packet in transmission
 DEAD_ZONE = {"paper": (2.0, 4.0), "ns2": (1.5, 4.5), "linux": (2.0, 5.0)}
 ROOM = {"paper": 27.0, "ns2": 26.0, "linux": 27.0}
 
 
 def rests_in_rounds(s: vm.Scenario, backlog: float) -> bool:
-    """Whether the rule that ``rounds`` compiles leaves a window of 20 packets as it is."""
+    """Whether the rule that ``rounds`` compiles keeps a window of 20 packets."""
     group = s.flows[0]
     record = np.zeros(1, FLOW)
     mechanisms(find(group.law), STACKS[group.variant], record)

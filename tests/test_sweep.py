@@ -1,4 +1,4 @@
-"""Maps: each point is what the model says there, whatever kills, full disks and clusters do."""
+"""Sweeps: each point is the model's answer, in spite of kills, full disks and clusters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def mixed(variant: str = "ns2") -> vm.Scenario:
 
 
 def check_point(data: xr.Dataset, i: tuple[int, ...], made: vm.Scenario, model: str) -> None:
-    """All figures of a point against ``predict`` for the scenario made by hand."""
+    """Compares all values of a point with ``predict`` for a scenario made by hand."""
     here = {name: data[name].values[i] for name in data.data_vars}
     try:
         answer = vm.predict(made, model)
@@ -81,7 +81,7 @@ def check_point(data: xr.Dataset, i: tuple[int, ...], made: vm.Scenario, model: 
 
 
 def remade(base: vm.Scenario, **changes: Any) -> vm.Scenario | None:
-    """The scenario with another text; None where its values cannot stand together."""
+    """The scenario with another text; None if its values contradict one another."""
     text = MIXED.replace("VARIANT", base.flows[0].variant)
     for old, new in changes.values():
         text = text.replace(old, new)
@@ -255,7 +255,7 @@ def started(place: Path, out: str) -> subprocess.Popen[bytes]:
 
 
 def test_killed_at_any_moment_and_run_again_it_is_the_same(place: Path) -> None:
-    """Bit for bit, and what was written is not written again."""
+    """Equal bit for bit; blocks that were written are not written again."""
     assert started(place, "whole.zarr").wait() == 0
     rng = np.random.default_rng(5)
     status = place / "again.zarr" / "status" / "c"
@@ -280,7 +280,7 @@ def test_killed_at_any_moment_and_run_again_it_is_the_same(place: Path) -> None:
 
 
 def test_a_full_disk(place: Path) -> None:
-    """One line, status 3; what was written stays readable, and the sweep goes on later."""
+    """One line, status 3; written blocks stay readable, and the sweep can continue later."""
     code = "from vegasmodel.command_line.commands import main; main()"
     line = [sys.executable, "-c", code, "sweep", "s.toml", "--model", "minicycle"]
     line += ["--over", LARGE, "--out", "full.zarr"]
@@ -304,7 +304,7 @@ def test_a_full_disk(place: Path) -> None:
 def test_a_disk_that_fills_on_the_way(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fourth block is half there: the first three can be read, and it goes on."""
+    """The fourth block is incomplete: the first three can be read, and the sweep continues."""
     whole, blocks = store.Store.write, 0
 
     def write(kept: store.Store, block: Any, values: Any) -> None:
@@ -452,7 +452,7 @@ def test_fields_of_several_parts() -> None:
 
 
 def test_a_buffer_in_bandwidth_delay_products_follows_the_rtt() -> None:
-    """In the file, and along an axis."""
+    """It does in the file and along an axis."""
     text = MIXED.replace("VARIANT", "paper").replace('"20 pkt"', '"0.5 BDP"')
     base = vm.Scenario.from_toml(text)
     data = vm.sweep(base, ["flow.rtt=40ms,60ms,80ms"], "minicycle")

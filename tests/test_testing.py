@@ -1,4 +1,4 @@
-"""The strategies give what their docstrings promise, and the invariants hold of our answers."""
+"""The strategies keep the promises of their docstrings, and our answers satisfy the invariants."""
 
 from __future__ import annotations
 

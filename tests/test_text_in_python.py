@@ -1,4 +1,4 @@
-"""Text with units in Python, buffers as times and BDPs, scenarios changed and written."""
+"""Text with units in Python, buffers as times and BDPs, changed and written scenarios."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_text_stands_for_the_numbers_it_says() -> None:
 
 
 def test_whole_numbers_and_text_give_one_fingerprint() -> None:
-    """Stored runs are found by it, and JSON writes 60 and 60.0 apart."""
+    """Stored runs are found by the fingerprint, and JSON writes 60 and 60.0 differently."""
     flow = vm.Flow("vegas", "1 s", alpha=3, beta=3, start=2)
     text = vm.Scenario([vm.Link("250 pkt/s", buffer="20 pkt")], [flow], run=vm.Run("60 s", "9 s"))
     whole = vm.Flow("vegas", 1, alpha=3.0, beta=3.0, start="2 s")
@@ -95,7 +95,7 @@ def test_bad_text_is_one_line_that_names_the_field(make, said: str) -> None:  # 
     [("1 BDP", 2500 * 0.085), ("0.5 BDP", 2500 * 0.0425), ("100 ms", 250.0), ("10 kB", 20.0)],
 )
 def test_a_buffer_as_a_time_or_a_bandwidth_delay_product(text: str, packets: float) -> None:
-    """The mean RTT over the flows, not over the groups: (40 + 3 * 100) / 4 = 85 ms."""
+    """The mean RTT is over flows, not over groups: (40 + 3 * 100) / 4 = 85 ms."""
     for s in (
         MIXED.replace({"link.buffer": text}),
         vm.Scenario.from_toml(MIXED.to_toml().replace('"1 BDP"', f'"{text}"')),
@@ -180,7 +180,7 @@ QUEUES = st.one_of(
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> vm.Scenario:
-    """Every kind of key, given as numbers or as text."""
+    """Every key, given as a number or as text."""
     names = draw(st.lists(NAMES, min_size=2, max_size=2, unique=True))
     link = vm.Link(
         draw(st.one_of(st.floats(10.0, 1e6), st.sampled_from(["1.5 Mbit/s", "300 kB/s"]))),

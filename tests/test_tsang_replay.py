@@ -1,4 +1,4 @@
-"""The packet-by-packet replay of ``tsang``'s network, against ns-2 and by hand."""
+"""The packet-by-packet simulation of ``tsang``'s network, against ns-2 and by hand."""
 
 import itertools
 
@@ -14,7 +14,7 @@ CASES = [(x2, pair) for x2 in DELAYS for pair in ((1, 3), (1, 1), (2, 2), (3, 3)
 
 @pytest.mark.parametrize(("x2", "pair"), CASES)
 def test_with_rounding_it_is_ns2(x2: int, pair: tuple[int, int]) -> None:
-    """Every ACK of 60 s, of both connections, as many as in ns-2 2.35."""
+    """Both connections have as many ACKs in 60 s as in ns-2 2.35."""
     ours = replay(x2, *pair, rounded=True, start=0.0)
     ns2 = Runs()(two(x2, *pair)).acks
     assert [len(c.received) for c in ours] == ns2.tolist()

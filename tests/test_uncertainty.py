@@ -1,4 +1,4 @@
-"""Slopes of closed forms against derived ones and dimensions; errors carried on against draws."""
+"""Derivatives of closed forms against symbolic ones; carried errors against random draws."""
 
 import json
 
@@ -93,7 +93,7 @@ def test_the_command_shows_them(capsys):
 
 
 def test_a_value_at_its_highest_has_the_slope_from_below():
-    """RED's largest probability at 1: above it nothing is allowed, just below it both sides are."""
+    """RED's largest probability is 1: above it nothing is allowed, below it both sides are."""
     name = "link.queue.max_probability"
     flows = [vegas(), {"law": "reno", "rtt": "80 ms", "count": 20}]
     case = scenario(flows, buffer="60 pkt", queue=RED, capacity="250 pkt/s")

@@ -1,4 +1,4 @@
-"""Quantities at the door."""
+"""Conversion of text with units."""
 
 import math
 
@@ -114,7 +114,7 @@ UNITS = [*units._common(), "1/ms", "kB/ms", "packets/min"]  # the last three: pi
 def test_the_table_of_units_and_pint_agree_to_the_last_bit(
     number: str, unit: str, kind: str, size: float
 ) -> None:
-    """Pint is the independent reference; fingerprints of stored runs are made of these floats."""
+    """Pint is an independent reference; fingerprints of stored runs are hashes of these floats."""
     text = f"{number} {unit}".strip()
     for packet_size in (None, size):
         try:

@@ -1,4 +1,4 @@
-"""Functions that become machine code within the function that Python calls."""
+"""Functions that are compiled as part of the function that Python calls."""
 
 from __future__ import annotations
 

@@ -83,9 +83,9 @@ def case(seed):
 
 
 def test_closed_form_is_what_the_rules_walk_into():
-    """Every regime, over random cases: windows walked in steps of 1/1000 mini-cycle to a cycle.
+    """Random cases of every regime; the rules are iterated in steps of 1/1000 mini-cycle.
 
-    Where the cycles are a continuum, the walk's start chooses among them.
+    If many cycles are possible, the start of the iteration selects one of them.
     """
     seen, many = set(), 0
     for seed in range(60):
@@ -123,7 +123,7 @@ CONTINUA = [
 @pytest.mark.parametrize("known", CONTINUA)
 @pytest.mark.parametrize("first", ["vegas", "both"])
 def test_the_start_selects_a_point_of_the_continuum(known, first):
-    """The fluid of continuous windows, with the variant's thresholds and slow start, goes there."""
+    """``fluid`` with continuous windows and the variant's thresholds and slow start ends there."""
     C, T, B, alpha, beta, variant = known
     late = {"vegas": {"start": "100 s"}, "both": {}}[first]
     vegas = {"law": "vegas", "alpha": alpha, "beta": beta, "variant": variant, "rtt": f"{T} s"}
@@ -176,7 +176,7 @@ WHOLE = [(15, 20, 47, 20), (15, 20, 52, 25), (19, 24, 64, 30)]
 
 
 def whole(a, b, N, B):
-    """mu T, alpha and lambda for which the paper's mini-cycle counts are these whole numbers."""
+    """mu T, alpha and lambda that make the paper's numbers of mini-cycles these whole numbers."""
 
     def miss(x):
         M, alpha, lam = x
@@ -334,7 +334,7 @@ def test_a_larger_threshold_never_hurts_vegas(
 def test_more_pairs_on_a_larger_link_are_one_pair_seen_larger(
     capacity, rtt, buffer, alpha, decrease, losers, n
 ):
-    """n pairs at n mu, n B, with a loss at +n: shares differ from one pair's by O(1/(mu T + B))."""
+    """n pairs at n mu and n B, with a loss at +n: shares differ by O(1/(mu T + B)) from one's."""
     one = minicycle.solve(capacity, rtt, buffer, alpha, decrease, losers=losers)
     many = minicycle.solve(
         capacity * n, rtt, buffer * n, alpha, decrease, losers=losers, n_vegas=n, n_reno=n

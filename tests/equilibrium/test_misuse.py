@@ -1,4 +1,4 @@
-"""Wrong words, wrong signs and NaN: every public function names the argument in one line."""
+"""Unknown words, wrong signs and NaN: every public function names the argument in one line."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_a_target_ratio_of_any_size():
 
 
 def test_printed_cycle_outside_its_hypothesis_is_no_number():
-    """mu T = 20 below B = 100: the printed sums once gave Reno -56 pkt/s."""
+    """mu T = 20 below B = 100: the printed sums would give Reno -56 pkt/s."""
     vegas, reno = minicycle.throughput(1000, 0.02, [100.0, 10.0], form="printed")
     assert np.isnan([vegas[0], reno[0]]).all()
     assert min(vegas[1], reno[1]) > 0

@@ -327,7 +327,7 @@ def test_scaling_time_scales_the_solution(tau, a, scale):
 
 
 def test_a_past_shorter_than_the_delay_is_no_answer():
-    """keep = 0.5 with a delay of 1: the oldest piece, extrapolated, once gave -6.9e12, "done"."""
+    """keep = 0.5 with a delay of 1: extrapolation of the past would give -6.9e12."""
     with pytest.raises(ValueError, match="keep"):
         integrate(lambda t, y, z: -z[0], (0, 40), [1.0], [1.0], keep=0.5)
     run = integrate(

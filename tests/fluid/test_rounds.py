@@ -178,7 +178,7 @@ def test_the_first_overflow_of_a_very_large_window_fits() -> None:
 
 @pytest.mark.parametrize("capacity", [2.5e5, 2.5e6, 2.5e7])
 def test_so_does_filling_the_holes_of_the_first_overflow(capacity: float) -> None:
-    """After the timeout thousands to millions of packets go again: not an event each."""
+    """After the timeout thousands to millions of packets are sent again, with far fewer events."""
     scenario = _at(capacity, 0.1, 0.03 * capacity, 6.0)
     out = run(scenario)
     assert out.flows["timeouts"].max() >= 1.0  # of Reno, whose slow start it was

@@ -103,7 +103,7 @@ def test_a_repeat_is_one_of_the_whole_state(scenario: Scenario) -> None:
 
 
 def test_a_source_that_waits_for_its_timer_is_waited_for() -> None:
-    """SACK lost its first packets, so its timer lasts seconds: the others go round meanwhile."""
+    """SACK lost its first packets, so its timer takes seconds; the others repeat meanwhile."""
     flows = (
         exact("tahoe", 0.026, start=0.08, variant="ns2"),
         exact("sack", 0.026, start=4.14, variant="ns2"),

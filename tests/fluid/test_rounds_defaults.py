@@ -35,7 +35,7 @@ def test_the_first_windows() -> None:
 
 
 def test_headers_take_their_time() -> None:
-    """A lone Reno packet of 500 + 40 bytes at 10 pkt/s: 8 ms longer on its way, for all that."""
+    """A Reno packet of 500 + 40 bytes at 10 pkt/s takes 8 ms longer than one of 500 bytes."""
     flows = (exact("reno", 0.5, variant="ns2", max_window=1.0),)
     link = Link(10.0, buffer=10.0, queue=DropTail())
     runs = Run(100.0, 10.0, ns2_defaults="2.35")

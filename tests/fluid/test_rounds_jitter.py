@@ -46,7 +46,7 @@ def test_a_wait_names_the_other_winner_as_ns2_does(case: str) -> None:
 
 
 def test_the_seed_of_a_scenario_decides_its_waits() -> None:
-    """It did not: the starts of ``basins``, a seed each, all had the waits of the first."""
+    """Without this, all starts of ``basins`` would have the same waits."""
     base = two_sacks(5e-4)
     span = dataclasses.replace(base.run, duration=30.0, warmup=5.0, runs=1, start_jitter=0.0)
 

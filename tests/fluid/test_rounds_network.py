@@ -191,7 +191,7 @@ def test_short_flows_bring_what_they_carry() -> None:
 
 
 def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:
-    """``podlesny`` (5): a class R flow gets k times what a class D flow gets, if both can."""
+    """``podlesny`` (5): a class R flow gets k times the rate of a class D flow."""
     for k, n_rate, n_delay in ((1.0, 2, 4), (2.0, 3, 2)):
         link = Link(500.0, buffer=80.0, queue=RateDelay(k=k, delay_buffer=0.3))
         flows = (

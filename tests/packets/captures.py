@@ -1,8 +1,8 @@
-"""Random TCP connections, captured: every packet, loss and round trip is known, as it is made here.
+"""Captures of random TCP connections in which every packet, loss and round trip is known.
 
-A sender with a window, a path that loses, swaps and repeats packets, a receiver that answers;
-their frames as a capture at either end holds them: cut, tagged, merged by the network card, shown
-twice, by a clock that steps.
+A sender with a window, a path that loses, reorders and repeats packets, and a receiver that
+answers.  A capture at either end holds their frames: cut, tagged, merged by the network card,
+duplicated, or with a clock that jumps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 @dataclass
 class Options:
-    """What may be odd about a capture."""
+    """Unusual properties that a capture may have."""
 
     at: str = "sender"
     version: int = 4
@@ -55,7 +55,7 @@ class Options:
 
 
 def draw(rng: random.Random) -> Options:
-    """Any of it."""
+    """Random options."""
     at, version = rng.choice(("sender", "receiver")), rng.choice((4, 4, 6))
     mss, merged = rng.choice((500, 1208, 1428, 1448)), rng.choice((1, 1, 2, 4, 6, 40))
     syns = rng.random() < 0.8
@@ -93,7 +93,10 @@ def draw(rng: random.Random) -> Options:
 
 @dataclass
 class Frame:
-    """One frame where the capture sees it; sequence numbers from the connection's first byte."""
+    """A frame at the place of the capture.
+
+    Sequence numbers count from the connection's first byte.
+    """
 
     time: float
     forward: bool
@@ -111,7 +114,7 @@ class Frame:
 
 @dataclass
 class Truth:
-    """Of one connection, in bytes of data; times in seconds."""
+    """The true values of one connection, in bytes of data; times in seconds."""
 
     delivered: int = 0
     sent: int = 0
@@ -121,7 +124,10 @@ class Truth:
 
 
 class Connection:
-    """Packets of one connection over time; ``frames`` is what passes the point of the capture."""
+    """Packets of one connection over time.
+
+    ``frames`` are those that pass the place of the capture.
+    """
 
     def __init__(self, options: Options, rng: random.Random, begin: float) -> None:
         self.o, self.rng, self.begin = options, rng, begin
@@ -152,7 +158,7 @@ class Connection:
         return self.idents[side] if self.o.ids else 0
 
     def run(self) -> float:
-        """Everything until all is acknowledged; the time of the last frame."""
+        """Simulate until all data is acknowledged; returns the time of the last frame."""
         open_at = self.begin + self.away + self.back
         sender = self.o.at == "sender"
         if self.o.syns:
@@ -263,7 +269,7 @@ class Connection:
 
 @dataclass
 class Capture:
-    """A file's bytes, and what is true of its connections."""
+    """A file's bytes, and the true values of its connections."""
 
     data: bytes
     truths: list[Truth]
@@ -296,7 +302,7 @@ def make(options: Options, rng: random.Random) -> Capture:
 
 
 def _merged(frames: list[Frame], options: Options) -> list[Frame]:
-    """Neighbours with data that follows are one segment, as a network card gets or gives it."""
+    """Neighbouring data frames that continue each other become one, as network cards merge them."""
     result: list[Frame] = []
     for frame in frames:
         last = result[-1] if result else None
@@ -328,7 +334,7 @@ def _copied(frames: list[Frame], options: Options, rng: random.Random) -> list[F
 
 
 def _since(truth: Truth, frames: list[Frame]) -> None:
-    """The truth of what a capture can hold that began later: from its first segment's byte on."""
+    """The true values for a capture that began later, from the byte of its first segment on."""
     data = [frame for frame in frames if frame.size]
     if not data:
         truth.delivered = truth.sent = truth.again = 0
@@ -345,7 +351,7 @@ def _since(truth: Truth, frames: list[Frame]) -> None:
 
 
 def _bytes(frame: Frame, isns: tuple[int, int], o: Options) -> tuple[bytes, int]:
-    """The frame, and its length before it is cut."""
+    """The bytes of the frame, and its length before it was cut."""
     mine, other = isns if frame.forward else isns[::-1]
     options = b""
     if frame.mss:
@@ -396,10 +402,10 @@ def _pcapng(records: list[tuple[float, bytes, int]], snap: int) -> bytes:
 
 
 def wrong(options: Options, capture: Capture, path: Path) -> tuple[str, str]:
-    """What a reading of the capture gets wrong, or nothing; and what is said of retransmissions.
+    """The errors of a reading of the capture; and what it says about retransmissions.
 
-    Delivered must be exact, to the byte; packets too unless the trace doubts their size.  What was
-    sent and sent again must be exact or unknown.
+    Delivered bytes must be exact; packets, too, unless the trace doubts their size.  Sent and
+    retransmitted packets must be exact or unknown.
     """
     path.write_bytes(capture.data)
     trace = read(path)
@@ -431,7 +437,10 @@ def wrong(options: Options, capture: Capture, path: Path) -> tuple[str, str]:
 
 
 def _wrong_rtt(trace: Trace, i: int, truth: Truth, options: Options) -> list[str]:
-    """Every RTT seen lies among the true ones (at the sender; clock and ticks aside)."""
+    """Every measured RTT must be among the true ones (at the sender.
+
+    Apart from clock and ticks).
+    """
     least, most = trace.get("rtt_min"), trace.get("rtt")
     if least is None or most is None or np.isnan(least[:, i]).all() or "whole-rtt" in trace.doubts:
         return []
@@ -447,6 +456,6 @@ def _wrong_rtt(trace: Trace, i: int, truth: Truth, options: Options) -> list[str
 
 
 def told(options: Options) -> bool:
-    """Whether the capture tells what was sent again: it is at the sender, and frames have marks."""
+    """Whether the capture reveals retransmissions: it is at the sender, and frames have marks."""
     marked = options.ids or not (options.copied or options.loss or options.swapped)
     return options.at == "sender" and options.syns and marked and not options.steps

@@ -1,6 +1,6 @@
 """Random logs of ``ss``, ``iperf3`` and ``tcp_probe``, FlowMonitor files and ns-3 traces.
 
-Each with what is true of its flows.
+Each comes with the true values of its flows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = ("ss", "flowmon", "ns3_ascii", "iperf3", "tcp_probe")
 
 @dataclass
 class Log:
-    """A file, and by flow of it: packets delivered, sent again, lost; None: it cannot tell."""
+    """A file, and for each flow the packets delivered, sent again, lost; None if it cannot tell."""
 
     data: bytes
     delivered: dict[str, float]
@@ -32,7 +32,7 @@ class Log:
 
 
 def ss(rng: random.Random) -> Log:
-    """Sockets that come and go, some on ports that had one, sampled now and then."""
+    """Sockets that start and end, some on ports that were used before, sampled at random times."""
     lines, delivered, again, controls = list[str](), {}, {}, {}
     first: dict[str, tuple[int, int]] = {}
     sockets = []
@@ -77,7 +77,7 @@ def ss(rng: random.Random) -> Log:
 
 
 def flowmon(rng: random.Random) -> Log:
-    """Flows and their ACKs in any order of numbers."""
+    """Flows and their ACKs, numbered in any order."""
     delivered, lost, stats, places = {}, {}, list[str](), list[str]()
     count = rng.randint(1, 5)
     numbers = rng.sample(range(1, 1000), 2 * count)
@@ -161,7 +161,10 @@ def _ns3(frame: captures.Frame, isns: tuple[int, int], options: captures.Options
 
 
 def iperf3(rng: random.Random) -> Log:
-    """Streams of one or both directions, intervals omitted, streams that are over before others."""
+    """Streams in one or both directions.
+
+    Some intervals are omitted, some streams end before others.
+    """
     mss, told, omit = rng.choice((536, 1428, 1448, 8948)), rng.random() < 0.7, rng.choice((0, 0, 3))
     host = rng.choice((("10.0.0.1", "10.0.0.2"), ("fd::1", "fd::2"), ("::ffff:10.0.0.1",) * 2))
     control, count = rng.choice(("vegas", "cubic", None)), rng.randint(1, 5)
@@ -219,7 +222,7 @@ def iperf3(rng: random.Random) -> Log:
 
 
 def tcp_probe(rng: random.Random) -> Log:
-    """Sockets of senders and of receivers, numbers that wrap, ports used again, events lost."""
+    """Sockets of senders and of receivers; numbers that wrap, ports used again, lost events."""
     style, cookies = rng.choice(("trace-cmd", "ftrace", "perf")), rng.random() < 0.6
     events, delivered, lost = list[tuple[float, str]](), {}, rng.choice((0, 0, 7))
     for k in range(rng.randint(1, 4)):
@@ -260,7 +263,7 @@ def tcp_probe(rng: random.Random) -> Log:
 
 
 def wrong(kind: str, rng: random.Random, path: Path) -> str:
-    """What a reading of a random file gets wrong, or nothing."""
+    """The errors of a reading of a random file."""
     log: Log = globals()[kind](rng)
     path.write_bytes(log.data)
     trace = read(path)

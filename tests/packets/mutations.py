@@ -1,7 +1,7 @@
-"""Random edits of valid traces, and traces of nearly a megabyte: what readers must withstand.
+"""Random edits of valid traces, and traces of nearly a megabyte; readers must withstand them.
 
-``mutate`` edits bytes, words and fields of any format, and in captures and Parquet files also what
-stands between their parts, so that the edit reaches the reader behind the framing.
+``mutate`` edits bytes, words and fields of any format.  In captures and Parquet files it also edits
+lengths and headers between the parts, so that the edit reaches the code behind the framing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NASTY = (
 
 
 def mutate(name: str, sample: bytes, rng: random.Random) -> bytes:
-    """One to six random edits of a sample of the format ``name``, some by the format's parts."""
+    """One to six random edits of a sample of the format ``name``, some of its parts."""
     if name == "pcap" and rng.random() < 0.6:
         return _of_capture(sample, rng)
     if name == "parquet" and rng.random() < 0.8:
@@ -41,7 +41,7 @@ def mutate(name: str, sample: bytes, rng: random.Random) -> bytes:
 
 
 def _of_bytes(sample: bytes, rng: random.Random) -> bytes:
-    """Edits of bytes, numbers, slices, long runs, lines; the end cut off."""
+    """Edits of bytes, numbers, slices, long runs, lines; or the end cut off."""
     data = bytearray(sample)
     for _ in range(rng.randint(1, 6)):
         if not data:
@@ -70,7 +70,7 @@ def _of_bytes(sample: bytes, rng: random.Random) -> bytes:
 
 
 def _stretch(data: bytearray, at: int, rng: random.Random) -> None:
-    """Put a long run of digits, blanks or the like before, into or behind the word at ``at``."""
+    """Put a long run of digits, blanks or the like before, into or after the word at ``at``."""
     while at > 0 and rng.random() < 0.9 and data[at - 1] not in b' \n\t,"=:':
         at -= 1
     run = rng.choice((b"0", b"9", b"1", b" ", b"\t", b"-", b".", b"0.", b"e"))
@@ -78,7 +78,7 @@ def _stretch(data: bytearray, at: int, rng: random.Random) -> None:
 
 
 def _word(data: bytearray, at: int, rng: random.Random) -> None:
-    """Put something nasty in the place of the word at ``at``."""
+    """Replace the word at ``at`` by a difficult one."""
     blanks = b' \n\t,"=:'
     low = high = at
     while low > 0 and data[low - 1] not in blanks and at - low < 50:
@@ -109,7 +109,7 @@ def records(capture: bytes) -> list[bytes]:
 
 
 def _of_capture(sample: bytes, rng: random.Random) -> bytes:
-    """Packets out of order, absent, repeated, cut; numbers of their headers changed."""
+    """Packets reordered, missing, repeated or cut; numbers in their headers changed."""
     parts = records(sample)
     for _ in range(rng.randint(1, 6)):
         kind, at = rng.randrange(6), rng.randrange(len(parts))
@@ -133,7 +133,7 @@ def _of_capture(sample: bytes, rng: random.Random) -> bytes:
 
 
 def _of_footer(sample: bytes, rng: random.Random) -> bytes:
-    """Bytes of a Parquet file's footer changed, its length made right again."""
+    """Bytes of a Parquet file's footer changed, and its length corrected."""
     length = int.from_bytes(sample[-8:-4], "little")
     body, footer = sample[: -8 - length], bytearray(sample[-8 - length : -8])
     for _ in range(rng.randint(1, 4)):
@@ -169,7 +169,7 @@ ODD: tuple[Any, ...] = (
 
 
 def odd_parquet(rng: random.Random) -> bytes:
-    """A Parquet file nearly as the package writes it: other types, sizes, metadata, encodings."""
+    """A Parquet file similar to ours, with other types, sizes, metadata or encodings."""
     rows, flows = rng.choice((0, 1, 2, 5, 300)), rng.choice((0, 1, 2, 3))
     about: dict[str, Any] = {
         "schema": 1, "engine": "e", "begin": -1.0, "scenario": None, "provenance": {},
@@ -207,7 +207,7 @@ def odd_parquet(rng: random.Random) -> bytes:
 
 
 def large(name: str, sample: bytes, rng: random.Random) -> bytes:
-    """A trace of nearly a megabyte: parts of a sample again and again, some numbers counting up."""
+    """A trace of nearly a megabyte: parts of a sample repeated, with some numbers counting up."""
     if name == "parquet":
         return _large_parquet(rng)
     if name == "pcap":
@@ -243,7 +243,7 @@ def large(name: str, sample: bytes, rng: random.Random) -> bytes:
 
 
 def _large_capture(sample: bytes, rng: random.Random) -> bytes:
-    """Packets again and again, later each time, a field of theirs counting up."""
+    """Repeated packets, each later than the one before, with one of their fields counting up."""
     ng = sample[0] == 0x0A
     head, size = records(sample)[: 2 if ng else 1], 0
     unit = rng.choices(records(sample)[len(head) :], k=rng.choice((1, 2, 20)))
@@ -283,7 +283,7 @@ def _large_iperf3(sample: bytes, rng: random.Random) -> bytes:
 
 
 def _large_flowmon(sample: bytes, rng: random.Random) -> bytes:
-    """Very many flows, each with its classifier or with one that others have."""
+    """Very many flows, each with its own classifier or a shared one."""
     flows = sorted(re.findall(rb"<Flow [^>]*>", sample), key=len)
     place, flow = flows[0], flows[-1]
     number, few = rb'flowId="\d+"', rng.choice((1, 50, 10_000))
@@ -303,7 +303,7 @@ def _large_flowmon(sample: bytes, rng: random.Random) -> bytes:
 
 
 def _large_parquet(rng: random.Random) -> bytes:
-    """As many values or rows as a trace may have; small, since they are alike."""
+    """As many values or rows as a trace may have; the file is small, since the values are equal."""
     flows = rng.choice((1, 3, 39, 1000, 10_000))
     names = rng.sample(
         [name for name in VARIABLES if not VARIABLES[name].static], rng.choice((1, 3))

@@ -1,7 +1,7 @@
 """Small valid traces of every format, made from one connection whose course is known.
 
-A sender with a fixed window of ``window`` packets through one bottleneck: ``window / rate`` is the
-round-trip time and ``rate`` the throughput as soon as the pipe is full.
+A sender with a fixed window of ``window`` packets through one bottleneck.  As soon as the path is
+full, the round-trip time is ``window / rate`` and the throughput is ``rate``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EPOCH = 1_700_000_000.0
 
 @dataclass(frozen=True)
 class Course:
-    """Times of packet i: sent, begins and ends service, received; its ACK is back at ``acked``."""
+    """Times of packet i: sent, begins and ends service, received; its ACK arrives at ``acked``."""
 
     sent: list[float]
     served: list[float]
@@ -145,7 +145,7 @@ def ns3_ascii(run: Course) -> bytes:
 
 
 def ss_log(run: Course, every: float = 0.02, one_line: bool = False) -> bytes:
-    """What ``ss -tin`` would print, sampled."""
+    """Output of ``ss -tin``, sampled."""
     lines = []
     for k in range(int(run.acked[-1] / every)):
         now = k * every
@@ -164,7 +164,7 @@ def ss_log(run: Course, every: float = 0.02, one_line: bool = False) -> bytes:
 
 
 def iperf3(run: Course, every: float = 0.1, streams: int = 1) -> bytes:
-    """What ``iperf3 --json`` prints at the sender: each stream has the course's packets."""
+    """Output of ``iperf3 --json`` at the sender; each stream has the course's packets."""
     connected = [
         {
             "socket": 5 + k,
@@ -212,7 +212,7 @@ def iperf3(run: Course, every: float = 0.1, streams: int = 1) -> bytes:
 
 
 def tcp_probe(run: Course, style: str = "trace-cmd") -> bytes:
-    """Events of a sender's socket, one for each ACK, as one of the tools prints them."""
+    """Events of a sender's socket, one per ACK, in the format of one of the tools."""
     isn, family, cookie = 2**32 - 50_000, "family=AF_INET ", " sock_cookie=ab41"
     tail = " skbaddr=00000000a1b2c3d4 skaddr=00000000d4c3b2a1"
     lines = {"trace-cmd": ["cpus=2"], "ftrace": ["# tracer: nop", "#"], "perf": []}[style]
@@ -260,7 +260,7 @@ def parquet(flows: int = 2, rows: int = 5) -> bytes:
 
 @functools.cache
 def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
-    """Samples by reader, small enough to be mutated thousands of times."""
+    """Samples for each reader, small enough to be mutated thousands of times."""
     short = course(packets=60, window=10)
     events = (DATA / "ns2_events.tr").read_bytes().split(b"\n")
     variables = (DATA / "ns2_variables.tr").read_bytes().split(b"\n")

@@ -1,4 +1,4 @@
-"""Campaigns of ns-2 runs: killed at any moment and started again, the results are the same."""
+"""Campaigns of ns-2 runs: killed at any moment and started again, they give the same results."""
 
 import fcntl
 import os

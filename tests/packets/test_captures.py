@@ -1,4 +1,4 @@
-"""Captures whose every packet is known: random ones, and those that were once read wrong."""
+"""Captures whose every packet is known: random ones, and those that were once read wrongly."""
 
 import itertools
 import random
@@ -31,7 +31,7 @@ def test_random_captures_are_counted_exactly_or_said_to_be_unknown(share, tmp_pa
 
 
 def one(tmp_path, seed=1, **options):
-    """A capture with these options alone: the trace, its truths and frames."""
+    """A capture with these options only: the trace, its true values and frames."""
     plain = replace(Options(), **options)
     capture = captures.make(plain, random.Random(seed))
     (tmp_path / "trace").write_bytes(capture.data)
@@ -39,7 +39,7 @@ def one(tmp_path, seed=1, **options):
 
 
 def packets(trace):
-    """Delivered, of each flow."""
+    """Delivered packets of each flow."""
     return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
 
 
@@ -57,7 +57,7 @@ def test_segments_that_the_card_merged_are_several_packets(merged, at, tmp_path)
 
 
 def test_the_smaller_of_the_two_segment_sizes_counts(tmp_path):
-    """One end announces 7000 B more than the other."""
+    """One end announces a segment size that is larger by 7000 B."""
     for seed in range(12):
         trace, _ = one(tmp_path, seed, merged=4, packets=100)
         np.testing.assert_allclose(packets(trace), [100])
@@ -71,7 +71,7 @@ def test_without_a_syn_the_size_of_merged_packets_is_assumed_and_said(tmp_path):
 
 
 def test_a_loopback_packet_is_one_packet(tmp_path, monkeypatch):
-    """65,483 B in one packet: loopback has no network card that could cut it."""
+    """65,483 B in one packet: the loopback interface has no network card that could split it."""
     monkeypatch.setitem(captures.ENDS, 4, (b"\x7f\0\0\1", b"\x7f\0\0\1"))
     trace, _ = one(tmp_path, mss=65_483, syns=False, stamps=True, packets=200, snap=160)
     np.testing.assert_allclose(packets(trace), [200])
@@ -90,7 +90,7 @@ def test_a_syn_begins_a_connection_on_ports_that_had_one(connections, tmp_path):
 
 
 def test_an_ack_is_bounded_by_the_data_seen(tmp_path):
-    """One RST, and one ACK, with a random number."""
+    """One RST and one ACK carry a random acknowledgement number."""
     for seed, flags in ((1, RST | ACK), (2, ACK)):
         rng = random.Random(seed)
         plain = replace(Options(), packets=1000)
@@ -114,7 +114,7 @@ def test_copies_are_no_retransmissions(tmp_path):
 
 
 def test_packets_that_overtake_are_no_retransmissions(tmp_path):
-    """At the sender: its card sends two queues, and the frames come swapped."""
+    """The sender's card has two queues, so the frames are reordered."""
     plain = replace(Options(), packets=300, window=30)
     lines = captures.Connection(plain, random.Random(3), 1.0)
     lines.run()
@@ -165,7 +165,7 @@ def test_frames_cut_within_their_headers_are_told(tmp_path):
 
 
 def test_frames_that_the_capture_lacks_make_the_count_unknown(tmp_path):
-    """tcpdump was too slow for every tenth frame with data."""
+    """tcpdump missed every tenth frame with data."""
     plain = replace(Options(), packets=300)
     lines = captures.Connection(plain, random.Random(6), 1.0)
     lines.run()

@@ -1,4 +1,4 @@
-"""What a simulator may take: time, memory, disk; and that what it says is held in bounds."""
+"""Limits of a simulator's time, memory and disk, and of the output that we keep."""
 
 import contextlib
 import stat
@@ -41,7 +41,7 @@ def test_budgets_of_file_and_memory() -> None:
 
 
 def members(group: int | None) -> list[str]:
-    """Processes of a group; a bare Debian has no ``ps``."""
+    """Processes of a group; a minimal Debian has no ``ps``."""
     found = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # gone

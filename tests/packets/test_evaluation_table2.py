@@ -19,8 +19,8 @@ PRINTED = {
     "table2-5-sack-vegas": ((13427, 6446), (272, 0)),
     "table2-6-vegas-sack": ((6443, 13430), (0, 266)),
 }
-# One count of the 24 is 1.1 % off: ns-2 2.35 gives 269 in column 5.  The paper's own two runs of
-# this pair, columns 5 and 6, differ by 2.3 %; ours lies between them.
+# One count of the 24 is 1.1 % off: ns-2 2.35 gives 269 in column 5. The paper's own two runs of
+# this pair, in columns 5 and 6, differ by 2.3 %; our count is between them.
 OFF = "table2-5-sack-vegas"
 
 

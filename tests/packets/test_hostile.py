@@ -1,4 +1,4 @@
-"""Files made to stop a reader: it answers, in bounded time and memory, with one clear line."""
+"""Hostile files: the reader answers in bounded time and memory, with one clear line."""
 
 import contextlib
 import json
@@ -24,9 +24,9 @@ VARIABLE = b"0.1 0 0 1 0 cwnd_ 2\n"
 
 
 def read_alone(inputs: list[bytes], folder: Path) -> list[str]:
-    """What a process of its own says of traces, and the kB that it took.
+    """The result of reading traces in a separate process, and the kB of memory that it took.
 
-    A loop without an end must not stop the tests.
+    An endless loop there does not stop the tests.
     """
     paths = [folder / f"trace{i}" for i in range(len(inputs))]
     for path, data in zip(paths, inputs, strict=True):
@@ -61,7 +61,7 @@ def test_a_long_run_of_digits_or_blanks_in_an_ns2_line(tmp_path):
 
 
 def trace_file(path: Path, rows: int, flows: list[str], **widths: int) -> bytes:
-    """A trace file with any names and rows, and zeros in lists; small by its compression."""
+    """A trace file with any names and rows, and zeros in lists; small because it is compressed."""
     about = {"schema": 1, "engine": "e", "begin": -1.0, "scenario": None, "provenance": {}}
     about |= {"controls": {}, "doubts": {}, "flows": flows, "links": [], "static": {}}
     table = pa.table({"time": np.arange(rows, dtype=float)})
@@ -74,7 +74,7 @@ def trace_file(path: Path, rows: int, flows: list[str], **widths: int) -> bytes:
 
 
 def varint(number: int, length: int) -> bytes:
-    """A number as Thrift writes it, in just so many bytes."""
+    """A number in Thrift's encoding, with exactly this many bytes."""
     number *= 2
     return bytes([number >> 7 * i & 0x7F | (0x80 if i < length - 1 else 0) for i in range(length)])
 
@@ -92,7 +92,7 @@ def test_a_name_as_long_as_a_book(tmp_path):
 
 
 def test_small_files_that_ask_for_much_memory(tmp_path):
-    """A list of a million row groups and column chunks that is not there; all values that fit."""
+    """A million row groups and column chunks that do not exist; or all values that fit."""
     flows = 39
     data = trace_file(tmp_path / "small", 1, ["a"])
     end = int.from_bytes(data[-8:-4], "little")
@@ -112,7 +112,7 @@ def test_small_files_that_ask_for_much_memory(tmp_path):
 
 
 def test_room_for_more_flows_is_made_before_it_is_taken():
-    """Room for 128 flows is 10 x 128 x 4096 numbers of 8 bytes: 42 MB, and no more for 256."""
+    """128 flows take 10 x 128 x 4096 numbers of 8 bytes, 42 MB; 256 flows take no more."""
     sums = bins.Bins()
     while sums.flow.shape[1] < 128:
         sums.grow_flows()

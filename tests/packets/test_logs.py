@@ -1,4 +1,4 @@
-"""Logs of counters: random ones with a known truth, and those that were once read wrong."""
+"""Logs of counters: random ones with known true values, and those once read wrongly."""
 
 import random
 
@@ -33,7 +33,7 @@ def packets(trace):
 
 
 def test_a_segment_size_that_changes_makes_no_packets(tmp_path):
-    """14480 B at first in packets of 1448 B, then in packets of 724 B: 20 kB more are 20 kB."""
+    """14480 B in packets of 1448 B, then packets of 724 B: 20 kB more are 20 kB."""
     data = rows("0,a,vegas,9,0,1448", "1,a,vegas,9,14480,1448", "2,a,vegas,9,28960,724")
     trace = read(saved(tmp_path, data))
     np.testing.assert_allclose(packets(trace), [20])
@@ -53,7 +53,7 @@ def test_a_csv_knows_the_congestion_control(tmp_path):
 
 
 def test_what_a_socket_delivers_within_the_first_sample_counts(tmp_path):
-    """b has a packet acknowledged 1 ms after its first event, and another one later."""
+    """Socket b has a packet acknowledged 1 ms after its first event, and another one later."""
     line = "  x-1 [0] {:.6f}: tcp_probe: src={}:1 dest=c:2 snd_nxt={:#x} snd_una={:#x} snd_cwnd=9\n"
     events = ((1.0, "a", 0), (1.001, "b", 0), (1.002, "b", 1), (1.1, "a", 1), (1.2, "b", 2))
     text = "".join(line.format(t, who, 14480 + n * 1448, n * 1448) for t, who, n in events)

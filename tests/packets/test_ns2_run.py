@@ -1,4 +1,4 @@
-"""Runs of ns-2: each feature against what can be computed by hand."""
+"""Runs of ns-2: each feature compared with a calculation by hand."""
 
 import math
 import shutil

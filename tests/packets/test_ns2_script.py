@@ -1,4 +1,4 @@
-"""Scripts for ns-2: what enters them, what is refused.  No ns-2 is needed."""
+"""Scripts for ns-2: their input, and what is refused.  These tests need no ns-2."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A run of ns-2 as a trace: its intervals add up to the run's own counts."""
+"""A run of ns-2 as a trace: the sums over its intervals are the run's own counts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Live runs of ns-3: exact round trips, queues that hold what they say, figure 2's shares."""
+"""Live runs of ns-3: exact round trips, queues of the stated size, and figure 2's shares."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_a_full_buffer_holds_what_the_scenario_says_and_drops_the_rest() -> None
 
 
 def test_a_connection_begins_with_its_initial_window() -> None:
-    """The handshake takes a round trip of 80 ms; then this many leave at once."""
+    """The handshake takes a round trip of 80 ms; then these many packets leave at once."""
     for own, usual in (("", 1), ("initial_window = 7\n", 7)):
         run = '[run]\nduration = "0.15 s"\nwarmup = "0.1 s"\n'
         out = ns3.run_trace(vm.Scenario.from_toml(LINK + NEWRENO + own + run), 0.05)
@@ -56,9 +56,9 @@ def test_a_connection_begins_with_its_initial_window() -> None:
 
 
 def test_a_lost_packet_is_sent_again_once() -> None:
-    """With a timeout after each fast retransmission the whole window would follow.
+    """If a timeout followed each fast retransmission, the whole window would be sent again.
 
-    Its senders do not wait, so that nothing that is sent again meets the full queue.
+    The senders do not wait, so a retransmission never meets the full queue.
     """
     link = '[[link]]\ncapacity = "250 pkt/s"\nbuffer = "62 pkt"\n'
     run = 'send_jitter = "0 s"\n[run]\nduration = "40 s"\nwarmup = "10 s"\n'
@@ -69,9 +69,9 @@ def test_a_lost_packet_is_sent_again_once() -> None:
 
 
 def test_cubic_cuts_converges_and_returns_as_the_rfc_says() -> None:
-    """RFC 9438 4.6, 4.7 and (2): a loss cuts W to 0.7 W; one below W_max sets W_max to 0.85 W.
+    """RFC 9438 4.6, 4.7, (2): a loss cuts W to 0.7 W; one below W_max sets W_max to 0.85 W.
 
-    The cubic is flat about W_max, K = cbrt((W_max - 0.7 W)/0.4) seconds after the cut.
+    The cubic function is flat around W_max, K = cbrt((W_max - 0.7 W)/0.4) seconds after the cut.
     """
     link = '[[link]]\ncapacity = "250 pkt/s"\nbuffer = "62 pkt"\n'
     flow = '[[flow]]\nlaw = "cubic"\nrtt = "100 ms"\nsend_jitter = "0 s"\n'
@@ -113,7 +113,7 @@ def test_ecn_marks_instead_of_dropping() -> None:
 
 @pytest.mark.parametrize(("k", "n_rate", "n_delay"), [(1, 1, 3), (2, 2, 2), (1, 3, 1)])
 def test_figure_2_serves_the_classes_as_k_to_1_a_flow(k: int, n_rate: int, n_delay: int) -> None:
-    """`podlesny` (6), (7), while both queues are backlogged: greedy flows in both classes."""
+    """`podlesny` (6), (7) while both queues are occupied, with greedy flows in both classes."""
     queue = f'queue = {{ discipline = "rd", k = {k}, delay_buffer = "50 %" }}\n'
     flows = NEWRENO.replace("rtt", f'name = "r"\ncount = {n_rate}\nrtt')
     flows += NEWRENO.replace("rtt", f'name = "d"\nclass = "delay"\ncount = {n_delay}\nrtt')
@@ -133,7 +133,7 @@ def test_a_run_over_time_is_a_trace() -> None:
 
 
 def test_a_wait_delays_each_round_and_loses_nothing() -> None:
-    """A window of two leaves together: two packets every T + J/2, the wait not part of an RTT."""
+    """A window of two leaves together: two packets every T + J/2; the wait is no part of an RTT."""
     flow = VEGAS + 'max_window = 2\nsend_jitter = "40 ms"\n'
     run = '[run]\nduration = "400 s"\nwarmup = "10 s"\n'
     p = ns3.run(vm.Scenario.from_toml(LINK + flow + run))
@@ -151,7 +151,7 @@ def test_random_loss_is_of_data_and_a_finite_flow_ends() -> None:
 
 
 def test_a_crowd_of_short_flows_delivers_all_that_came() -> None:
-    """Flows of 20 packets between two hosts, each once; RD counts them as flows of their own."""
+    """Flows of 20 packets between two hosts, each delivered once; RD counts each as a flow."""
     short = 'size = "20 pkt"\narrivals = { poisson = "5 1/s" }\nstop = "15 s"\n'
     s = vm.Scenario.from_toml(
         LINK + VEGAS + NEWRENO + short + '[run]\nduration = "20 s"\nwarmup = "0 s"\n'

@@ -1,4 +1,4 @@
-"""What the ns-3 program is given: numbers only, and what it cannot do is said in one line."""
+"""The input of the ns-3 program: numbers only; what it cannot do is refused in one line."""
 
 import re
 
@@ -61,7 +61,7 @@ def test_the_initial_window_is_the_flows_last_number(flow: str, last: str) -> No
 
 
 def test_short_flows_come_as_in_ns2() -> None:
-    """The same times and sizes for both engines; a line each, after the flows."""
+    """Both simulators get the same times and sizes, one line per short flow, after the flows."""
     crowd = "arrivals = { poisson = '5 1/s' }\nsize = { pareto = { mean = '20 pkt', shape = 1.3 } }"
     s = vm.Scenario.from_toml(
         ONE % ("", crowd) + '[run]\nduration = "20 s"\nwarmup = "0 s"\nstart_jitter = "1 s"\n'

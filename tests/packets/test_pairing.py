@@ -1,4 +1,4 @@
-"""Which flow of a trace is taken for which flow of a scenario."""
+"""Pairing the flows of a trace with the flows of a scenario."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from vegasmodel.packets.trace import make
 
 
 def scenario(*flows, run=""):
-    """Flows as ``law``, or as a table's further lines after it."""
+    """Flows given as ``law``, or as a table with more lines after it."""
     groups = "".join(
         f'[[flow]]\nlaw = "{law}"\nrtt = "50 ms"\n{more}\n'
         for law, _, more in (flow.partition("\n") for flow in flows)
@@ -95,7 +95,7 @@ def test_a_trace_flows_own_name_is_matched_before_ports():
 
 
 def test_names_are_matched_one_by_one():
-    """All names need not agree for one of them to count."""
+    """A name that agrees counts, even if others do not."""
     found = pair(trace(["other", "vegas"]), scenario("reno", "vegas"))
     assert paired(found) == ([0, 1], ["order of appearance", "name"])
     found = pair(trace(["vegas", "other"]), scenario("reno", "vegas"))
@@ -190,7 +190,7 @@ def capture(tmp_path, reno_first):
 
 @pytest.mark.parametrize("reno_first", [False, True])
 def test_a_packet_that_comes_first_does_not_swap_the_flows(reno_first, tmp_path, capsys):
-    """Without match the order decides, and says so; with it the ratio is always 150/350."""
+    """Without ``match`` the order decides, with a remark; with it the ratio is always 150/350."""
     path = capture(tmp_path, reno_first)
     assert len(read(path).flows) == 2
     guess = vm.compare(scenario("vegas", "reno"), path, models=("equilibrium",))

@@ -33,7 +33,7 @@ def delivered(trace):
 
 
 def later(trace, name):
-    """Mean over a time in which the pipe is full."""
+    """Mean over a time in which the path is full."""
     part = trace.data["time"].values / trace.edges[-1]
     return np.nanmean(trace.get(name)[(part > 0.5) & (part < 0.95)], axis=0)
 
@@ -70,7 +70,7 @@ def test_capture_of_a_fixed_window(pack, v6, at, tmp_path):
 
 
 def test_capture_agrees_with_a_dpkt_loop_on_bytes(tmp_path):
-    """Segments are dropped, repeated and swapped at random; dpkt counts what is new."""
+    """Segments are dropped, repeated and reordered at random; a loop with dpkt counts new bytes."""
     rng = random.Random(4)
     packets = []
     for time, frame in samples.frames(RUN):
@@ -164,7 +164,7 @@ def test_flow_monitor_refuses_entities(tmp_path):
 
 
 def test_ns2_events_agree_with_ns2s_own_counters():
-    """``ns2_two_flows.tcl 0.6`` printed: packets, repeats, highest ACK, ACKs."""
+    """``ns2_two_flows.tcl 0.6`` printed these: packets, repeats, highest ACK, ACKs."""
     trace = read(samples.DATA / "ns2_events.tr")
     assert trace.flows == ["1", "2"]
     np.testing.assert_array_equal(total(trace, "sent"), [55, 50])
@@ -218,7 +218,7 @@ def test_ns2_variables_agree_with_ns2s_own_counters():
 
 
 def test_ns2_bottleneck_alone(tmp_path):
-    """Only events of the bottleneck's link: packets count where they leave it."""
+    """The trace has only events of the bottleneck, so packets count when they leave it."""
     lines = (samples.DATA / "ns2_events.tr").read_bytes().splitlines(keepends=True)
     path = saved(tmp_path, b"".join(line for line in lines if line.split()[2:4] == [b"2", b"3"]))
     trace = read(path)
@@ -345,7 +345,7 @@ def test_tcp_probe_tells_connections_apart_and_lost_events(tmp_path):
 
 
 def test_a_socket_that_sends_nothing_is_no_flow(tmp_path):
-    """The receiver's socket on the same host: its snd_una stands still."""
+    """The receiver's socket on the same host; its snd_una never changes."""
     text = samples.tcp_probe(samples.course(packets=50))
     still = re.sub(rb"src=(\S+) dest=(\S+)", rb"src=\2 dest=\1", text).replace(b"ab41", b"ab43")
     still = re.sub(rb"(snd_una|snd_nxt)=\S+", rb"\1=0x7", still)

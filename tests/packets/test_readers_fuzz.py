@@ -1,4 +1,4 @@
-"""Mutated traces are read or refused with one clear line; nothing else comes out."""
+"""A mutated trace is read or refused with one clear line; there is no other outcome."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""Stored ns-2 runs: found by the scenario, whole, and equal to what ns-2 does today."""
+"""Stored ns-2 runs: found by the scenario, complete, and equal to what ns-2 gives today."""
 
 import json
 import tomllib
@@ -82,7 +82,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_under_another_scenarios_name_is_refused(tmp_path: Path) -> None:
-    """What it measured is whole, and of another network."""
+    """The stored run is complete, but it is of another network."""
     table = tomllib.loads(SHORT)
     scenario = vm.Scenario.from_dict(table)
     figures = vm.Prediction("ns2", scenario, np.ones(len(scenario.members)))

@@ -1,4 +1,4 @@
-"""Packets of the trace and of the scenario: the same bytes in other packets."""
+"""Different packet sizes of trace and scenario: the same bytes as another number of packets."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The trace type, its file, what it says about a scenario, and the Linux reference runs."""
+"""The trace type, its file, what it tells about a scenario, and the Linux reference runs."""
 
 import dataclasses
 import hashlib
@@ -26,8 +26,8 @@ from vegasmodel.packets.trace import KEY, VARIABLES, make
 ROOT = Path(__file__).parent.parent.parent
 LINUX = ROOT / "vegasmodel" / "packets" / "reference" / "linux"
 
-# summary.csv of the runs: throughput (pkt/s), share, Vegas's baseRTT at the end (ms), mean
-# smoothed RTT (ms) of the first and second flow over the last two thirds.
+# summary.csv of the runs: throughput (pkt/s), share, Vegas's baseRTT at the end (ms), and mean
+# smoothed RTT (ms) of the first and second flow, over the last two thirds.
 SUMMARY = {
     "e1a_2M_40ms_a3b3": ((55.556, 194.442), (0.2222, 0.7778), (40.035, 56.21), (72.0, 72.0)),
     "e1b_2M_40ms_a2b4": ((55.556, 194.442), (0.2222, 0.7778), (40.033, 56.212), (72.0, 72.0)),
@@ -55,7 +55,7 @@ def small(**changes):
 
 
 def same(one, other):
-    """Bit for bit: NaN signs, zeros and all."""
+    """Equal bit for bit, including signs of NaN and of zero."""
     for field in dataclasses.fields(one):
         if field.name != "data":
             assert getattr(one, field.name) == getattr(other, field.name)
@@ -76,7 +76,7 @@ NAMES = TEXT.filter(lambda name: not name.endswith("\0"))
 
 @st.composite
 def traces(draw):
-    """Any trace that ``make`` takes: any 64 bits as values, NaNs with sign and payload too."""
+    """Any trace that ``make`` accepts: any 64 bits as values, NaN with any sign and payload."""
     flows = draw(st.lists(NAMES, max_size=4, unique=True))
     links = draw(st.lists(NAMES, max_size=3, unique=True))
     begin = draw(st.one_of(st.just(0.0), st.integers(-(2**60), 2**60), st.floats(-1e9, 1e9)))
@@ -156,7 +156,7 @@ def test_wrong_traces_are_refused(times, flows, variables, message):
 
 
 def hostile():
-    """Parquet files that are no traces of ours, by name."""
+    """Parquet files that are not our traces, by name."""
     about = small()._metadata()
 
     def table(columns, **changes):
@@ -311,7 +311,7 @@ def test_linux_files_are_whole():
 
 
 def test_estimates_of_a_linux_run():
-    """250 pkt/s; 40 ms; the late source took 56 for its base; alpha = beta = 3, held in [3, 4)."""
+    """250 pkt/s; 40 ms; the later flow's baseRTT was 56; alpha = beta = 3, a backlog in [3, 4)."""
     e = estimate(read(LINUX / "e1a_2M_40ms_a3b3.parquet"))
     assert e.capacity.value == pytest.approx(250, rel=1e-3)
     assert e.base_rtt["1"].value == pytest.approx(0.040, rel=2e-3)
@@ -321,7 +321,7 @@ def test_estimates_of_a_linux_run():
 
 
 def test_estimates_of_an_ns2_run():
-    """1.5 Mbit/s, packets of 1000 and 1040 B; a queue limit of 10 lets 9 wait."""
+    """1.5 Mbit/s, packets of 1000 and 1040 B; with a queue limit of 10, 9 packets wait."""
     e = estimate(read(samples.DATA / "ns2_events.tr"))
     assert e.capacity.low < 1.5e6 / 8 / 1000
     assert e.capacity.high > 1.5e6 / 8 / 1040

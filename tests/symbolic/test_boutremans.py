@@ -1,4 +1,4 @@
-"""`boutremans`: derived against printed, and both against the numeric model."""
+"""`boutremans`: derived formulas against printed ones, and both against the numeric model."""
 
 import mpmath
 import numpy as np

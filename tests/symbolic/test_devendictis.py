@@ -1,4 +1,4 @@
-"""`devendictis`: derived against printed, and both against the numeric model."""
+"""`devendictis`: derived formulas against printed ones, and both against the numeric model."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_exactly_two_printed_formulas_are_wrong():
 
 
 def test_every_numbered_equation_from_7_on_is_there():
-    """(8), (9), (11), (13), (14) are premises; (4)-(6) those of (7)."""
+    """(8), (9), (11), (13), (14) are premises; (4) to (6) are the premises of (7)."""
     numbers = {f.number for f in formulas()}
     assert numbers == {"7", "8, 10", "10", "12", "15", "16", "17", "section 3", "appendix A"}
 
 
 @pytest.mark.parametrize("formula", d.formulas(), ids=lambda f: f"{f.number} {f.symbol}")
 def test_difference_is_also_numeric(formula):
-    """Printed and derived at a random point: a check that does not trust simplify."""
+    """Printed and derived values at a random point, in case ``simplify`` is wrong."""
     names = sorted(formula.derived.free_symbols | formula.printed.free_symbols, key=str)
     rng = np.random.default_rng(1)
     point = dict(zip(names, rng.uniform(0.5, 3.0, len(names)), strict=True))
@@ -46,7 +46,7 @@ def test_difference_is_also_numeric(formula):
 
 
 def chain(kind, mu, T, B, alpha, lam):
-    """The paper's steps one after another, up to b: values of the ``kind`` of each formula."""
+    """The paper's steps in order up to b: values of each formula in its ``kind``."""
     value = {d.mu: mu, d.T: T, d.B: B, d.alpha: alpha, d.lam: lam}
 
     def put(symbol, name):

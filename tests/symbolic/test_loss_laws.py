@@ -1,4 +1,4 @@
-"""Random loss, RED and networks: the derivations against print and the numeric models."""
+"""Random loss, RED and networks: derived formulas against print and the numeric models."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_constants_of_the_square_root_laws():
 
 
 def test_the_product_makes_the_moment_step():
-    """Up to d^(2 terms), which vanishes; and M(0) = 1, so it is the distribution's."""
+    """Up to d^(2 terms), which vanishes; M(0) = 1, so the function belongs to the distribution."""
     terms = 6
     moment, step = random_loss.moment_product(terms)
     d, s = random_loss.d, random_loss.s

@@ -1,4 +1,4 @@
-"""`podlesny`: derived against printed, and both against the numeric model."""
+"""`podlesny`: derived formulas against printed ones, and both against the numeric model."""
 
 import numpy as np
 import pytest
