@@ -482,3 +482,15 @@ def test_like_sources_get_like_rates_in_the_fluid():
     rates = np.asarray(vm.predict(case, "fluid").throughput)
     for like in (rates[:3], rates[3:]):
         np.testing.assert_allclose(like, like.mean(), rtol=0.2)
+
+
+def test_reno_brought_by_a_user_gets_in_linux_what_reno_gets() -> None:
+    """Linux counts ACKs up to its whole window for a packet more, whichever law asks for it."""
+    vm.register_law("my-reno", lambda _: 1.0, decrease=0.5, recovery="one hole")
+    vm.register_law("gentle", lambda _: 0.5, decrease=0.8)
+    got = []
+    for law in ("reno", "my-reno"):
+        flows = [vm.Flow(name, "40 ms", variant="linux") for name in ("gentle", law)]
+        case = vm.Scenario([vm.Link(1250.0, buffer=60)], flows, run=vm.Run(40.0, 10.0, runs=2))
+        got.append(vm.predict(case, "rounds").throughput)
+    np.testing.assert_array_equal(*got)

@@ -66,8 +66,15 @@ def _source(f: Sender, rtt: float) -> Source:
 
 @jit
 def _per_ack(f: Sender) -> float:
-    """How far one ACK moves the window of a user's law."""
-    return f.growth if f.once else call(f.drift_at, _source(f, f.rtt_last)) / f.cwnd
+    """How far one ACK moves the window of a user's law.
+
+    Linux counts ACKs up to its whole window for one packet more (tcp_cong_avoid_ai); ns-2 adds to a
+    real number.
+    """
+    if f.once:
+        return f.growth
+    per = cwnd_packets(f) if f.whole_window else f.cwnd
+    return call(f.drift_at, _source(f, f.rtt_last)) / per
 
 
 @jit
