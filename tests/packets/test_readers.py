@@ -352,3 +352,13 @@ def test_a_socket_that_sends_nothing_is_no_flow(tmp_path):
     both = sorted(text.splitlines() + still.splitlines()[1:], key=lambda line: line[20:40])
     trace = read(saved(tmp_path, b"\n".join(both)))
     assert trace.flows == ["10.0.0.1:40000>10.0.0.2:5001"]
+
+
+@pytest.mark.parametrize("pack", [samples.pcap, samples.pcapng])
+def test_a_capture_that_ends_within_a_frame_says_so(tmp_path, pack):
+    """Cut in a frame's bytes, or in the header before it; not where it ends with a frame."""
+    all_frames = samples.frames(RUN)
+    whole, shorter = pack(all_frames), pack(all_frames[:-1])
+    for data, cut in ((whole, False), (shorter, False), (whole[:-5], True)):
+        assert ("whole-file" in read(saved(tmp_path, data)).doubts) is cut
+    assert "whole-file" in read(saved(tmp_path, whole[: len(shorter) + 3])).doubts

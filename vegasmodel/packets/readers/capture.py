@@ -37,7 +37,7 @@ def matches(head: bytes) -> bool:
 def frames(source: Source) -> Iterator[Frame]:
     """The frames of the file: time (s), link type, captured bytes, and length on the wire.
 
-    If the file ends within a frame, that frame is left out.
+    If the file ends within a frame, that frame is left out and ``source.cut_short`` is set.
     """
     if not matches(source.head):
         source.fail("byte 0", source.head[:4], "the magic number of pcap or pcapng")
@@ -56,6 +56,7 @@ def _records(source: Source) -> Iterator[Frame]:
     order, tick = _MAGIC[header[:4]]
     link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
     unpack, at = struct.Struct(order + "IIII").unpack, 24
+    source.cut_short = True  # until the last frame is whole
     while len(record := read(16)) == 16:
         seconds, ticks, size, orig_len = unpack(record)
         if size > MAX_FRAME:
@@ -65,12 +66,14 @@ def _records(source: Source) -> Iterator[Frame]:
             return
         at += 16 + size
         yield seconds + ticks * tick, link, frame, orig_len if orig_len > size else size
+    source.cut_short = len(record) > 0
 
 
 def _blocks(source: Source) -> Iterator[Frame]:
     """The frames of a pcapng file: blocks whose length stands at their beginning and their end."""
     read, at = source.file.read, 0
     order, interfaces = "<", list[tuple[int, float, int]]()
+    source.cut_short = True  # until the last block is whole
     while len(head := read(8)) == 8:
         if head[:4] == _SECTION:
             magic = read(4)
@@ -93,6 +96,7 @@ def _blocks(source: Source) -> Iterator[Frame]:
         elif kind == _SIMPLE:
             source.fail(f"byte {at}", "simple packet block", "packets with a time")
         at += size
+    source.cut_short = len(head) > 0
 
 
 def _interface(source: Source, order: str, at: int, body: bytes) -> tuple[int, float, int]:

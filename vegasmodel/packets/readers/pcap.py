@@ -65,12 +65,15 @@ def read(source: Source) -> Trace:
             connections.ack(key[::-1], number, stamp=stamp, ident=ident)
     if cut and not connections.all:
         source.fail("", f"{cut} frames cut before the end of their TCP header", "a longer -s")
+    doubts = {"whole-headers": f"{cut} frames end within their TCP header"} if cut else {}
+    if source.cut_short:
+        doubts["whole-file"] = "the file ends within a frame, so its end is missing"
     return connections.trace(
         "pcap",
         lambda key: _name(*key),  # type: ignore[arg-type]  # made above
         {"format": "pcap or pcapng"},
         ("sent", "retransmits", "acks"),
-        doubts={"whole-headers": f"{cut} frames end within their TCP header"} if cut else {},
+        doubts=doubts,
     )
 
 

@@ -17,10 +17,11 @@ class Source:
     """An open trace file.
 
     ``head``: the first bytes.  ``file``: the binary stream.  ``lines``: the content as text lines.
+    ``cut_short``: the reader found that the file ends before it should.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path, self.cut_short = Path(path), False
         try:
             regular = stat.S_ISREG(self.path.stat().st_mode)
             if regular:
