@@ -57,7 +57,7 @@ CASES = (
     ("one Vegas flow marked as NewReno", (0, 1)),
 )
 CAPTION = (
-    "RD over the number of NewReno flows, 20 Vegas flows, 20 Mbit/s; bars: two standard errors."
+    "Rate-Delay services with 20 Vegas flows and more and more NewReno flows; bars: two errors."
 )
 
 
