@@ -58,7 +58,7 @@ def test_one_source_has_one_cycle(model: str) -> None:
 
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_chance_makes_no_steady_states(model: str) -> None:
-    """Random losses: all starts share one mean, which a short run knows to a tenth or so."""
+    """With random losses all starts have the same mean, known from a short run to a tenth."""
     flows = (exact("vegas", T), exact("reno", T))
     lossy = Scenario((Link(500.0, buffer=20.0, loss=0.001),), flows, run=Run(100.0, 20.0))
     found = vm.limit_cycles(lossy, model, starts=8, longest=300.0)
@@ -81,7 +81,7 @@ def test_whole_windows_rest_where_the_closed_form_has_equilibria(model: str) -> 
 
 
 def test_a_cycle_just_at_its_end_has_no_multipliers() -> None:
-    """Vegas is cut here if its window is a little smaller, and not if it is a little larger."""
+    """A loss cuts Vegas if its window is slightly smaller, and not if it is slightly larger."""
     start = vm.limit_cycles(mixed(3.5), starts=1).starts[0].of(mixed(3.5))
     found = vm.limit_cycle(start)
     assert (found.kind, found.losses.tolist()) == ("periodic", [1.0, 1.0])

@@ -137,7 +137,7 @@ def plain(value: Any) -> list[Any]:
 
 @pytest.mark.parametrize("paper", NAMED)
 def test_everything_named_has_a_record_of_its_own(checks: list[Check], paper: str) -> None:
-    """None passes by another's: section 3.2 needs more than "section 3.2, cwnd_i"."""
+    """A record of another name does not count: section 3.2 is not "section 3.2, cwnd_i"."""
     found = of_each(NAMED[paper], [check.item for check in checks if check.paper == paper])
     assert [name for name, items in found.items() if not items] == []
 

@@ -109,7 +109,7 @@ def _many() -> Found:
 
 
 def _small_buffers(runs: Runs) -> Found:
-    """Whether all sources lose packets at small buffers, Vegas as Reno, and none at large ones."""
+    """Whether all sources lose packets at small buffers, and none at an infinite buffer."""
     losses = {
         (law, buffer): 100 * runs(finite(law, buffer)).loss_rate
         for law in ("vegas", "reno")

@@ -57,7 +57,8 @@ CASES = (
     ("one Vegas flow marked as NewReno", (0, 1)),
 )
 CAPTION = (
-    "Rate-Delay services with 20 Vegas flows and more and more NewReno flows; bars: two errors."
+    "Rate-Delay services with 20 Vegas flows and different numbers of NewReno flows. "
+    "Bars: two standard errors."
 )
 
 

@@ -132,7 +132,7 @@ CAPTION = "Alpha = beta at which one Vegas and one Reno source get the same."
 
 
 def _lottery(runs: Runs) -> str:
-    """Why the last point of the short link is off: who starts first there."""
+    """Why the last point of the short link is uncertain: which source starts first decides."""
     buffer = max(SHORT)
     alpha = SHORT[buffer][0]
     measured = runs(short(buffer, alpha))

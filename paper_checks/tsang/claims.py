@@ -99,7 +99,7 @@ def _expected(name: str, x2: int, order: bool) -> float:
 
 
 def _relieved(runs: Runs) -> Found:
-    """Expected rate of the longer connection, pkt/s: with delta 1 alone under the fair share."""
+    """Expected rate of the longer connection, pkt/s: below the fair share only with delta 1."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     found = [[_expected(name, *case) for name in names] for case in as_printed()]
     text = each_case(["/".join(f"{rate:.0f}" for rate in rates) for rates in found])

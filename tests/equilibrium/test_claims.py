@@ -37,7 +37,7 @@ def test_where_every_assumption_holds_the_fluid_agrees(seed):
 
 
 def test_a_newcomer_that_outruns_the_others_is_not_quasi_static():
-    """Three flows, 100 s apart: 952, 620, 952 by the recursion, 1079, 366, 1079 in the fluid."""
+    """Three flows, 100 s apart: 952, 620, 952 by the recursion, 1079, 366, 1079 in ``fluid``."""
     flows = [
         {
             "law": "vegas",

@@ -98,7 +98,10 @@ def networks(draw):
 
 
 def moved(low, high):
-    """Between two ends, but no round number: of a queue just at a corner the count may be even."""
+    """A number between two ends, but not a round one.
+
+    If a queue is just at a corner of a price curve, the count of equilibria may be even.
+    """
     return st.floats(0.0, 0.99).map(lambda part: low + (high - low) * (part + math.pi / 1000))
 
 

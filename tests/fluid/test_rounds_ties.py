@@ -32,7 +32,7 @@ def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
     [(0.5, 0.0), (1.0, 0.0), (1.2, 1.0)],
 )
 def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: float) -> None:
-    """One of size 1, then two of 1.5, at a buffer of 2: the first one's last bit leaves at 1."""
+    """Packets of size 1, 1.5 and 1.5 at a buffer of 2: the first one's last bit leaves at 1."""
     link = np.zeros(1, LINK)[0]
     link["buffer"], link["packets_per_work"], link["mixed"] = 2.0, 1.0, 1
     enqueue(link, 1.0, 1.0)

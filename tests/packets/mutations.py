@@ -97,7 +97,7 @@ def _number(rng: random.Random) -> bytes:
 
 
 def records(capture: bytes) -> list[bytes]:
-    """The header of a capture and its packets, or the blocks of a pcapng, each with its length."""
+    """The header of a capture and its packets, or the blocks of a pcapng file, with lengths."""
     ng = capture[:4] == b"\x0a\x0d\x0d\x0a"
     at, parts = (0, []) if ng else (24, [capture[:24]])
     while at < len(capture):

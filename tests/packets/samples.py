@@ -40,7 +40,7 @@ class Course:
 def course(
     packets: int = 200, window: int = 20, rate: float = 500.0, delay: float = 0.005
 ) -> Course:
-    """Propagation: ``delay`` before the bottleneck, ``delay`` behind it, ``2 delay`` back."""
+    """Propagation: ``delay`` before the bottleneck and behind it, ``2 delay`` for the ACK."""
     result = Course([], [], [], [], [])
     for i in range(packets):
         sent = 0.0 if i < window else result.acked[i - window]
