@@ -254,3 +254,22 @@ def test_a_run_that_ends_before_windows_have_grown_is_named():
     assert said("fluid", {"run.warmup": 0}).holds is None  # the beginning counts, on purpose
     assert said("fluid", {"run.warmup": "1 s"}).holds is None  # 17 trips, 32 packets a flow
     assert said("fluid", {"flow.rtt": "60 s", "flow.max_window": "8 pkt"}).holds is None
+
+
+@pytest.mark.parametrize(("variant", "holds"), [("paper", True), ("ns2", False), ("linux", False)])
+def test_a_threshold_that_is_no_whole_number_is_named(variant, holds):
+    """2.5 packets: at a backlog of 2 packets the window grows, at 3 it shrinks."""
+    pair = [
+        vm.Flow("vegas", "60 ms", alpha=2.5, beta=2.5, variant=variant),
+        vm.Flow("reno", "60 ms"),
+    ]
+    run = vm.Run(30.0, 10.0, runs=2)
+    scenario = vm.Scenario([vm.Link("1080 pkt/s", buffer=20)], pair, run=run)
+    for model in ("rounds", "fluid"):
+        said = {a.name: a for a in vm.predict(scenario, model).assumptions}
+        assert said["whole-thresholds"].holds is holds  # the papers' rule compares real numbers
+        words = "grows below a backlog of 3 and shrinks above 2"
+        assert (words in said["whole-thresholds"].detail) is not holds
+    whole = scenario.replace({"flow.vegas.alpha": 2, "flow.vegas.beta": 3})
+    said = {a.name: a.holds for a in vm.predict(whole, "fluid").assumptions}
+    assert said["whole-thresholds"] is True

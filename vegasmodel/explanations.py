@@ -28,6 +28,7 @@ _ALONE = {
     "single-threshold": "alpha = beta; else the middle of the band is taken",
 }
 _SETTLES = {"settles-in-time": "windows reach the steady state within the warm-up"}
+_WHOLE = {"whole-thresholds": "alpha and beta are whole numbers where backlogs are"}
 _BURSTS = {"buffer-holds-bursts": "a buffer of 12 packets or more: bursts do not overflow it"}
 _RECOVERY = {"recovery-as-taken": "a loss costs what the model says, whichever law recovers"}
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
@@ -207,6 +208,7 @@ EXPLANATIONS = MappingProxyType(
                 "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
                 "defaults-of-the-papers": "ns-2's settings of the papers' years",
             }
+            | _WHOLE
             | _BURSTS
             | _RECOVERY
             | _SETTLES
@@ -229,6 +231,7 @@ EXPLANATIONS = MappingProxyType(
                 "enough-runs": "more runs would not move the mean",
                 "phase-effects": "senders that wait at random and exact ones get the same",
             }
+            | _WHOLE
             | _SETTLES,
             "docs/architecture.md, Two simulators; docs/ns2.md",
             "docs/accuracy.md; python -m benchmarks.accuracy measures it",

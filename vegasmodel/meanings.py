@@ -56,6 +56,8 @@ ASSUMPTIONS = MappingProxyType(
         "synchronised-losses": "both flows lose when the buffer overflows (paper)",
         "window-not-limited": "the receiver's window never holds a flow back",
         "whole-laws": "the model includes every mechanism of the flows' laws",
+        "whole-thresholds": "in ns-2 and Linux, which count the backlog in "
+        "whole packets, alpha and beta are whole",
         "whole-stack": "the model includes every mechanism of the flows' TCP implementation",
         "same-vegas": "the model and the measurement have the same "
         "variant of Vegas (paper, ns-2, Linux)",

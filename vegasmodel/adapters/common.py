@@ -209,6 +209,24 @@ def settles(scenario: Scenario) -> Assumption:
     return Assumption("settles-in-time", None if slow else True, said)
 
 
+def whole_thresholds(scenario: Scenario) -> Assumption:
+    """The assumption that a Vegas which rounds its backlog has thresholds of whole packets.
+
+    ns-2 and Linux compare whole packets with alpha and beta.  A backlog below 2.5 is then one of 2
+    or less, one above 2.5 one of 3 or more, and nothing rests in between.
+    """
+    groups = [g for g in scenario.flows if g.keeps_backlog]
+    groups = [g for g in groups if not stack(scenario, g).real_numbers]
+    said = [
+        f"{g.name} (alpha {g.alpha:g}, beta {g.beta:g}) grows below a backlog of "
+        f"{math.ceil(g.alpha)} and shrinks above {math.floor(g.beta)}"
+        for g in groups
+        if g.alpha % 1 or g.beta % 1
+    ]
+    detail = f"ns-2 and Linux count the backlog in whole packets: {'; '.join(said)}" if said else ""
+    return Assumption("whole-thresholds", not said, detail)
+
+
 def plain_queue(link: Link) -> Assumption:
     """The closed forms' assumption that the queue is first in, first out and drop-tail."""
     holds = isinstance(link.queue, DropTail)

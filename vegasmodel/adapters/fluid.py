@@ -6,7 +6,14 @@ import math
 
 import numpy as np
 
-from vegasmodel.adapters.common import buffered, left_out, one_recovery, settles, with_growth
+from vegasmodel.adapters.common import (
+    buffered,
+    left_out,
+    one_recovery,
+    settles,
+    whole_thresholds,
+    with_growth,
+)
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
@@ -42,6 +49,7 @@ def answer(scenario: Scenario) -> Prediction:
             *_unknown(scenario),
             buffered(scenario),
             settles(scenario),
+            whole_thresholds(scenario),
             *_of_hosts(scenario, run.losses),
         ),
     )
