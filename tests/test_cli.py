@@ -273,7 +273,7 @@ def test_help_and_no_heavy_imports() -> None:
 
 
 def test_ratio_asks_one_model_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    """Two equal Reno flows, which no closed form knows, by the fluid: half of the link each."""
+    """Two equal Reno flows: no closed form knows them, ``fluid`` gives each half of the link."""
     asked = ["ratio", "--capacity", "250pkt/s", "--buffer", "20pkt", "reno", "reno:name=other"]
     assert run([*asked, "--model", "fluid", "--json"]) == 0
     (result,) = json.loads(capsys.readouterr().out)["results"]

@@ -150,10 +150,10 @@ does not round.  It reproduces most of table 3 to the sixth digit, and table 4 t
 connection loses in all {lose[RULE]} cases.  If its own packet is the first at the router, it still
 loses in {swapped} of {len(real)}. With alpha = beta the bias is gone, as the paper says.
 
-**Why the longer connection loses.** A window changes once per round trip, so that of the connection
-with the shorter RTT grows faster.  Its backlog exceeds alpha first, and its window stops.  The
-window of the longer connection grows on until its own backlog reaches alpha; meanwhile the queue
-grows, and with it the backlog of the shorter connection.  So the shorter one's backlog ends at
+**Why the longer connection loses.** A window changes once per round trip, so the connection with
+the shorter RTT grows faster.  Its backlog exceeds alpha first, and its window stops.  The window of
+the longer connection grows on until its own backlog reaches alpha; meanwhile the queue grows, and
+with it the backlog of the shorter connection.  So the shorter one's backlog ends at
 {short.min():.1f} to {short.max():.1f} packets, the longer one's at {long.min():.1f} to
 {long.max():.1f}. The steady state (6) cannot show this, since every backlog between alpha and beta
 satisfies it. ns-2's rounding moves the lower edge down by half a packet.  Then slow start ends at

@@ -380,8 +380,8 @@ and Jacobson recommend.  Everything else is as in each paper.  The table compare
 waits, ns-2 with waits (median of {SEEDS} runs), and the simulator `rounds` with waits (mean of
 {SEEDS} runs).  A conclusion survives if with waits it holds in at least {SEEDS // 2 + 1} of the
 {SEEDS} runs of ns-2, and for the mean of `rounds`.  X is the delay in ms of the link before the
-second flow, whose round trip is therefore the longer one.  The ratios in parentheses say which
-number a row has:
+second flow, whose round trip is therefore the longer one.  The words in parentheses say which
+number the row has:
 
 {table(HEAD, [_cells(a) for a in answers])}
 
