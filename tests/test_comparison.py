@@ -138,3 +138,10 @@ def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch
     assert "vegas's mean is 13 %" in said.detail
     with pytest.raises(vm.FieldError, match="beside a trace"):
         vm.compare(scenario, "x.pcap", runs=2)
+
+
+def test_several_models_have_no_answer_for_one_reason() -> None:
+    scenario = pair("paper")
+    none = [Prediction.not_applicable(name, scenario, "two links") for name in ("a", "b")]
+    assert console.notes(none) == ["a, b have no answer: two links."]
+    assert console.notes(none[:1]) == ["a has no answer: two links."]

@@ -219,13 +219,17 @@ def notes(results: Sequence[Prediction]) -> list[str]:
     lines: dict[str, list[str]] = {}  # each text, with the models that say it
     for result in results:
         if not result.applicable:
-            lines.setdefault(f" has no answer: {result.reason}.", []).append(result.model)
+            lines.setdefault(f" no answer: {result.reason}.", []).append(result.model)
         for assumption in result.assumptions:
             if assumption.holds is False:
                 detail = f": {assumption.detail}" if assumption.detail else ""
                 said = f": {assumption.name} does not hold{detail}."
                 lines.setdefault(said, []).append(result.model)
-    return [", ".join(models) + said for said, models in lines.items()]
+    verb = {True: " have", False: " has"}
+    return [
+        ", ".join(models) + (verb[len(models) > 1] if said.startswith(" no answer") else "") + said
+        for said, models in lines.items()
+    ]
 
 
 def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
