@@ -11,7 +11,7 @@ from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
-from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.run import Simulation, run
 from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.laws import find
@@ -78,6 +78,41 @@ def test_ns2_never_times_the_first_packet_of_vegas() -> None:
     scenario = Scenario((Link(10.0),), (late, early), run=Run(0.7, 0.5))
     base = run(scenario, starts=np.array([0.29, 0.0])).base
     np.testing.assert_allclose(base, [0.3, 0.39])
+
+
+@pytest.mark.parametrize(
+    ("starts", "windows", "clocks", "end", "sent", "lost"),
+    [
+        ((0.074983, 0.085535), (14, 9), (0.0713627, 0.0899615), 9.0, (1662, 396), (24, 25)),
+        ((0.069792, 0.111446), (7, 12), (0.0453930, 0.0662651), 12.0, (2343, 400), (13, 29)),
+        ((0.008864, 0.101702), (13, 8), (0.0982031, 0.0141002), 16.5, (3384, 390), (27, 18)),
+    ],
+)
+def test_two_reno_flows_send_and_lose_as_many_packets_as_in_ns2(
+    starts: tuple[float, float],
+    windows: tuple[int, int],
+    clocks: tuple[float, float],
+    end: float,
+    sent: tuple[int, int],
+    lost: tuple[int, int],
+) -> None:
+    """Packet by packet, where the ticks of both clocks are those of ns-2's run.
+
+    Without new data upon the third duplicate the flows part after 6 to 16 s.
+    """
+    both = zip(("a", "b"), (0.072, 0.127), starts, windows, strict=True)
+    flows = tuple(
+        exact("reno", rtt, name=name, variant="ns2", start=start, initial_window=window)
+        for name, rtt, start, window in both
+    )
+    scenario = Scenario((Link(243.0, buffer=15.0),), flows, packet_size=500, run=Run(end, 1.0))
+    simulation = Simulation(scenario)
+    records = simulation.net.flows
+    records["boot_time"] = np.array(clocks)[records["member"]]
+    status, _ = simulation.proceed()
+    found = simulation.totals(status).flows
+    assert tuple(found["sent"]) == sent
+    assert tuple(found["lost"]) == lost
 
 
 def test_what_is_switched_off() -> None:

@@ -228,6 +228,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         if cut(f):
             retransmit_first(f, holes)
             fast_retransmit(f, end)
+            if not f.scoreboard:
+                _send_new_data(f, now, 1.0)
             return end
         if f.recovery == SLOW_START and f.next == f.acked:
             send_or_wait(f, window(f), 0.0)
@@ -237,10 +239,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     elif f.dupacks > enough and f.inflated > 0.0:
         f.inflated += acks
     if f.dupacks >= enough:
-        free = usable_window(f, now)
-        if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
-            free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
-        send_or_wait(f, free, acks)
+        _send_new_data(f, now, acks)
     elif f.rack:  # limited transmit, RFC 3042
         send(f, min(usable_window(f, now) + f.dupacks, acks), acks)
         arm_reordering_timer(f, end, reordering_window(f) - later)
@@ -248,6 +247,20 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         free = np.floor(f.cwnd + f.dupacks) - in_flight(f)
         send(f, max(min(free, 1.0), 0.0), 0.0)
     return end
+
+
+@jit
+def _send_new_data(f: Sender, now: float, acks: float) -> None:
+    """Send what the window allows upon the third and later duplicates (RFC 5681 3.2, step 5).
+
+    In ns-2 this is ``send_much`` at the end of ``recv`` (tcp-reno.cc). Upon the third duplicate it
+    follows the fast retransmit. The window, half of what it was plus three, then allows a packet
+    more if four are in flight.
+    """
+    free = usable_window(f, now)
+    if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
+        free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
+    send_or_wait(f, free, acks)
 
 
 @jit
