@@ -18,10 +18,11 @@ import functools
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import BuiltinFunctionType, NoneType
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import sigutils, types
+from numba.core import ir, sigutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
@@ -41,6 +42,7 @@ from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, T
 
 __all__ = ["WholeProgram"]
 
+_NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
 SMALL = 250  # LLVM instructions; a smaller function is inlined wherever it is called
 
 
@@ -58,7 +60,12 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
     def compile(self, sig: Any) -> Any:
         """Make machine code for arguments of these types, including all functions called."""
-        with global_compiler_lock, _without_garbage_collection(), _without_lock_events():
+        with (
+            global_compiler_lock,
+            _without_garbage_collection(),
+            _without_lock_events(),
+            _with_shortcuts(),
+        ):
             return super().compile(sig)
 
 
@@ -106,6 +113,40 @@ def _without_lock_events() -> Iterator[None]:
         yield
     finally:
         lock._cblist = told
+
+
+@contextmanager
+def _with_shortcuts() -> Iterator[None]:
+    """Make two of Numba's functions faster while it compiles; they return what they did.
+
+    The first lists the variables in an instruction.  Most parts of an instruction are no variables,
+    which their type tells at once.  The second finds the signature of an operator.  It is now
+    searched for once for the same operands, not for each place in the program.
+    """
+    instruction: Any = ir.Inst
+    function: Any = types.BaseFunction
+    in_parts, signature_of = instruction._rec_list_vars, function.get_call_type
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def variables(self: Any, part: Any) -> Any:
+        kind = type(part)
+        if kind is ir.Var:
+            return [part]
+        return [] if kind in _NO_VARIABLE else in_parts(self, part)
+
+    def signature(self: Any, context: Any, arguments: Any, named: Any) -> Any:
+        if named:
+            return signature_of(self, context, arguments, named)
+        key = (id(self), *arguments)
+        if key not in known:
+            known[key] = self, signature_of(self, context, arguments, named)
+        return known[key][1]
+
+    instruction._rec_list_vars, function.get_call_type = variables, signature
+    try:
+        yield
+    finally:
+        instruction._rec_list_vars, function.get_call_type = in_parts, signature_of
 
 
 class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
@@ -201,12 +242,13 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
         plain = state.typingctx
 
         def resolve(function: Any, arguments: Any, named: Any) -> Any:
-            if named or not isinstance(function, types.Function):
+            if named or not isinstance(function, types.Function | BuiltinFunctionType):
                 return plain.resolve_function_type(function, arguments, named)
             key = (function, *arguments)
             if key not in self._known:
                 scalars = all(isinstance(kind, (types.Number, types.Boolean)) for kind in arguments)
-                self._known[key] = (scalars and _listed(plain, function, arguments)) or (
+                listed = scalars and isinstance(function, types.Function)
+                self._known[key] = (listed and _listed(plain, function, arguments)) or (
                     plain.resolve_function_type(function, arguments, named)
                 )
             return self._known[key]
