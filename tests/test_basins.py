@@ -115,6 +115,22 @@ def test_many_rare_outcomes_do_not_tell_like_sources_apart() -> None:
     assert np.median([agreement(scattered(0.0), scattered(40.0)).p for _ in range(10)]) < 0.01
 
 
+def test_equal_shares_agree_although_the_last_digits_of_rates_differ() -> None:
+    """Two rare outcomes, merged with a common one: the same counts from both sources."""
+    sizes, firsts = [172, 25, 2, 1], [50.0, 80.0, 110.0, 140.0]
+    rates = np.repeat(np.stack([firsts, 200.0 - np.array(firsts)], axis=1), sizes, axis=0)
+    beginnings = tuple(Start((0.0, 0.0), (None, None), k) for k in range(200))
+    one, other = (
+        Basins(pair(), "x", 0.02, beginnings, r, grouped(r, 0.02), (), ())
+        for r in (rates, rates + np.array([1e-6, 0.0]))
+    )
+    assert agreement(one, other).p == pytest.approx(1.0)
+    fewer = rates.copy()
+    fewer[172:187] = rates[0]  # 15 of the 25 lead elsewhere
+    moved = Basins(pair(), "x", 0.02, beginnings, fewer, grouped(fewer, 0.02), (), ())
+    assert agreement(moved, other).p < 0.05
+
+
 def test_a_range_is_compared_along_itself() -> None:
     """Two models without gaps in their results, one of which has only the upper half."""
     rng = np.random.default_rng(2)

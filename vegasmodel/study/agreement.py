@@ -110,11 +110,19 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
     while size[few].sum() * least < EXPECTED and not few.all():
         few |= size == size[~few].min()
     where = np.flatnonzero((label >= 0) & few[label])
-    parts = min(BINS, max(1, int(where.size * least / EXPECTED)))
-    along = rates[where, int(np.argmax(np.ptp(rates[where], axis=0)))]
-    edges = np.quantile(along, np.arange(1, parts) / parts)
-    together = label.copy()
-    together[where] = size.size + np.searchsorted(edges, along, side="right")
+    axis = int(np.argmax(np.ptp(rates[where], axis=0)))
+    mean = np.bincount(label[where], rates[where, axis], size.size) / np.maximum(size, 1)
+    enough = max(EXPECTED / least, size[few].sum() / BINS)
+    place = np.arange(size.size)
+    part, filled = size.size, 0
+    for i in np.flatnonzero(few)[np.argsort(mean[few])]:  # whole outcomes, in the order of rates
+        place[i] = part
+        filled += size[i]
+        if filled >= enough:
+            part, filled = part + 1, 0
+    if filled < EXPECTED / least:
+        place[place == part] = max(part - 1, size.size)
+    together = np.where(label < 0, label, place[label])
     kept = np.unique(together[together >= 0])
     return np.where(label < 0, label, np.searchsorted(kept, together))
 
