@@ -416,7 +416,8 @@ def derivatives() -> list[Record]:
             exactly(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
             prints=AT_A_POINT,
             tolerance=1e-6 / y[i],
-            note="4 sources, i = 2. Computed: differences of (5). Tolerance: theirs.",
+            note="4 sources, i = 2, where Delta - x_i is "
+            f"{y[i]:.8f} s. Computed: differences of (5). Tolerance: theirs.",
         ),
         Record(
             "section 3.1.3, the influence (7) grows with the over-estimate",

@@ -90,8 +90,10 @@ def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names
         "",
     )
     if len(by) == 1:
+        (rest,) = (name for name in names if name not in by)
         undecided = (
-            f"{what}, and the paper does not state them: the print comes out only with {by[0]}."
+            f"{what}, and the paper does not state them: with {by[0]} the print comes out, "
+            f"with {rest} " + ("it may or may not." if undecided else "it does not.")
         )
     missing = one.missing or other.missing
     return dataclasses.replace(one, detail=text, undecided=undecided, missing=missing)
