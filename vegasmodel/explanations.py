@@ -230,6 +230,7 @@ EXPLANATIONS = MappingProxyType(
                 "insensitive-to-starts": "the answer does not hang on how the starts fall",
                 "enough-runs": "more runs would not move the mean",
                 "phase-effects": "senders that wait at random and exact ones get the same",
+                "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
             }
             | _WHOLE
             | _SETTLES,

@@ -13,6 +13,7 @@ __all__ = ["ASSUMPTIONS", "COLUMNS"]
 ASSUMPTIONS = MappingProxyType(
     {
         "all-flows-present": "every flow starts before the warm-up ends and none stops early",
+        "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
         "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
         "base-rtt-measured": "baseRTT is what the flow measured, not given",
         "bottleneck-is-the-link": "no access link is slower than the bottleneck",

@@ -222,3 +222,19 @@ def test_fast_links_are_resolved_to_who_loses() -> None:
     whole = run(fast, parts=12500).flows["delivered"]
     np.testing.assert_allclose(run(fast).flows["delivered"], whole, rtol=0.02)
     assert np.abs(run(fast, parts=256).flows["delivered"] / whole - 1.0).max() > 0.1
+
+
+def test_single_packets_decide_after_a_fast_overflow() -> None:
+    """784 Mbit/s: Vegas's baseRTT falls to a transmission time after the timeout, as in ns-2.
+
+    ns-2 gives Vegas 191 pkt/s in 10 of 10 runs; intervals of two packets gave it some 40,000.
+    """
+    flows = (
+        Flow("vegas", 0.0157, name="vegas", variant="ns2"),
+        Flow("newreno", 0.0218, name="other", variant="ns2"),
+    )
+    fast = Scenario((Link(97954.0, buffer=886.0),), flows, run=Run(20.0, 5.0))
+    found = answer(fast, runs=2)
+    assert found.throughput[0] < 300.0
+    failed = {a.name for a in found.assumptions if a.holds is False}
+    assert "base-rtt-above-propagation" in failed

@@ -21,6 +21,8 @@ from vegasmodel.support.progress import series
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
 MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
+BELOW_RTT = 0.99  # a baseRTT below this part of the RTT is no measurement
+NAMES_SHOWN = 3
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 Enough = Callable[[Sequence[Prediction]], bool]
 
@@ -83,6 +85,26 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
         ),
         _enough_runs(scenario, n, unsure, of),
     )
+
+
+def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
+    """Says that some run ended with a baseRTT that no packet can have measured (``docs/ns2.md``).
+
+    If there is noise in the delay, packets can be faster than the flow's RTT, so it says nothing.
+    """
+    rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
+    base = np.array([one.base for one in outcomes])  # NaN if not Vegas
+    lost = np.less(base, BELOW_RTT * rtt)
+    if not lost.any():
+        return ()
+    names = [m.name for i, m in enumerate(scenario.members) if lost[:, i].any()]
+    more = ", ..." if len(names) > NAMES_SHOWN else ""
+    detail = (
+        f"in {np.count_nonzero(lost.any(axis=1))} of {len(outcomes)} runs Vegas's baseRTT fell "
+        "below the propagation delay, as ns-2's can after a timeout: "
+        f"{', '.join(names[:NAMES_SHOWN])}{more}"
+    )
+    return (Assumption("base-rtt-above-propagation", False, detail),)
 
 
 def _enough_runs(scenario: Scenario, n: int, unsure: float, of: str) -> Assumption:
@@ -196,7 +218,10 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
         throughput_se=_standard_error(rates) if len(rates) > 1 else None,
-        assumptions=_assumptions(scenario, rates, acks_lost),
+        assumptions=(
+            *_assumptions(scenario, rates, acks_lost),
+            *_base_lost(scenario, outcomes),
+        ),
         seconds=seconds,
         extra={
             "status": failed[0] if failed else Status.DONE.reason,

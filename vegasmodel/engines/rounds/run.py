@@ -37,11 +37,14 @@ from vegasmodel.support.progress import running
 UNCONTENDED = 64  # ... where which packet comes first decides little,
 CONTENDED = 256  # ... where it decides who loses,
 CONTENDED_LARGE = 1024  # ... and the pipe holds more packets than that
+WAITING = 32768  # ... near losses if senders wait, each for its own packets
 PAIR_CALM = 20  # ... of one or two flows alike, far from losses,
 PAIR_NEAR_LOSS = 192, 128  # ... and near them, in a pipe of few packets and of many
 FEW_PACKETS = 1000  # that the smaller of these pipes holds at most
+SINGLE = 1.5  # intervals for each packet of a round trip, so that none holds two (``acks.portion``)
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
-_HOLES = 256
+_HOLES = 256  # ranges of lost packets that a flow's record has room for
+_MOST_HOLES, _ALL_HOLES = 2**13, 2**16  # ... if packets are single: of one flow, and of all
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
 SEED_STRIDE = 2654435761  # odd: random seeds are then as many as seeds of scenarios
@@ -94,7 +97,9 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     different RTTs or packet sizes, or more than two flows, meet at a finite buffer, or two at RED.
     Then the packet that arrives first after a departure decides who loses (phase effects).  Second,
     ACKs are delayed, so that packets leave in pairs.  Third, an interval would by itself fill the
-    buffer.
+    buffer.  A sender that waits does so for single ACKs (``wait.py``).  So if senders wait, the
+    bound is higher near losses, where the order of single packets decides which of them are lost,
+    unless even then intervals would hold several packets.
 
     Otherwise, and for one flow or two equal ones, intervals suffice.  Those that hold several
     packets are long while no loss is near.  They are shorter near a loss, where single packets
@@ -112,8 +117,11 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     small = pipe > PAIR_CALM * min(finite, default=math.inf)
     if late or small or (overflows and not few):
         held = pipe + max(finite, default=0.0)
-        parts = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
-        return parts, parts
+        if held <= CONTENDED:
+            return CONTENDED, CONTENDED
+        waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
+        single = SINGLE * held <= WAITING
+        return WAITING if waits and single else CONTENDED_LARGE, CONTENDED_LARGE
     if not few or len(scenario.links) > 1 or pipe <= UNCONTENDED:
         return UNCONTENDED, UNCONTENDED
     return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
@@ -149,7 +157,8 @@ class Simulation:
         flows = records(scenario, starts, seed)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
-        step = float(flows["rtt"].max()) / near
+        coarse = min(near, CONTENDED_LARGE) if parts is None else near
+        step = float(flows["rtt"].max()) / coarse
         way = routes(scenario, [members[i] for i in who], step)
         if synchronised and way.data_queues > 1:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
@@ -160,7 +169,10 @@ class Simulation:
         # packets alternate there, and each change begins a new group.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-        room = min(max(16 * near + 8192, spare, int(pipe)), _RING)
+        buffers = [link.buffer for link in scenario.links if math.isfinite(link.buffer)]
+        held = pipe + max(buffers, default=0.0)
+        most = 4.0 * held if near > coarse else pipe
+        room = int(min(max(16 * coarse + 8192, spare, int(most)), _RING))
         way.hops["room"] = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
         way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
         rings = np.zeros(int(way.hops["room"].sum()), PARCEL)
@@ -168,9 +180,12 @@ class Simulation:
         tree[len(way.hops) :] = np.arange(len(way.hops))
         keys = np.full(len(way.hops), NEVER)
         seen = receivers(scenario, flows if np.any(way.hops["data"] == 0) else flows[:0])
-        missing = np.zeros((len(seen), _HOLES, 6))
+        holes = _HOLES  # if the record is full, what arrived between two holes counts as lost
+        if near > coarse:
+            holes = int(max(holes, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
+        missing = np.zeros((len(seen), holes, 6))
         self.net = Net(flows, way.hops, way.links, rings, seen, missing, keys, tree, near, calm)
-        self.holes = np.zeros((len(flows), _HOLES, 6))
+        self.holes = np.zeros((len(flows), holes, 6))
         self.routes = way
         self.duration, self.capacity = scenario.run.duration, scenario.links[0].capacity
         self.times = np.linspace(0.0, self.duration, samples) if samples else np.zeros(0)
