@@ -1,6 +1,7 @@
 """Conversion of text with units."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -155,3 +156,20 @@ def test_which_texts_wait_for_a_packet_size() -> None:
     assert not units.needs_packet_size("10 pkt/s", "rate")
     assert not units.needs_packet_size("500 B", "bytes")
     assert not units.needs_packet_size("nonsense", "rate")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "meant"),
+    [
+        ("75mB", "buffer", "75MB"),
+        ("20 mbit/s", "rate", "20 Mbit/s"),
+        ("20 mbps", "rate", "20 Mbps"),
+        ("12 mB / (4 ms)", "rate", "12 MB / (4 ms)"),
+        ("2 millibyte", "bytes", "2 Mbyte"),
+    ],
+)
+def test_parts_of_a_bit_are_refused_with_what_was_meant(text: str, kind: str, meant: str) -> None:
+    with pytest.raises(FieldError, match=re.escape(f'did you mean "{meant}"?')):
+        parse(text, kind, field="f", packet_size=1000.0)
+    parse(meant, kind, field="f", packet_size=1000.0)
+    assert parse("3 ms", "time", field="f") == 0.003  # there, m is right

@@ -98,6 +98,10 @@ _DEFINITIONS = (
 )
 
 
+# a part of a bit or byte: "75 mB" is 75 thousandths of a byte, and always a slip for "75 MB"
+_LESS_THAN_A_BIT = re.compile(
+    r"(?<![^\W\d_])(milli|micro|nano|[mnu\u00b5\u03bc])(bit|byte|bps|[bB])s?(?![^\W\d_])"
+)
 _NUMBER_UNIT = re.compile(r"(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)")
 
 
@@ -105,13 +109,14 @@ _NUMBER_UNIT = re.compile(r"(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
 def _common() -> dict[str, tuple[float, str]]:
     """The common units: each unit's name maps to its size and the package's own unit."""
     scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
-    small = {"Mi": 1048576.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
+    scales["Mi"] = 1048576.0
+    small = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
     table = {"": (1.0, ""), "%": (0.01, "%"), "1/s": (1.0, "1/s"), "Hz": (1.0, "1/s")}
     table |= {"min": (60.0, "s"), "h": (3600.0, "s"), "BDP": (1.0, "BDP")}
     names = {"bit": (0.125, "B"), "b": (0.125, "B"), "B": (1.0, "B"), "byte": (1.0, "B")}
     names |= dict.fromkeys(("pkt", "pkts", "packet", "packets"), (1.0, "pkt"))
-    for prefix, scale in (scales | small).items():
-        table[f"{prefix}s"] = (scale, "s")
+    table |= {f"{prefix}s": (scale, "s") for prefix, scale in (scales | small).items()}
+    for prefix, scale in scales.items():
         table[f"{prefix}bps"] = (scale * 0.125, "B/s")
         for name, (one, unit) in names.items():
             table[f"{prefix}{name}"] = (scale * one, unit)
@@ -222,6 +227,10 @@ def _float(number: float, field: str, allowed: str) -> float:
 
 
 def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
+    if slip := _LESS_THAN_A_BIT.search(text):
+        meant = f"{text[: slip.start()]}M{text[slip.start(2) :]}"
+        said = f'"{slip[1]}" stands for a small part; did you mean "{meant}"?'
+        raise FieldError(field, text, said)
     match = _NUMBER_UNIT.fullmatch(text)
     if match is None or match[2] not in _common():
         return _by_pint(text, kind, field, allowed, packet_size)
