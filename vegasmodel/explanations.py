@@ -227,6 +227,7 @@ EXPLANATIONS = MappingProxyType(
                 "bottleneck-is-the-link": _COMMON["bottleneck-is-the-link"],
                 "no-forced-drops": _COMMON["no-forced-drops"],
                 "every-ack-arrives": "no ACK is lost",
+                "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
                 "insensitive-to-starts": "the answer does not hang on how the starts fall",
                 "enough-runs": "more runs would not move the mean",
                 "phase-effects": "senders that wait at random and exact ones get the same",

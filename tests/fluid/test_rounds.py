@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import exact
+from vegasmodel.adapters.rounds import figures
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import resolution, run
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Poisson, Red, Run, Scenario
@@ -272,3 +273,17 @@ def test_a_part_of_a_packets_room_holds_no_packet() -> None:
         got[buffer] = answer(case, runs=1).throughput
     np.testing.assert_array_equal(got[19.0], got[19.99])
     assert np.abs(got[20.0] - got[19.0]).max() > 1.0
+
+
+@pytest.mark.parametrize("rtt", [0.005, 0.05])
+def test_a_queue_without_end_delivers_no_more_than_the_link_serves(rtt):
+    """Reno with an infinite buffer: intervals last seconds, and the link is never idle."""
+    link = Link(name="bottleneck", capacity=1250.0, buffer=np.inf)
+    scenario = Scenario(links=(link,), flows=(Flow(law="reno", rtt=rtt),), run=Run(600.0, 200.0))
+    found = figures(scenario)
+    assert found.throughput[0] == pytest.approx(1250.0, abs=2.0 / 400.0)  # a packet at each end
+    notes = {a.name: a.holds for a in found.assumptions}
+    assert notes["losses-end-growth"] is False
+    held = replace(scenario.flows[0], max_window=50.0)  # now its receiver ends the growth
+    notes = {a.name: a.holds for a in figures(replace(scenario, flows=(held,))).assumptions}
+    assert notes["losses-end-growth"] is True

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from vegasmodel.laws import registered
+from vegasmodel.laws import find, registered
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption, Prediction
@@ -207,6 +207,25 @@ def settles(scenario: Scenario) -> Assumption:
         f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
     )
     return Assumption("settles-in-time", None if slow else True, said)
+
+
+def losses_end_growth(scenario: Scenario) -> Assumption:
+    """The simulators' assumption that a loss ends the growth of every loss-based window.
+
+    A drop-tail queue with an infinite buffer loses nothing but what its link loses at random.
+    """
+    endless = [
+        group.name
+        for group in scenario.flows
+        if find(group.law).slow_start == "until loss"
+        and group.max_window == group.size == math.inf
+        and all(
+            link.buffer == math.inf and link.loss == 0 and isinstance(link.queue, DropTail)
+            for link in scenario.path(group)
+        )
+    ]
+    said = "an infinite buffer loses nothing: nothing ends the growth of a loss-based window"
+    return Assumption("losses-end-growth", not endless, said if endless else "")
 
 
 def whole_thresholds(scenario: Scenario) -> Assumption:

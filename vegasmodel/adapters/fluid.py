@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from vegasmodel.adapters.common import (
     buffered,
     left_out,
+    losses_end_growth,
     one_recovery,
     settles,
     whole_thresholds,
@@ -20,7 +19,7 @@ from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import DropTail, Scenario
+from vegasmodel.scenario import Scenario
 
 NAME = "fluid"
 KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the model has these
@@ -46,6 +45,7 @@ def answer(scenario: Scenario) -> Prediction:
         assumptions=(
             *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
             _recovery(scenario, run.losses),
+            losses_end_growth(scenario),
             *_unknown(scenario),
             buffered(scenario),
             settles(scenario),
@@ -92,20 +92,9 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
     """The assumptions about features of laws, implementations and queue that the equations lack."""
-    lossless = scenario.links[0].buffer == math.inf and scenario.links[0].loss == 0
-    lossless = lossless and isinstance(scenario.links[0].queue, DropTail)
-    endless = lossless and any(
-        group.max_window == math.inf and find(group.law).slow_start == "until loss"
-        for group in scenario.flows
-    )
     lacking = left_out_of_laws(scenario)
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),
-        (
-            "losses-end-growth",
-            not endless,
-            "an infinite buffer loses nothing: nothing ends the growth of a loss-based window",
-        ),
         (
             "defaults-of-the-papers",
             papers_only(scenario) or scenario.run.ns2_defaults == "papers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from vegasmodel.adapters.common import settles, whole_thresholds, with_growth
+from vegasmodel.adapters.common import losses_end_growth, settles, whole_thresholds, with_growth
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.fields.units import FieldError
 from vegasmodel.prediction import Prediction
@@ -39,6 +39,6 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     if found.extra.get("status", "done") != "done":
         reason = f"the simulation ended early: {found.extra['status']}"
         return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)
-    notes = (*found.assumptions, settles(scenario), whole_thresholds(scenario))
-    found = dataclasses.replace(found, assumptions=notes)
+    notes = (losses_end_growth(scenario), settles(scenario), whole_thresholds(scenario))
+    found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
     return with_growth(found)

@@ -145,13 +145,28 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 
 @jit
+def _delivered(net: Net, f: Sender, now: float) -> float:
+    """Packets of the flow whose ACKs are back by ``now``.
+
+    ``f.delivered`` counts all those of the current interval.  A finite buffer keeps intervals
+    short.  With an infinite one the queue, and so the interval, may grow to many round trips of the
+    empty network.
+    """
+    endless = net.links[net.hops[f.hop].link].buffer == np.inf
+    if not endless or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
+        return f.delivered
+    part = (f.ahead_until - now) / (f.ahead_until - f.ahead_since)
+    return f.delivered - np.ceil(f.ahead * min(part, 1.0))
+
+
+@jit
 def _end_warmup(net: Net, k: int) -> None:
     """Warm-up ends at queue ``k``: store the totals so far, to be subtracted at the end."""
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link == k:
-            f.mark_delivered, f.mark_sent, f.mark_lost = f.delivered, f.sent, f.lost
-            f.mark_retransmits, f.mark_acks = f.retransmits, f.acks
+            f.mark_delivered, f.mark_sent = _delivered(net, f, net.links[k].now), f.sent
+            f.mark_lost, f.mark_retransmits, f.mark_acks = f.lost, f.retransmits, f.acks
             f.rtt_area, f.rtt_samples = 0.0, 0.0
     link = net.links[k]
     link.mark_area, link.mark_served, link.mark_now = link.area, link.served, link.now
@@ -176,7 +191,7 @@ def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         mine[0] += window(f) if active else 0.0
         mine[1] += f.sent
         mine[2] = rtt
-        mine[3] += f.delivered
+        mine[3] += _delivered(net, f, link.now)
         mine[4] = f.base
         mine[5] += f.lost
     out_queue[row, k] = max(link.queue * link.packets_per_work - 1.0, 0.0)
@@ -306,7 +321,9 @@ def _flow_event(
             return True
         now = f.left_at
         parts = net.calm if _far_from_loss(f, link) else net.parts
+        f.ahead, f.ahead_since = -f.delivered, now
         plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
+        f.ahead, f.ahead_until = f.ahead + f.delivered, f.time
         if f.active and (now >= f.stop or f.acked >= f.size):
             _count_active(net, f, -1)
         if f.short_flow and f.acked >= f.size:
@@ -404,4 +421,7 @@ def march(
     _take_due_samples(net, NEVER, times, out_flow, out_queue, warmup, end)
     for k in range(net.links.shape[0]):
         advance(net.links, k, end)
+    for i in range(net.flows.shape[0]):
+        f = net.flows[i]
+        f.delivered, f.ahead = _delivered(net, f, end), 0.0
     return DONE, events, end

@@ -179,6 +179,9 @@ class Sender(Mechanisms):
     acks: float
     timeouts: float
     delivered: float  # for the first time
+    ahead: float  # ... of these, by the ACKs that return between the two times below
+    ahead_since: float
+    ahead_until: float
     mark_delivered: float  # the same counts when warm-up ended
     mark_sent: float
     mark_lost: float
