@@ -42,7 +42,9 @@ def _flow(trace: Trace, i: int) -> dict[str, Any]:
 
     def total(variable: str, weights: Any = 1.0) -> float | None:
         values = trace.known(variable)
-        return None if values is None else _number(np.nansum(values[:, i] * weights))
+        if values is None or np.isnan(values[:, i]).all():  # or unknown for this flow
+            return None
+        return _number(np.nansum(values[:, i] * weights))
 
     def of(variable: str, figure: Any) -> float | None:
         values = trace.known(variable)
