@@ -462,3 +462,25 @@ def test_a_buffer_in_bandwidth_delay_products_follows_the_rtt() -> None:
         check_point(data, (i,), made, "minicycle")
     along = vm.sweep(mixed(), ["link.buffer=0.25 BDP,50 ms"], "minicycle")
     assert list(along["link.buffer"].values) == pytest.approx([0.25 * 1080 * 0.06, 54.0])
+
+
+def test_points_with_too_few_runs_are_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mark stands where ``predict`` says that ``enough-runs`` does not hold."""
+    text = MIXED.replace("VARIANT", "ns2").replace('send_jitter = "0 s"\n', "")
+    (tmp_path / "s.toml").write_text(text)
+    line = ["sweep", str(tmp_path / "s.toml"), "--over", "link.buffer=3,20", "--model", "rounds"]
+    line += ["--out", str(tmp_path / "m.zarr")]
+    assert run(line) == 0
+    shown = capsys.readouterr().out
+    marked = [words[0] for words in map(str.split, shown.splitlines()) if "%*" in words]
+    base, unsure = vm.Scenario.from_toml(text), []
+    for buffer in ("3", "20"):
+        found = vm.predict(base.replace({"link.buffer": float(buffer)}), "rounds")
+        (note,) = (a for a in found.assumptions if a.name == "enough-runs")
+        unsure += [] if note.holds else [buffer]
+    assert marked == unsure
+    assert len(unsure) == 1, "the test needs a point of each kind"
+    assert run([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["too_few_runs"] == 1

@@ -11,6 +11,7 @@ import click
 
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import ENOUGH_PRECISION
 from vegasmodel.support import progress
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
 MAX_FLOWS_SHOWN = 5  # flows with a column in that table
+UNSURE = (
+    " (*): the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
+    "The variable uncertainty tells how wide; a larger run.runs makes it narrower."
+)
 
 
 @click.command()
@@ -180,6 +185,7 @@ def sweep(
     status = data["status"].values
     counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
     dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
+    unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
     if json:
         console.print_json(
             {
@@ -190,6 +196,7 @@ def sweep(
                 "points": int(status.size),
                 "computed": int(status.size) - first[0],
                 "status": counts,
+                "too_few_runs": unsure,
                 "seconds": seconds,
             }
         )
@@ -202,7 +209,8 @@ def sweep(
     console.paragraphs(
         [
             f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s."
-            + (f" {bad}." if bad else "")
+            + (f" {bad}." if bad else ""),
+            *([f"enough-runs does not hold at {unsure} points{UNSURE}"] if unsure else []),
         ]
     )
 
@@ -225,7 +233,9 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
             for n, v in at.items()
         ]
         shares = point["share"].values[:MAX_FLOWS_SHOWN]
-        rows.append([*where, *(f"{100 * x:.1f} %" if math.isfinite(x) else "-" for x in shares)])
+        mark = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
+        shown = [f"{100 * x:.1f} %{mark}" if math.isfinite(x) else "-" for x in shares]
+        rows.append([*where, *shown])
     heads = []
     for name, unit in units.items():
         part, _, key = name.rpartition(".")

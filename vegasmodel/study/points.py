@@ -22,7 +22,7 @@ from vegasmodel.adapters import minicycle, minicycle_many
 from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import Floats, jains
+from vegasmodel.metrics import Floats, jains, relative_uncertainty
 from vegasmodel.packets.engine import EngineFailed
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -108,6 +108,7 @@ class Figures:
     group_mean: Floats  # [point, group] mean throughput of a flow
     group_share: Floats  # [point, group] share of all bytes delivered by the group's flows together
     jain: Floats  # [point]
+    uncertainty: Floats  # [point] of the least certain throughput (``relative_uncertainty``)
     queue_mean: Floats  # [point, link] packets
     queueing_delay: Floats  # [point, link] s: the mean queue divided by the capacity
     utilization: Floats  # [point, link]
@@ -220,7 +221,8 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
     blank: dict[str, Any] = {name: np.full((n, flows), np.nan) for name in PER_FLOW}
     blank |= {name: np.full((n, groups), np.nan) for name in ("group_mean", "group_share")}
     blank |= {name: np.full((n, links), np.nan) for name in PER_LINK}
-    return {**blank, "jain": np.full(n, np.nan), "status": np.zeros(n, np.int8)}
+    blank |= {name: np.full(n, np.nan) for name in ("jain", "uncertainty")}
+    return {**blank, "status": np.zeros(n, np.int8)}
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
@@ -247,7 +249,17 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         capacity = np.array([link.capacity for link in scenario.links])
         table["queueing_delay"][i] = table["queue_mean"][i] / capacity
         table["jain"][i] = math.nan if answer.jain is None else answer.jain
+        table["uncertainty"][i] = _uncertainty(answer)
     return Figures(**table, reasons=tuple(reasons))
+
+
+def _uncertainty(found: Prediction) -> float:
+    """The largest relative uncertainty of the throughputs; NaN if there is no standard error."""
+    if found.throughput_se is None:
+        return math.nan
+    runs = found.extra.get("runs") or found.scenario.run.runs or fluid_run.RUNS
+    mean, error = np.asarray(found.throughput), np.asarray(found.throughput_se)
+    return float(relative_uncertainty(mean, error, runs).max())
 
 
 def _bits(scenario: Scenario) -> Floats:

@@ -100,6 +100,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
         with _quiet():
             group = zarr.open_group(path, mode="r+")
         _compare(path, dict(group.attrs), layout)
+        for name in sorted(set(layout.variables) - set(group.array_keys())):
+            raise FieldError("--out", str(path), f"a new name; the sweep there has no {name}")
         yield Store(group, path)
     finally:
         os.close(handle)

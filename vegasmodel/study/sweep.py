@@ -46,6 +46,13 @@ FIGURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "base_rtt": (("flow",), {**_TIME, "long_name": "least round-trip time that Vegas has seen"}),
     "loss_rate": (("flow",), {"units": "1", "long_name": "packets lost over packets sent"}),
     "ratio": (("pair",), {"units": "1", "long_name": "mean throughput of group a over group b"}),
+    "uncertainty": (
+        (),
+        {
+            "units": "1",
+            "long_name": "half the 95 % interval of the least sure throughput, over it",
+        },
+    ),
     "jain": ((), {"units": "1", "long_name": "Jain's fairness index over the flows"}),
     "queue_mean": (("link",), {"units": "packets", "long_name": "mean of the waiting packets"}),
     "queueing_delay": (("link",), {**_TIME, "long_name": "mean queue over the capacity"}),
