@@ -92,7 +92,7 @@ class Comparison:
         return list(self.measured.extra.get("pairing", ()))
 
     def best_error(self) -> float | None:
-        """The smallest throughput error of any model; ``None`` if none has one."""
+        """The smallest throughput error of any model; ``None`` if no model has such an error."""
         values = [e["throughput_nrmse"] for e in self.errors.values()]
         return min((v for v in values if v is not None), default=None)
 
@@ -269,8 +269,9 @@ def compare(
     scenario file with missing keys.  These are then estimated from the trace (``completion``) and
     listed in ``estimates``.  ``timeout``: as in ``run_engine``.  ``runs``: the number of runs of
     ns-2 over which the measurement is averaged; by default the scenario's ``runs``, or else one.
-    It does not change the models.  Raises ``FieldError`` for a bad trace or if both a trace and
-    ``runs`` are given, and ``EngineMissing`` if there is no measurement and ns-2 is not installed.
+    ``runs`` does not affect the models.  Raises ``FieldError`` for a bad trace or if both a trace
+    and ``runs`` are given, and ``EngineMissing`` if there is no measurement and ns-2 is not
+    installed.
     """
     if runs is not None and trace is not None:
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")

@@ -49,7 +49,8 @@ class _Output(Console):
 def plain(text: str) -> Text:
     """Text to print literally: no markup, and control characters are made visible.
 
-    Names come from users, so a name could contain either.
+    The text may contain names that users chose, and such a name may contain markup or control
+    characters.
     """
     return Text("\n".join(printable(line) for line in text.split("\n")))
 
@@ -426,7 +427,7 @@ def _time(seconds: float | None) -> str:
 def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     """Check, before any work, that a result can be written to this path.
 
-    Raises ``FieldError``, or ``PermissionError`` if the machine refuses.
+    Raises ``FieldError``, or ``PermissionError`` if the user may not write there.
     """
     allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:

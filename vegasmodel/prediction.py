@@ -82,9 +82,9 @@ class Prediction:
     def groups_se(self) -> dict[str, float]:
         """The standard error of each group's mean per-flow throughput over the runs, pkt/s.
 
-        The throughputs of a group's flows are correlated, so it is computed from the single runs
-        (``extra["throughput_runs"]``).  Without these it is known only for groups of one flow.
-        Groups with an unknown standard error are left out.
+        The throughputs of a group's flows are correlated, so the error is computed from the group's
+        mean in each run (``extra["throughput_runs"]``).  Without these data the error is known only
+        for groups of one flow.  Groups with an unknown standard error are left out.
         """
         runs = self.extra.get("throughput_runs")  # [runs, flows]
         if runs is not None and len(runs) > 1:

@@ -43,7 +43,7 @@ def simulate(
     - ``queue`` (time, link): packets that wait to cross a link forward.
 
     Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario
-    and the version that computed it.  The coordinates ``law``, ``variant`` and ``packet_size``
+    and the version of this package.  The coordinates ``law``, ``variant`` and ``packet_size``
     (bytes) describe each flow.  In ``fluid`` with the papers' variant, every flow whose window
     grows when the buffer overflows loses one packet.  ``parts`` sets how finely ``rounds`` divides
     a round trip.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model lacks
@@ -203,10 +203,10 @@ def limit_cycle(
     follow the papers' law at a drop-tail link, they adjust it continuously.  The answer then has
     Floquet multipliers (the factors by which a small deviation grows in a period).  If ``losers``
     or ``packets`` is given (as in ``engines.fluid.continuous.run``), windows are adjusted
-    continuously for every implementation, and only its thresholds are kept.
+    continuously for every implementation, and only the thresholds are those of the implementation.
 
     Whole packets have no Floquet multipliers.  ``rounds`` therefore reports the multipliers of
-    ``fluid`` with continuous adjustment, if that has a steady state of the same kind.
+    ``fluid`` with continuous adjustment, if ``fluid`` finds a steady state of the same kind.
 
     ``longest``, in round trips: for ``fluid``, the longest wait for an overflow or for rest; for
     ``rounds``, the length of the run.  A larger value finds more cycles, and gives averages with
@@ -225,7 +225,7 @@ def limit_cycle(
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
-    """The steady state by ``rounds``; with ``fluid``'s multipliers if that is of the same kind."""
+    """The steady state by ``rounds``; with ``fluid``'s multipliers if both are of one kind."""
     from vegasmodel.engines.fluid.continuous import unsupported
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.cycle import steady

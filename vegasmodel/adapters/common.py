@@ -62,8 +62,8 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
     """One assumption for each feature that no equilibrium equation contains.
 
-    The assumption holds if the scenario does not have the feature.  ``random_loss``: the model
-    contains random loss.
+    The assumption holds if the scenario does not have the feature.  ``random_loss``: whether the
+    model's equations contain random loss.
     """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
@@ -231,8 +231,8 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
 def whole_thresholds(scenario: Scenario) -> Assumption:
     """The assumption that a Vegas which rounds its backlog has thresholds of whole packets.
 
-    ns-2 and Linux compare whole packets with alpha and beta.  A backlog below 2.5 is then one of 2
-    or less, one above 2.5 one of 3 or more, and nothing rests in between.
+    ns-2 and Linux compare whole packets with alpha and beta.  With alpha = beta = 2.5 the window
+    grows at a backlog of 2 packets, shrinks at 3, and never rests.
     """
     groups = [g for g in scenario.flows if g.keeps_backlog]
     groups = [g for g in groups if not stack(scenario, g).real_numbers]

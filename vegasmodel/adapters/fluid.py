@@ -70,9 +70,10 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
 def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
     """The assumption that features of a real TCP stack that the equations lack do not matter.
 
-    Probes, timers, recovery and a restarted baseRTT matter if packets are lost.  The burst of
-    handshake and first window matters if a Vegas flow starts later than another flow, because it
-    affects the baseRTT that this flow measures.  The list is empty if no flow runs such a stack.
+    Probes, timers, recovery and a restarted baseRTT matter if packets are lost.  A flow begins with
+    a burst: its handshake and its first window.  The burst matters if a Vegas flow starts later
+    than another flow, because the burst changes the baseRTT that the Vegas flow measures.  The list
+    is empty if no flow runs such a stack.
     """
     members = scenario.members
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])

@@ -150,7 +150,7 @@ def _start(
 def _range(
     member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
-    """The least and greatest throughput of each flow over the cycles: ``[n_flows, 2]``.
+    """The least and greatest throughput of each flow over all possible cycles: ``[n_flows, 2]``.
 
     ``None`` if all cycles give Vegas the same throughput.
     """
@@ -189,7 +189,11 @@ def reason(scenario: Scenario) -> str | None:
 def _hypotheses(
     scenario: Scenario, vegas: Flow, cycle: minicycle.Cycle, n_vegas: int, n_reno: int
 ) -> list[Assumption]:
-    """The assumptions: the paper's hypotheses 1 to 5 (section 3), and one source of each law."""
+    """The assumptions of the model.
+
+    They are the paper's hypotheses 1 to 5 (section 3), one source of each law, and those on
+    baseRTT, recovery, the length of the run, queue and buffer.
+    """
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)
     rows = minicycle.hypotheses(

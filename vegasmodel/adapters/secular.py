@@ -350,12 +350,15 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """The assumption; its detail is removed if it holds, because the detail explains a failure."""
+    """The assumption; if it holds, without its detail, which only explains a failure."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 
 def _papers_vegas(scenario: Scenario) -> list[Assumption]:
-    """Two assumptions of Bonald's closed form: measured baseRTTs, and the papers' equation."""
+    """Two assumptions of Bonald's closed form.
+
+    Flows measure their baseRTTs, and the papers' equation holds for them (not Linux's).
+    """
     rows = [
         Assumption(
             "base-rtt-measured",

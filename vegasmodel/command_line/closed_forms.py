@@ -44,7 +44,7 @@ def equilibrium(
 ) -> None:
     """Vegas flows alone on one link: delay and rates.
 
-    Computed by boutremans, equations (3) to (6).
+    The equations are (3) to (6) of the paper boutremans.
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
@@ -194,7 +194,7 @@ def rd(
 ) -> None:
     """Rate-Delay services: rates of flows, delay bound.
 
-    Computed by podlesny, equations (5) to (7).
+    The equations are (5) to (7) of the paper podlesny.
 
     Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """
@@ -251,7 +251,7 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
 
 
 def values(text: str, field: str, option: str) -> Any:
-    """Read a list with commas into an array; each value follows the rule of a flow's key ``field``.
+    """Read a list with commas into an array; a flow's key ``field`` says what is valid.
 
     An error names a value of a list by its index from 0, as in ``--alpha[2]``.
     """

@@ -139,7 +139,8 @@ def predict(
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
     """The predictions of the models ``names``.
 
-    A single model raises its errors; of several models, one without an answer gives the reason.
+    If ``names`` has one model, its errors are raised.  If ``names`` has several, a model without an
+    answer gives a prediction that says why.
     """
     from vegasmodel.predictor import predict, predict_all
 
@@ -493,7 +494,7 @@ def _show(
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
 ) -> list[Uncertainty]:
-    """The uncertainty of the ratios by each closed form with an answer.
+    """The uncertainty of the throughput ratios, for each closed form that has an answer.
 
     ``uncertain``: the errors of the scenario's fields, as texts ``FIELD=ERROR``.
     """

@@ -57,8 +57,8 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
     """The text of a scenario file with the flows of the trace, and the list of its estimates.
 
     Values that cannot be estimated from the trace are guesses, and their comments say so.  Raises
-    ``FieldError`` if the trace has no flow or too many for a file, or if no network could have such
-    values.
+    ``FieldError`` if the trace has no flow or too many for a file, or if no network could have the
+    estimated values.
     """
     if not 0 < len(trace.flows) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
@@ -155,9 +155,10 @@ def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
 
 
 def _rounded(value: float, low: float, high: float) -> float:
-    """The value, rounded to 3 to 6 digits.
+    """The value, rounded to 3, 4 or 5 digits, or else to 6.
 
-    Rounding may move it by at most a tenth of the range ``low .. high``, and not out of the range.
+    The result has the fewest digits with which rounding moves the value by at most a tenth of the
+    range ``low .. high``, and not out of the range.
     """
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):

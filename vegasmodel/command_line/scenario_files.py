@@ -189,7 +189,7 @@ def explain(
 
 
 def _explain_name(name: str, json: bool) -> None:
-    """Print what an assumption says when it holds, and in which models; or what a column says."""
+    """Print when an assumption holds and which models make it, or what a table's column means."""
     from vegasmodel import console
     from vegasmodel.explanations import EXPLANATIONS
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS

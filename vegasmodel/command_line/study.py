@@ -67,8 +67,8 @@ def design(
 ) -> None:
     """Find the value of a field that meets a target.
 
-    A model's predictions decide whether the target is met.  The simulator rounds then checks each
-    solution of another model.
+    A model's predictions decide whether the target is met.  Each solution is then checked by the
+    simulator called rounds, unless the model is rounds itself.
 
     Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
     """

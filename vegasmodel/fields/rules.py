@@ -29,7 +29,7 @@ class OrText(Generic[T]):
 class Unresolved(str):
     """Text with a unit that needs a packet size or an RTT to become a number.
 
-    It stays text until it is part of a scenario, which knows these.
+    It stays text until it is part of a scenario, which has a packet size and RTTs.
     """
 
     __slots__ = ()
@@ -118,7 +118,7 @@ class Integer(_AsItIs):
     high: int = 2**63 - 1
 
     def read(self, value: object, where: str, packet_size: float | None) -> int:
-        """Check the value of the file and return it unchanged (TOML has integers)."""
+        """Check the value and return it unchanged: a TOML file holds integers as such."""
         self.check(value, where)
         return cast("int", value)
 
@@ -389,7 +389,7 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
 
 
 def write_table(instance: Any) -> dict[str, Any]:
-    """The dataclass as a TOML table, which ``read`` turns back into it.
+    """The dataclass as a TOML table; ``read`` turns the table back into the dataclass.
 
     Fields that hold their default are left out.
     """
@@ -440,7 +440,7 @@ class Checked:
     """Base class of dataclasses whose fields are checked against their rules on creation."""
 
     def __new__(cls, *_: object, **given: object) -> Self:
-        """Raise ``FieldError`` for an unknown argument; it names the most similar field."""
+        """Raise ``FieldError`` for an unknown argument; the error names the most similar field."""
         known = [field.name for field in dataclasses.fields(cast("Any", cls))]
         for name, value in given.items():
             if name not in known:

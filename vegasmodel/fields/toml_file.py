@@ -19,8 +19,8 @@ MAX_FILE = 4_000_000  # bytes
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
     """The table of a TOML text.
 
-    Raises ``FieldError`` if the text is not TOML; the error's field is ``where`` and its value
-    ``value``.
+    Raises ``FieldError`` if the text is not TOML; the error then names ``where`` as the field and
+    ``value`` as the value.
     """
     try:
         return tomllib.loads(text)

@@ -53,8 +53,8 @@ class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
 def default_interval(scenario: Scenario) -> float:
     """Seconds between two samples.
 
-    A run has 240 samples.  With more than 100 flows it has fewer, because each sample of a flow
-    takes 40 us.
+    A run has 240 samples.  With more than 100 flows it has fewer, because the simulator needs 40 us
+    of computing time to sample one flow.
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
@@ -90,7 +90,8 @@ def _packets(scenario: Scenario) -> float:
 def window_limit(scenario: Scenario, f: int) -> int:
     """The greatest number of packets that flow ``f`` may have in flight.
 
-    If the scenario sets no limit, this is a large number, because the simulators need one.
+    The simulators need a limit.  If the scenario sets none, this is a number that is large enough
+    not to matter.
     """
     member = scenario.members[f]
     group = member.flow

@@ -22,12 +22,12 @@ def to_prediction(
 ) -> Prediction:
     """The trace's averages over ``warmup .. duration`` of the scenario, for each flow.
 
-    ``throughput``: packets delivered for the first time per second of the flow's active time within
-    ``warmup .. duration``.  A flow is active from its start to its stop, or to its last packet if
-    its size is finite.
+    ``throughput``: the number of packets delivered for the first time, divided by the flow's active
+    time within ``warmup .. duration``.  A flow is active from its start to its stop, or to its last
+    packet if its size is finite.
 
     ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.  Otherwise
-    it is the smallest RTT since the flow's start, because a source uses this value.
+    it is the smallest RTT since the flow's start, because that is the value which a source uses.
 
     ``loss_rate``: dropped packets / sent packets.  If the trace has no drops, it is retransmitted
     packets / sent packets; ``extra`` says which.
@@ -127,8 +127,8 @@ def _mean(
 ) -> Floats | None:
     """The mean of a variable over the packets: ``[flow]``.
 
-    Each interval is weighted by the packets that it delivered.  If the flow delivered none at all,
-    intervals are weighted by ``weights`` alone.
+    An interval's weight is ``weights`` times the number of packets delivered in it.  If no packet
+    of the flow was delivered at all, it is ``weights`` alone.
     """
     if values is None:
         return None
@@ -143,7 +143,10 @@ def _mean(
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
-    """The source's own baseRTT at the end; if unknown, the flow's smallest RTT until then."""
+    """The source's own baseRTT at the end of the flow's active time, s.
+
+    If the trace does not have it, the flow's smallest RTT until that time.
+    """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:
         return None

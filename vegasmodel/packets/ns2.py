@@ -65,8 +65,8 @@ def run(
     - ``throughput_se``: its standard error over the runs;
     - ``acks``, ``retransmits`` and ``loss_rate``: packets acknowledged, packets retransmitted, and
       dropped packets / sent packets;
-    - with ``rtts``: the mean RTT in the same time, and for Vegas the baseRTT at its end (the
-      smallest RTT of the flow until then).
+    - with ``rtts``: the mean RTT over the same time, and for Vegas the baseRTT at the end of that
+      time (the smallest RTT of the flow so far).
 
     For each link it has the mean number of waiting packets and the utilisation.
 

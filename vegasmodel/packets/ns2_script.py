@@ -137,7 +137,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 
     The limit of ns-2's DropTail counts the packet in transmission; RED's limit does not.  (We
     measured this: of a burst into an idle DropTail queue with limit L, exactly L packets get
-    through.)  The papers' buffers are such limits, so we pass ``buffer`` on unchanged.
+    through.)  What the papers call the buffer is ns-2's limit, so we pass ``buffer`` on unchanged.
     """
     limit = int(min(link.buffer, UNLIMITED))
     if not isinstance(link.queue, Red):
@@ -261,7 +261,7 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
 def _life(
     scenario: Scenario, f: int, member: Member, origin: float, rng: np.random.Generator
 ) -> list[str]:
-    """The script's lines that start and stop a flow and the counting of its packets."""
+    """The script's lines that start and stop a flow, and start and stop counting its packets."""
     run, group = scenario.run, member.flow
     begin = member.start
     if run.start_jitter:

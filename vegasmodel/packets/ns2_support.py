@@ -17,7 +17,7 @@ MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot 
 
 
 def check(scenario: Scenario) -> None:
-    """Raise ``FieldError``, which says what ns-2 can do, if it cannot simulate the scenario."""
+    """Raise ``FieldError``, which says what ns-2 can do, if ns-2 cannot simulate the scenario."""
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-2")
     for i, link in enumerate(scenario.links):

@@ -44,7 +44,7 @@ def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
 
 
 def check(scenario: Scenario) -> None:
-    """Raise ``FieldError``, which says what ns-3 can do, if it cannot simulate the scenario."""
+    """Raise ``FieldError``, which says what ns-3 can do, if ns-3 cannot simulate the scenario."""
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-3")
     for i, link in enumerate(scenario.links):

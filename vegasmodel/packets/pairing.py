@@ -143,7 +143,8 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 def _fits(text: str, name: str) -> bool:
     """Whether the trace's flow ``name`` has an end with the address or port in ``text``.
 
-    ``text`` is an address, a port or ``address:port``; it may also be an end's name.
+    ``text`` is an address, a port or ``address:port``; it may also be the text that names an end in
+    ``name``.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
@@ -180,8 +181,8 @@ def _by_control(
 ) -> None:
     """Pair unpaired members and flows that have the same congestion control.
 
-    This is done only if as many members as flows have it.  The pairs are added to ``found`` and
-    removed from ``free``.
+    A congestion control is left out if the number of members that have it is not the number of
+    flows that have it.  The pairs are added to ``found`` and removed from ``free``.
     """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):

@@ -142,7 +142,7 @@ def stored(folder: Path = FOLDER) -> list[Scenario]:
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
     """Run ns-2 again and compare with the stored run.
 
-    Returns the largest difference of a flow's throughput, divided by the largest stored one.
+    Returns the largest difference of a flow's throughput, divided by the largest stored throughput.
     """
     from vegasmodel.packets import ns2
 

@@ -159,7 +159,7 @@ class Scenario(Checked):
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """The longest random wait, s, between the opening of a sender's window and its sending.
+        """The longest random wait of a sender before it sends a packet that its window allows, s.
 
         The default is ``usual_jitter``.
         """

@@ -240,6 +240,9 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """The closed forms whose answer is a set of rates: prediction, and range [flow, 2], pkt/s."""
+    """Each closed form whose answer is a set of rates: its prediction, and the ends of the set.
+
+    The ends are an array [flow, 2], pkt/s.
+    """
     answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
     return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

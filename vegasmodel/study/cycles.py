@@ -83,12 +83,12 @@ def limit_cycles(
     ``windows`` (packets) and ``order``.  The shares hold for starts drawn in this way, and for no
     others.  A steady state is found only if some start leads to it, so an unstable one never is.
 
-    Two steady states are close if they are of the same kind and differ by at most ``tolerance``:
-    relative to the period in the period, and relative to the mean throughput of all flows and
-    starts in each flow's throughput.  For averages of motions that do not repeat, the tolerance
-    grows by their standard errors.  Steady states that are close, directly or through a chain of
-    others, count as one outcome.  So a range of fixed points without gaps is one outcome, with two
-    ends.  ``threads``: by default one per core.
+    Two steady states are close if they are of the same kind, the logarithms of their periods differ
+    by at most ``tolerance``, and no flow's throughput differs by more than ``tolerance`` times the
+    mean throughput of all flows and starts.  For averages of motions that do not repeat, the
+    tolerance grows by their standard errors.  Steady states that are close, directly or through a
+    chain of others, count as one outcome.  So a range of fixed points without gaps is one outcome,
+    with two ends.  ``threads``: by default one per core.
 
     Raises ``FieldError`` for bad input, and ``ValueError`` if the model has no equation for the
     scenario.
@@ -117,7 +117,7 @@ def limit_cycles(
 
 
 def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Floats, Floats]:
-    """The rates [start, flow], and the features to compare with their standard errors.
+    """Three arrays: the rates [start, flow], the features, and the features' standard errors.
 
     The features [start, feature] of a steady state are its rates divided by the mean rate, the
     logarithm of its period (0 if it has none), and the number of its kind.

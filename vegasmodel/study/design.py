@@ -92,7 +92,7 @@ class Design:
 
     @property
     def status(self) -> str:
-        """``one``, ``several`` or ``none``."""
+        """How many solutions were found: ``none``, ``one`` or ``several``."""
         return ("none", "one", "several")[min(len(self.solutions), 2)]
 
     def _repr_html_(self) -> str:
@@ -355,7 +355,8 @@ class _Search:
     def _solution(self, low: int, high: int) -> Solution:
         """The solution in a stretch of values that all meet the target (indices ``low .. high``).
 
-        It is the scenario's own value if the stretch contains that, and else the best value.
+        It is the scenario's own value of the field if the stretch contains that value, and else the
+        best value.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
@@ -434,8 +435,9 @@ class _Search:
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
     """Whether only whole numbers make sense for the field in this model.
 
-    Numbers of flows are whole.  So are packets if the model simulates them one by one.  So are
-    thresholds if an implementation rounds the backlog before it compares the two.
+    Numbers of flows and first windows are whole.  Numbers of packets are whole if the model
+    simulates single packets.  In such a model thresholds are whole, too, if an implementation
+    rounds the backlog before it compares the backlog with them.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True
@@ -463,7 +465,10 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 
 
 def _verified(search: _Search, solution: Solution, others: Sequence[str]) -> Solution:
-    """The solution with the target's quantity by other models and simulators, and its errors."""
+    """The solution, with what the models ``others`` give for the quantity that has the target.
+
+    The standard errors of these figures are added, too.
+    """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []

@@ -89,7 +89,7 @@ class Points:
 
     @property
     def flows(self) -> list[str]:
-        """The names of the flows with figures; of the groups if ``by_group``."""
+        """The names of the flows, or of the groups if figures are means over groups."""
         owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
         return [owner.name for owner in owners]
 
@@ -151,8 +151,9 @@ def answers(
 ) -> Figures:
     """The results at every point.  A bad point is marked in ``status`` and affects no other point.
 
-    ``threads``: of the simulators; by default one per core.  ``enough``: as in ``predictions``.
-    Raises ``ExtraMissing`` or ``EngineMissing`` if something that the model needs is not installed.
+    ``threads``: how many threads a simulator uses; by default one per core.  ``enough``: as in
+    ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if something that the model needs
+    is not installed.
     """
     if model == "minicycle":
         found = _by_arrays(points)
@@ -308,7 +309,7 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The points' columns, by the mini-cycle model's names; ``None`` if it cannot vary a field."""
+    """The points' columns, by the mini-cycle model's names; ``None`` if it lacks one."""
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
         groups = field.indices if field.part == "flow" else ()
@@ -442,7 +443,10 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points are valid: alpha <= beta, and the RTT is at least the sum of its fixed parts."""
+    """Which points are valid: alpha <= beta, and the RTT is long enough.
+
+    It must be at least the sum of its transmission times and the given delay of the link.
+    """
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)
     for group in scenario.flows:

@@ -78,7 +78,7 @@ class Store:
 def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Store]:
     """Open the store at ``path`` and lock it for this process; create it if it does not exist.
 
-    Raises ``FieldError`` if ``path`` is something else or a different sweep, or if another process
+    Raises ``FieldError`` if ``path`` is not a sweep or holds a different one, or if another process
     is writing to it.
     """
     import zarr

@@ -222,7 +222,7 @@ def _layout(space: Grid, model: str) -> Layout:
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:
-    """A short form that identifies an array: its values, or if many, ends, number and hash."""
+    """A short form that identifies an array: its values, or (of many) ends, number and hash."""
     import hashlib
 
     if values.size <= 1000:

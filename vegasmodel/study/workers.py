@@ -114,7 +114,7 @@ def _in_process(points: Points, model: str) -> Future[Figures]:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes that start in the ``with`` block ignore Ctrl-C and other ending signals.
+    """Let processes that start in the ``with`` block ignore Ctrl-C, SIGTERM and SIGHUP.
 
     The parent process handles these signals.
     """

@@ -40,9 +40,9 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Make an ``OSError`` of the ``with`` block name ``path`` where it would not help the user.
+    """Make an ``OSError`` of the ``with`` block name ``path`` if its own file name is no help.
 
-    These are errors that name no file, as when the disk is full, and errors that name a temporary
+    This is done if the error names no file, as when the disk is full, or if it names a temporary
     file or a file inside the folder ``path``.
     """
     try:

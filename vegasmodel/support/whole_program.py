@@ -102,7 +102,10 @@ def _without_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def _without_lock_events() -> Iterator[None]:
-    """Switch off Numba's events about LLVM's lock: it makes two at each of many thousand calls."""
+    """Switch off Numba's events about LLVM's lock.
+
+    Numba would make two events at each of many thousand calls.
+    """
     lock: Any = getattr(llvm.ffi.lib, "_lock", None)
     told = getattr(lock, "_cblist", None)
     if told is None:  # another version of llvmlite
@@ -117,11 +120,12 @@ def _without_lock_events() -> Iterator[None]:
 
 @contextmanager
 def _with_shortcuts() -> Iterator[None]:
-    """Make two of Numba's functions faster while it compiles; they return what they did.
+    """Make two of Numba's functions faster while it compiles; their results stay the same.
 
-    The first lists the variables in an instruction.  Most parts of an instruction are no variables,
-    which their type tells at once.  The second finds the signature of an operator.  It is now
-    searched for once for the same operands, not for each place in the program.
+    The first lists the variables in an instruction.  The type of most parts of an instruction shows
+    at once that they contain no variable.  The second finds the signature of an operator.  The
+    signature is now found once for each combination of operands' types, not again at each place in
+    the program.
     """
     instruction: Any = ir.Inst
     function: Any = types.BaseFunction

@@ -18,10 +18,10 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 def counting(prediction: Prediction) -> float:
     """The fraction of a link's capacity by which counts of whole packets may exceed it.
 
-    In a time T, a link of capacity c sends at most ``c T`` packets and the one in transmission.
-    Besides, the count of each of n flows may begin and end in the middle of a packet.  So the
-    fraction is ``(n + 1) / (c T)``.  It is larger in proportion if a flow has packets larger than
-    the scenario's.
+    In a time T, a link of capacity c sends at most ``c T`` packets, and one more that was already
+    in transmission when T began.  Besides, the count of each of n flows may begin and end in the
+    middle of a packet.  So the fraction is ``(n + 1) / (c T)``.  It is larger in proportion if a
+    flow has packets larger than the scenario's.
     """
     scenario = prediction.scenario
     run, slowest = scenario.run, min(link.capacity for link in scenario.links)

@@ -26,7 +26,8 @@ FIRST_WIDTH = 1e-4  # seconds
 class Bins:
     """``flow`` and ``link`` hold the sums; bin i covers ``begin + [i, i + 1) width``.
 
-    ``cells`` shares the memory of ``flow``; adding to a single number is twice as fast there.
+    ``cells`` is a view of the memory of ``flow``, in which adding to a single number is twice as
+    fast.
     """
 
     def __init__(self, begin: float = 0.0) -> None:

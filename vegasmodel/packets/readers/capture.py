@@ -48,7 +48,7 @@ def frames(source: Source) -> Iterator[Frame]:
 
 
 def _records(source: Source) -> Iterator[Frame]:
-    """The frames of a pcap file: a header of 24 bytes, then frames with 16 bytes before each."""
+    """The frames of a pcap file: a header of 24 bytes, then the frames, each after 16 bytes."""
     read = source.file.read
     header = read(24)
     if len(header) < 24:

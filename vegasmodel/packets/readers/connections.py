@@ -234,7 +234,7 @@ class Connections:
             self.recents += 1
 
     def _echo(self, flow: Flow, echo: int) -> None:
-        """Measure the time to the sender and back.
+        """Measure the time from the place of the capture to the sender and back.
 
         It runs from an ACK to the data segment that echoes the ACK's timestamp.
         """
@@ -384,7 +384,7 @@ class Connections:
     ) -> Trace:
         """The trace of all flows.
 
-        If one direction of a connection has much less data than the other, it is left out.
+        A flow is left out if the other direction of its connection has much more data.
         """
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
         flows = [

@@ -133,7 +133,7 @@ class _Document:
         return value
 
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
-        """Names of the streams, sender first, by socket and whether this host is the sender."""
+        """The names ``sender>receiver`` of the streams, by socket and whether this host sends."""
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
             ends = []
@@ -188,9 +188,9 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """For a file of the sender: a note that its bytes are not those that arrived.
+        """If the sender wrote the file: a note that it does not count the bytes that arrived.
 
-        If the file has the receiver's count, the note gives both totals.
+        If the file also has the receiver's count, the note gives both totals.
         """
         if not any(sending.values()):
             return {}

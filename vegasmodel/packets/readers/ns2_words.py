@@ -159,7 +159,8 @@ def split(buf, i, end, spans):
 def _number(buf, i, after):
     """The integer that begins at i and must be followed by the byte ``after``.
 
-    Returns its value and the place behind ``after``, or -1 as the place if it is not there.
+    Returns its value and the place behind ``after``, or -1 as the place if there is no such integer
+    or another byte follows.
     """
     first, value = i, 0
     while 48 <= buf[i] <= 57:

@@ -86,9 +86,9 @@ def _tcp(
 ) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
     """Find the TCP packet in a frame; ``None`` if there is none.
 
-    Returns the addresses, the offsets in the frame of the TCP header, of the packet's end and of
-    the IP header, and the IPv4 identifier (-1 in IPv6).  ``orig_len``: the frame's length on the
-    wire, before the capture cut it.
+    Returns the addresses, three offsets from the frame's beginning (TCP header, end of the packet,
+    IP header), and the IPv4 identifier (-1 in IPv6).  ``orig_len``: the frame's length on the wire,
+    before the capture cut it.
     """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]

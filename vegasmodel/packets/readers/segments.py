@@ -111,13 +111,16 @@ class Flow:
 
     @property
     def assumed(self) -> bool:
-        """Whether ``payload`` is a guess: a segment exceeds a packet, and no SYN pair was seen."""
+        """Whether ``payload`` is a guess.
+
+        It is one if a segment is larger than a packet can be, and the two SYNs were not both seen.
+        """
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
         return self.largest + self.headers > ETHERNET
 
     def strange(self, start: int, end: int) -> bool:
-        """Whether a segment is not data of this flow: a keep-alive, or of another connection."""
+        """Whether a segment is a keep-alive or of another connection, so not data of this flow."""
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         alive = end == start + 1 == self.high and start < self.acked
         return beyond or alive or (self.opened and start < self.begin)

@@ -122,7 +122,8 @@ def _payload(divisor: int) -> float:
     """The payload of a packet in bytes, inferred from ``divisor``.
 
     ``divisor`` is the greatest common divisor of the bytes that the ACKs acknowledge.  The payload
-    is its largest factor that fits into an Ethernet frame, or a usual value if that is too small.
+    is the largest factor of ``divisor`` that fits into an Ethernet frame, or a usual value if that
+    factor is too small.
     """
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:
