@@ -254,6 +254,14 @@ def test_a_run_that_ends_before_windows_have_grown_is_named():
     assert said("fluid", {"run.warmup": 0}).holds is None  # the beginning counts, on purpose
     assert said("fluid", {"run.warmup": "1 s"}).holds is None  # 17 trips, 32 packets a flow
     assert said("fluid", {"flow.rtt": "60 s", "flow.max_window": "8 pkt"}).holds is None
+    # 1 Gbit/s, 200 ms, 1500 B: a fair share is 8333 packets; the warm-up has 200 s / 0.2 s
+    long = {"link.capacity": 1e9 / 12000, "link.buffer": 1667, "flow.rtt": "200 ms"}
+    for model in ("rounds", "fluid"):
+        slip = said(model, long | {"run.duration": "201 s"})
+        assert slip.holds is False
+        assert "takes 4167" in slip.detail
+        assert "is 1000 round trips of reno" in slip.detail
+    assert said("fluid", long | {"link.loss": 0.001, "run.duration": "201 s"}).holds is None
 
 
 @pytest.mark.parametrize(("variant", "holds"), [("paper", True), ("ns2", False), ("linux", False)])

@@ -172,7 +172,9 @@ def settles(scenario: Scenario) -> Assumption:
 
     Let w be a long-lived flow's first window, and W the window of a fair share of its slowest link.
     Slow start at most doubles a window per round trip, so the flow needs at least log2(W / w) round
-    trips.  If the warm-up is shorter, the assumption fails.  Growth by one packet per round trip
+    trips.  If the warm-up is shorter, the assumption fails.  A source that halves its window at a
+    loss, and then grows by one packet per round trip, needs W/2 round trips to return to W.  If the
+    warm-up is shorter than that, the assumption fails too.  Growth by one packet per round trip
     takes up to W round trips.  If the warm-up is shorter than that for some flow, the result is
     ``None`` (not known).
     """
@@ -202,11 +204,34 @@ def settles(scenario: Scenario) -> Assumption:
                 f"{math.ceil(math.log2(window / first))} to a fair share"
             )
             return Assumption("settles-in-time", False, said)
+        back = 0.0 if late else _trips_after_loss(scenario, group, window)
+        if trips < back:
+            said = (
+                f"the warm-up is {trips:.4g} round trips of {member.name}; after a loss, growth by "
+                f"one packet a round trip from half a fair share to it takes {back:.4g}"
+            )
+            return Assumption("settles-in-time", False, said)
         slow += [member.name] if late or trips < window else []
     said = (
         f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
     )
     return Assumption("settles-in-time", None if slow else True, said)
+
+
+def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
+    """Round trips from half the window back to it, by one packet each; 0 for other laws.
+
+    Random losses of probability p hold the mean window near sqrt(3/(2p)) (Mathis et al. 1997).  The
+    result is 0 if nothing is lost, or if the receiver's window ends the growth.
+    """
+    path = scenario.path(group)
+    lost = max(link.loss for link in path)
+    lossless = lost == 0 and all(
+        link.buffer == math.inf and isinstance(link.queue, DropTail) for link in path
+    )
+    if find(group.law).per_ack != "one a window" or lossless or group.max_window <= window:
+        return 0.0
+    return min(window, math.sqrt(1.5 / lost) if lost else math.inf) / 2.0
 
 
 def losses_end_growth(scenario: Scenario) -> Assumption:
