@@ -153,8 +153,7 @@ def test_an_output_that_nobody_takes(arguments: list[str], monkeypatch: pytest.M
     os.close(reader)
     status, line = ended(arguments, stdout=writer)
     os.close(writer)
-    assert status == 3
-    assert line == "vegasmodel: nobody reads standard output any more: broken pipe\n"
+    assert (status, line) == (3, "")  # a reader such as `head` has what it wants
 
 
 @pytest.mark.parametrize(

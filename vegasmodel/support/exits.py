@@ -114,6 +114,8 @@ def status_of(error: BaseException) -> int:
     if isinstance(error, OSError):
         if error.filename is None:  # writing the rest of the output would fail again
             _seal(sys.stdout)
+        if isinstance(error, BrokenPipeError) and error.filename is None:
+            return MACHINE  # a reader such as `head` has what it wants; silent, as programs are
         return _complain(_of_system(error), MACHINE)
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("vegasmodel"):
         return _complain(f"the package {error.name} is not installed", BAD_INPUT)
@@ -123,8 +125,6 @@ def status_of(error: BaseException) -> int:
 
 def _of_system(error: OSError) -> str:
     reason = (error.strerror or str(error) or type(error).__name__).lower()
-    if error.errno == errno.EPIPE:
-        return "nobody reads standard output any more: broken pipe"
     if error.errno not in files.FULL:
         return f"{error.filename}: {reason}" if error.filename is not None else reason
     # errors of all other writes have a file name: see ``files.named``
