@@ -333,12 +333,16 @@ def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
 
     names = [member.name for member in found.scenario.members][:flows]
     rows = [
-        [f"{100 * each.share:.3g} +- {100 * each.share_se:.2g} %"]
+        [f"{100 * each.share:.3g} +- {100 * each.share_se:.2g}"]
         + [span(each, i) for i in range(len(names))]
         for each in found.outcomes[:most]
     ]
     said = f"{found.model}: {found.answered} starts, {len(found.outcomes)} outcomes, pkt/s"
-    console.console().print(console.table(["of the starts", *names], rows, said))
+    console.console().print(console.table(["% of starts", *names], rows, said))
+    rest = found.outcomes[most:]
+    if rest:
+        part = 100 * sum(each.share for each in rest)
+        console.paragraphs([f"and {len(rest)} more, {part:.3g} % of the starts; --json lists all"])
 
 
 def _whole_range(text: str) -> tuple[int, int]:
