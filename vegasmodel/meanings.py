@@ -92,6 +92,7 @@ ASSUMPTIONS = MappingProxyType(
         "what was in flight is known",
         "every-frame-captured": "the capture contains all data that was acknowledged",
         "every-event": "the kernel's event log lost no event",
+        "data-captured": "the capture holds the data of every flow whose ACKs it holds",
         "whole-file": "the file of the capture ends with a whole frame",
         "whole-headers": "frames hold their whole TCP header",
         "whole-rtt": "the whole RTT can be measured at the place of the capture",

@@ -176,3 +176,19 @@ def test_frames_that_the_capture_lacks_make_the_count_unknown(tmp_path):
     np.testing.assert_allclose(packets(trace), [300])
     assert trace.get("retransmits") is None
     assert "every-frame-captured" in trace.doubts
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_a_flow_of_which_the_capture_has_only_acks_is_mentioned(data, tmp_path):
+    records = []
+    for options, whole in ((Options(), True), (Options(version=6), data)):
+        lines = captures.Connection(options, random.Random(5), 1.0)
+        lines.run()
+        seen = [frame for frame in lines.frames if whole or not frame.size]
+        records += [(f.time, *captures._bytes(f, (1, 2), options)) for f in seen]
+    (tmp_path / "trace").write_bytes(captures._pcap(sorted(records), 65535))
+    trace = read(tmp_path / "trace")
+    assert len(trace.flows) == 1 + data
+    said = trace.doubts.get("data-captured", "")
+    assert said.startswith("1 flow has ACKs only") is not data
+    np.testing.assert_allclose(packets(trace)[0], [60])

@@ -106,7 +106,10 @@ def _capacity(trace: Trace) -> Estimate | None:
     if not rates.max() > 0:
         return None
     middle, value = np.quantile(rates, [0.5, 0.9])
-    how = "largest throughput of all flows together; less than the capacity if the link idles"
+    how = (
+        "largest throughput of all flows together; less than the capacity if the link idles, or if "
+        "it carries other traffic, which the trace does not hold: then a lower bound"
+    )
     return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
 
 

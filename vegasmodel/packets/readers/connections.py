@@ -44,6 +44,7 @@ MAX_RECENTS = 200_000  # recent segments, in which copies are looked up, of all 
 MAX_HANDSHAKES = 100_000
 MAX_SPAN = 1e9  # seconds between the first packet and the last
 STEP = 1e-3  # s; if times go back by more, the clock was set; by less, frames are out of order
+CONTROL = 2  # bytes by which a SYN and a FIN move the ACK number
 MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a flow
 
 
@@ -77,6 +78,7 @@ class Connections:
         self.all: list[Flow] = []
         self.handshakes: OrderedDict[frozenset[object], Handshake] = OrderedDict()
         self.counts: dict[frozenset[object], int] = {}  # connections of a pair of ends
+        self.unseen: dict[Key, list[int]] = {}  # ACKs of a direction without data: first, last
         self.origin: float | None = None
         self.now, self.time, self.shift, self.bin = 0.0, 0.0, 0.0, 0
         self.pending = self.recents = self.steps = 0
@@ -120,6 +122,7 @@ class Connections:
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
         """Begin a new connection, and end the flows of an earlier one on the same ports."""
         for each in (key, reverse(key)):
+            self.unseen.pop(each, None)
             flow = self.flows.pop(each, None)
             if flow is not None:
                 self._forget_times(flow)
@@ -264,6 +267,8 @@ class Connections:
             self._third(key)
         flow = self.flows.get(key)
         if flow is None:
+            if len(self.unseen) < MAX_FLOWS or key in self.unseen:
+                self.unseen.setdefault(key, [number, number])[1] = number
             return
         time, table = self.time, self.bins.cells
         i, k = flow.index, self.bin
@@ -477,6 +482,14 @@ class Connections:
             ),
         }
         found = {name: f"{who}: {what}" for name, (who, what) in doubts.items() if who}
+        seen = {flow.key for flow in self.all}
+        alone = sum(
+            key not in seen and abs(_signed(last - first)) > CONTROL
+            for key, (first, last) in self.unseen.items()
+        )
+        if alone:
+            count = "1 flow has" if alone == 1 else f"{alone} flows have"
+            found["data-captured"] = f"{count} ACKs only; without its data a flow is left out"
         if self.steps:
             found["steady-clock"] = f"the capture's clock went back {self.steps} times"
         return found
