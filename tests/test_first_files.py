@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import subprocess
 import sys
@@ -159,7 +160,9 @@ def test_a_log_of_ss_tells_sizes_least_rtt_and_thresholds_within_their_ranges(
     document = json.loads(capsys.readouterr().out)
     s = vm.Scenario.from_toml(document["toml"])
     assert s.packet_size == 1448 + 52  # pmtu
-    assert s.flows[0].alpha <= 1.875 <= s.flows[0].beta + 1
+    assert s.flows[0].alpha == s.flows[0].beta == math.floor(1.875)
+    assert 'alpha = "1 pkt"' in document["toml"]
+    assert "1.375 rounded, as this TCP counts whole packets" in document["toml"]  # 1.875 - 1/2
     for entry in document["estimates"]:
         if entry["key"].endswith((".alpha", ".beta")):
             assert entry["low"] <= entry["value"] <= entry["high"]
@@ -223,3 +226,17 @@ def test_a_shell_completes_commands() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.split() == ["plain,explain"]
+
+
+def test_inspect_shows_a_count_that_is_unknown_for_one_flow_as_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"throughput": np.full((4, 2), 50.0), "retransmits": np.full((4, 2), 3.0)}
+    figures["retransmits"][:, 0] = np.nan
+    make("pcap", np.arange(1.0, 5.0), ["a", "b"], figures).write(tmp_path / "t.parquet")
+    assert run(["inspect", str(tmp_path / "t.parquet"), "--json"]) == 0
+    flows = json.loads(capsys.readouterr().out)["flows"]
+    assert [flow["retransmits"] for flow in flows] == [None, 12.0]
+    assert run(["inspect", str(tmp_path / "t.parquet")]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[-1] for row in rows if row[:1] in (["a"], ["b"])] == ["-", "12"]

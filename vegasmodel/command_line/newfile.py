@@ -14,6 +14,7 @@ from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, write
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
+from vegasmodel.scenario import Flow
 from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
@@ -88,7 +89,8 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
         place = _place(entry.key)
         if place is not None:
             kind, i, key = place
-            table[kind][i][key], notes[place] = _written(entry, scenario.packet_size)
+            flow = scenario.flows[i] if kind == "flow" else None
+            table[kind][i][key], notes[place] = _written(entry, scenario.packet_size, flow)
     for i, flow in enumerate(table["flow"]):
         if flow["match"] not in trace.controls:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -134,24 +136,40 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
     return flows
 
 
-def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
+def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str, str]:
     """An estimate as text for the file, and its comment, both in the same unit.
 
-    Times below 1 s are in ms.
+    Times below 1 s are in ms.  ``flow``: that of the key, if it is a flow's.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
     if entry.key.endswith(".buffer") and math.isfinite(value):
         value, low = max(1.0, round(value)), math.floor(low)  # a queue holds whole packets
     short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
+    whole = _whole(entry, flow) if flow and entry.key.endswith(("alpha", "beta")) else value
+    by_count = "" if whole == value else f"; {short} rounded, as this TCP counts whole packets"
+    short = f"{whole:g}" if by_count else short
     text = f"{short} {unit}" if math.isfinite(value) else "inf"
     spread = f"{low:.4g} to {high:.4g}" if math.isfinite(high) else f"at least {low:.4g}"
-    note = f"estimate, {spread} {unit}: {entry.how}"
+    note = f"estimate, {spread} {unit}: {entry.how}{by_count}"
     if entry.key.endswith(".capacity"):
         note += f"; packets of {packet_size:g} B"
     if math.isinf(value):
         note += "; loss-based flows would never stop growing: set it"
     return text, note
+
+
+def _whole(entry: Filled, flow: Flow) -> float:
+    """The estimate of alpha or beta, in whole packets for a TCP that counts its backlog in them.
+
+    The backlogs seen stay between the two.
+    """
+    if STACKS[flow.variant].real_numbers:
+        return entry.value
+    if flow.alpha == flow.beta:
+        return max(round(entry.value), 1)
+    down = entry.key.endswith(".alpha")
+    return max(math.floor(entry.value) if down else math.ceil(entry.value), 1)
 
 
 def _rounded(value: float, low: float, high: float) -> float:

@@ -128,7 +128,7 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
         ]
         for flow in flows[:MAX_FLOWS_SHOWN]
     ]
-    names = ["flow", "control", "packets", "first", "last", "packet B", "least RTT"]
+    names = ["flow", "control", "delivered", "first", "last", "packet B", "least RTT"]
     names += ["lost", "rexmit"]
     keep = [i for i in range(len(names)) if i < 3 or any(row[i] != "-" for row in rows)]
     table = [[row[i] for i in keep] for row in rows]
