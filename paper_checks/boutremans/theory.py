@@ -239,8 +239,9 @@ def particular_cases() -> list[Record]:
             exactly(settled(ALPHA, ALPHA, FINE, x=(0.0,) * N).rates.tolist()),
             prints=AT_A_POINT,
             tolerance=4 * FINE * CAPACITY / N,
-            note="c/n against the rates at which rule (1) rests, as for (3); 4 sources whose "
-            "delays differ, 0.1 to 0.3 s. Tolerance: that of (3), as a part.",
+            note=f"c/n, c {CAPACITY:g} pkt/s, against the rates at which rule (1) rests, alpha = "
+            f"beta = {ALPHA:g}, steps of {FINE:g} packets; 4 sources whose delays differ, 0.1 to "
+            "0.3 s. Tolerance: four steps, as a part.",
         ),
         *(
             Record(

@@ -151,7 +151,12 @@ def equilibrium() -> list[Record]:
     spans = [f"{low:.2f} to {high:.2f}" for low, high in others.T]
     return [
         _counted("equation 4", W_V / (W_R + W_V) * MU, both.rates[0], f"{HERE} Windows 16 and 90."),
-        _counted("equation 5", W_V + W_R, M + both.waiting, "The same; q: those that wait."),
+        _counted(
+            "equation 5",
+            W_V + W_R,
+            M + both.waiting,
+            f"{HERE} Windows 16 and 90. q: those that wait.",
+        ),
         Record(
             "equation 6",
             "equation",
@@ -225,7 +230,8 @@ def phases() -> list[Record]:
             exactly([by_ack[i - 1] for i in (10, 20, N)]),
             prints=AT_A_POINT,
             tolerance=slack,
-            note=f"Windows of mini-cycles 10, 20 and {N}; computed: 1/W for each ACK. {SLACK}",
+            note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: 1/W for each ACK. "
+            f"{SLACK} The tolerance of the last mini-cycle is taken for each window.",
         ),
         equation(
             "section 3, P_Reno", N * R1 + N * (N - 1) / 2, sum(reno), f"{N} mini-cycles, counted."
@@ -284,7 +290,7 @@ def phases() -> list[Record]:
             "section 3, Delta_b",
             (pipe_T + (b - a + 1) / MU) * (b - a),
             sum(s / MU for s in sums),
-            f"{where} Counted.",
+            f"s. {where} mu {MU:g} pkt/s. Counted.",
         ),
         equation(
             "section 3, B_V",
@@ -351,7 +357,12 @@ def _equilibrium_phase() -> list[Record]:
             f"{HERE} a 10, W_V(a) 9: (7) at q = 2 (b - a) meets the growing window, by Brent's "
             "method.",
         ),
-        equation("section 3, b", float(printed_b), a + root, f"{HERE} The same root."),
+        equation(
+            "section 3, b",
+            float(printed_b),
+            a + root,
+            f"{HERE} a 10, W_V(a) 9: the root of equation 16.",
+        ),
         equation(
             "equation 17",
             printed.tolist(),

@@ -54,7 +54,8 @@ def small_buffers() -> list[Record]:
             "appendix A, Delta",
             a * T_small + (base + N - a + 1) * (N - a) / MU,
             counted,
-            f"s. {where} Counted: the windows over mu, or T while they leave the link idle.",
+            f"s. {where} mu {MU:g} pkt/s. Counted: the windows over mu, or T while they leave the "
+            "link idle.",
             erratum="a T + [(N-1)/(1-lambda) + N + a - 1] (N-a)/mu: mini-cycle i has windows of "
             "(N-1)/(1-lambda) + 2 (i-1) packets, and the sum from a+1 to N is that. The print, "
             "with - a + 1, is 2 (a-1)(N-a)/mu seconds short; it would be right with mu T in place "
@@ -67,7 +68,8 @@ def small_buffers() -> list[Record]:
             exactly(threshold),
             prints=AT_A_POINT,
             tolerance=ALPHA * (3 - 2 * LAM) / M,
-            note="Packets: the root of W_V(N) = (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B "
+            note=f"mu T {M:g} packets, alpha {ALPHA:g}, lambda {LAM:g}. Packets: the root of "
+            "W_V(N) = (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B "
             "by Brent's method, against the printed approximation. Tolerance: its next order, "
             "B_th/(mu T).",
         ),

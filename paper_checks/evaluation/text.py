@@ -261,7 +261,8 @@ def section_3() -> list[Record]:
             "claim",
             True,
             by_red(_shorter_queue),
-            note="Read as less than half of DropTail's mean queue; ns-2 2.35, mean of 5 seeds. "
+            note="Read as less than half of DropTail's mean queue; ns-2 2.35, mean of 5 seeds, all "
+            "starts at 0. "
             f"{SETTINGS}",
         ),
         Record(

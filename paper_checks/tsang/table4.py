@@ -304,7 +304,7 @@ def section_33() -> list[Record]:
             True,
             _worse_with_one,
             note="Some delay with an index lower by more than 0.001, the table's last digit; "
-            "packet by packet with the printed rules.",
+            "packet by packet with the printed rules, started and averaged as for table 4.",
             source="replay",
         ),
     ]
