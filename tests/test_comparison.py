@@ -9,6 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import comparison, console
+from vegasmodel.fields.units import FieldError
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Link, Scenario
 
@@ -145,3 +146,11 @@ def test_several_models_have_no_answer_for_one_reason() -> None:
     none = [Prediction.not_applicable(name, scenario, "two links") for name in ("a", "b")]
     assert console.notes(none) == ["a, b have no answer: two links."]
     assert console.notes(none[:1]) == ["a has no answer: two links."]
+
+
+def test_without_a_measurement_the_error_names_the_other_ways() -> None:
+    """ns-2 has no Vegas of Linux, and no such run is stored."""
+    flow = Flow(law="vegas", rtt=0.04321, variant="linux")
+    scenario = Scenario(links=(Link(name="l", capacity=833.0, buffer=31.0),), flows=(flow,))
+    with pytest.raises(FieldError, match=r"own Vegas; --trace .* predict --model all"):
+        vm.compare(scenario)

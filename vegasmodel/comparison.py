@@ -385,7 +385,11 @@ def _measurement(scenario: Scenario, trace: str | Path | None, timeout: float | 
     if stored is not None:
         return stored
     traces, damaged = reference.traces(scenario)
-    found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
+    try:
+        found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
+    except FieldError as error:  # ns-2 lacks a feature of the scenario
+        other = "--trace takes another measurement, and predict --model all needs none"
+        raise FieldError(error.field, error.value, f"{error.allowed}; {other}") from None
     if not damaged:
         return found
     detail = f"{', '.join(damaged)} cannot be read and may be of this scenario"
