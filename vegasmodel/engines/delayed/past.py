@@ -94,7 +94,7 @@ class Memory:
         return tau
 
     def past(self, t: float, y: Floats) -> Floats:
-        """States at the delayed arguments: one row per delay, [lag, n]."""
+        """The states at the times t - delay: an array of shape [lag, n], one row per delay."""
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]

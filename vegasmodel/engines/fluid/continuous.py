@@ -54,8 +54,8 @@ def unsupported(
 ) -> str | None:
     """Why this model cannot answer the scenario; None if it can.
 
-    The flags are for models that are built on this one: ``random_loss`` for feedback delay
-    (``feedback.py``), all three for ``run.py``.
+    Models that are built on this one set the flags for what they add: ``feedback.py`` sets
+    ``random_loss``, and ``run.py`` sets all three.
     """
     queues = DropTail | Red if red else DropTail
     reasons = {

@@ -41,9 +41,9 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """For each feature that the simulator lacks, the assumption that the scenario does without it.
+    """Assumptions that the scenario does not use the features that the simulator lacks.
 
-    The features are rules of the laws, slow access links, and forced drops.
+    There is one for each feature: rules of the laws, slow access links, and forced drops.
     """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]

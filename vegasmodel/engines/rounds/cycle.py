@@ -101,7 +101,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 
 
 def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
-    """Run until the whole state has returned, and once more after as many falls of a window.
+    """Run until the whole state has returned twice, each time after as many falls of a window.
 
     To save time, a full state is stored only if its rough whole numbers have occurred before.
     """

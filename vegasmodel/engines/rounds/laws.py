@@ -68,8 +68,8 @@ def _source(f: Sender, rtt: float) -> Source:
 def _per_ack(f: Sender) -> float:
     """How far one ACK moves the window of a user's law.
 
-    Linux counts ACKs up to its whole window for one packet more (tcp_cong_avoid_ai); ns-2 adds to a
-    real number.
+    Linux adds one packet when its count of ACKs reaches the window in whole packets
+    (tcp_cong_avoid_ai).  In ns-2 the window is a real number, to which each ACK adds.
     """
     if f.once:
         return f.growth
@@ -140,7 +140,7 @@ def grow(f: Sender, acks: float) -> None:
 
 @jit
 def decide_per_ack(f: Sender) -> None:
-    """Decide about the window at every ACK: an experiment, asked for by ``without`` rounds."""
+    """Decide about the window at every ACK, if the user has switched off ``"rounds"``."""
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
@@ -180,8 +180,9 @@ def _window_after_loss(f: Sender) -> float:
 def dupack_threshold(f: Sender, later: float) -> float:
     """How many duplicate ACKs signal a loss: 3, or in Linux possibly fewer.
 
-    Linux (RACK, RFC 8985) accepts the duplicate that has come if its packet was sent at least as
-    long after the missing one (``later``, seconds) as it allows for reordering.
+    The packet that caused the duplicate ACK was sent ``later`` seconds after the missing one.  If
+    that is at least the time that Linux allows for reordering (RACK, RFC 8985), the duplicates so
+    far suffice.
     """
     return f.dupacks if f.rack and f.dupacks < 3.0 and later >= reordering_window(f) else 3.0
 
@@ -218,11 +219,11 @@ def cut(f: Sender) -> bool:
 
 @jit
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
-    """ns-2's Vegas takes its first missing packet, sent at ``sent_at``, for lost and cuts.
+    """ns-2's Vegas takes its first missing packet, sent at ``sent_at``, for lost.
 
-    It cuts only if the window has not changed since then: by a quarter, or by half if the packet
-    was sent for the second time.  Duplicate ACKs inflate the window itself.  Returns True if it
-    retransmits.
+    It cuts the window by a quarter (by the law's factor), or by half if it had sent the packet
+    again before.  It does not cut if the window has been cut since ``sent_at``.  The new window
+    includes one packet for each duplicate ACK.  Returns True if the sender retransmits the packet.
     """
     if f.timed_out and f.acked <= f.recover:
         return False

@@ -145,9 +145,9 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 def _mark_lost(f: Sender, holes: Floats) -> float:
     """Linux in recovery: mark the packets that are now known to be lost; returns their number.
 
-    They are the packets sent before one that has arrived, also if that one was a retransmission
-    (tcp_rack_detect_loss).  So a loss at the end of the window is known once a retransmission
-    arrives.
+    A missing packet is known to be lost if a packet that was sent after it has arrived, be that a
+    new packet or a retransmission (tcp_rack_detect_loss).  So a loss at the end of the window is
+    known once a retransmission arrives.
     """
     found = 0.0
     for k in range(f.holes):
@@ -265,9 +265,9 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
 
 @jit
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
-    """Handle Linux's earlier timers: a hole counts as lost, or a tail probe is sent.
+    """Handle Linux's timers before the timeout: a hole counts as lost, or a tail probe is sent.
 
-    Returns False if it is the retransmission timer itself that has expired.
+    Returns False, and does neither, if the timer that has expired is the retransmission timer.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -290,7 +290,10 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """ns-2's Vegas at duplicate ACKs: if a packet is overdue at the first, retransmit it."""
+    """ns-2's Vegas at duplicate ACKs: retransmit the first missing packet, or inflate the window.
+
+    It retransmits upon the third duplicate, and upon any other one if the packet is overdue.
+    """
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
         if cut_overdue(f, sent_at, end):

@@ -41,7 +41,7 @@ def possible(scenario: Scenario) -> bool:
 
 
 def otherwise(scenario: Scenario) -> Scenario:
-    """The scenario without its senders' random waits, or with those of hosts if it has none."""
+    """The scenario without its senders' random waits; if it has none, with the usual waits."""
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     flows = tuple(
         dataclasses.replace(group, send_jitter=0.0 if waits else scenario.usual_jitter(group))

@@ -144,8 +144,8 @@ class Observer:
     def apart(self, one: Snapshot, two: Snapshot, enough: float) -> float:
         """Largest difference of two states, packets; inf if it exceeds ``enough``.
 
-        ns-2's coarse timers count only if one has expired, or has not been restarted, between the
-        two.
+        The states of ns-2's coarse timers count only if, between the two snapshots, a timer has
+        expired or a running timer has not been restarted.
         """
         if one.rough != two.rough:
             return math.inf

@@ -19,7 +19,7 @@ WORK, SIZE, DISCRETE = range(3)
 
 @jit
 def append(link: Queue, work: float, size: float, discrete: int) -> None:
-    """Add work of packets of ``size`` to the end of the queue."""
+    """Add packets of ``size`` each, whose sizes add up to ``work``, to the end of the queue."""
     if work <= NOTHING:
         return
     stock = link.stock
@@ -73,7 +73,7 @@ def front_packets(link: Queue) -> float:
 
 @jit
 def count(link: Queue, queue: float) -> None:
-    """Set ``packets_per_work``: the number of packets in the system over their work ``queue``."""
+    """Set ``packets_per_work``: the number of packets in the system over ``queue``, their work."""
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]

@@ -96,7 +96,7 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 
 @jit
 def reordering_window(f: Sender) -> float:
-    """Seconds that Linux allows for reordering, before three duplicates (tcp_rack_reo_wnd)."""
+    """Seconds that Linux allows for reordering while duplicates are below 3 (tcp_rack_reo_wnd)."""
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
@@ -135,8 +135,9 @@ def time_one_packet(f: Sender) -> None:
 def restart_timer(f: Sender, now: float) -> None:
     """At ACKs of new data restart the timer, then take the RTT sample of the timed packet.
 
-    The order is that of ns-2 until 2001, which set the timer before it updated the estimate
-    (``timerfix_``).  In Linux ``update_mean`` has already taken a sample from every ACK.
+    This is the order of ns-2 until 2001 (``timerfix_``).  With ``estimates_first`` the timer is set
+    once more, from the new estimate.  Linux takes no sample here: ``update_mean`` has already
+    taken one from every ACK.
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:

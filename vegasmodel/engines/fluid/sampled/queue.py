@@ -49,9 +49,9 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 def burst(flow: Sender, now: LinkState, c: float) -> float:
     """Packets of a train that wait although at the flow's average rate none would.
 
-    In slow start two packets arrive for each ACK, and the link sends one of them.  So the queue
-    grows at least by the growth of the window in this round trip.  A recovery may also end with a
-    train.
+    In slow start two packets arrive for each ACK, and the link sends one of them.  So in each
+    round trip the queue grows at least by as much as the window.  A train is the additional
+    packets of such a round trip.  A recovery may also end with a train.
     """
     return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 
