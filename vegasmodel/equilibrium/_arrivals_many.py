@@ -178,8 +178,8 @@ def _march(
 ) -> tuple[int, float]:
     """Process arrivals from i on, until rounding errors make one of them too inexact.
 
-    ``delays`` gives that arrival to the exact solver.  Returns its index, or the number of flows at
-    the end, and the last gap Delta - x.
+    Returns the index of the arrival that is too inexact (the number of flows if there is none), and
+    the last gap Delta - x.  The caller, ``delays``, gives this arrival to the exact solver.
     """
     n = alpha.size
     leaves = n // BLOCK

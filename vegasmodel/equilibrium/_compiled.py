@@ -70,7 +70,7 @@ def _compile(
     threads: bool = False,
     inline: str = "never",
 ) -> dict[str, Any]:
-    """``scope`` with the named functions replaced by compiled ones that call one another.
+    """A copy of ``scope`` in which the named functions are compiled and call one another.
 
     If one source is compiled for two scopes, the suffix separates the files on disk.
     """

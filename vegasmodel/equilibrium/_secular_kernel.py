@@ -84,10 +84,10 @@ def survey(
 ) -> tuple[float, float, float, float, float, float]:
     """Read a chunk of flows once, for the checks of the input and the start of the iteration.
 
-    Returns (max x, sum of alpha of the flows with that x, least gap at which one of these flows
-    alone fills the link, sum of alpha, sum of alpha x, greatest sum of x and the delay of the flow
-    alone on the link).  The third and the last are for ``linux`` only.  A value out of range makes
-    the first NaN. alpha = 0 is an absent flow.
+    Returns six numbers: max x; the sum of alpha over the flows with that x; the greatest gap
+    Delta - x at which one of these flows fills the link alone; the sum of alpha; the sum of alpha
+    x; the greatest Delta at which any flow fills the link alone.  The third and the last are for
+    ``linux`` only.  If a value is out of range, max x is NaN. alpha = 0 is an absent flow.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True

@@ -105,7 +105,7 @@ def pftk(
 
     Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d; theirs
     is d = 1/2. They assume that if a packet is lost, all later packets of the round are lost too,
-    as at a drop-tail queue.  So the model overstates timeouts for SACK and understates none.
+    as at a drop-tail queue.  So the model predicts too many timeouts for SACK, and never too few.
     The published form for a limited window has a jump where the limit begins to act.  The rate is
     infinite for p = 0 without a limit.  For p = 1 it is one packet each time that the longest
     timeout expires, 1/(64 T_0).  Raises ``FieldError`` as ``square_root``.

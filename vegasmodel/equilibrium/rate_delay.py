@@ -151,9 +151,9 @@ def needed_delay_buffer(
 ) -> tuple[Floats, Floats]:
     """Packets that ``n_delay`` Vegas flows keep in the D queue: ``(n_D alpha, n_D beta)``.
 
-    Each flow holds alpha to beta packets at any service rate. A buffer of the second size never
-    overflows in the steady state; one below the first always does. (With an over-estimated baseRTT
-    a flow holds more: ``alpha + x_i`` times its rate.)
+    Each flow holds alpha to beta packets at any service rate. A buffer of n_D beta packets
+    never overflows in the steady state; one of less than n_D alpha packets always does. (A flow
+    that over-estimates baseRTT by x_i holds x_i times its rate in addition.)
     """
     n_D = numbers("n_delay", n_delay)
     low, high = numbers("alpha", alpha), numbers("beta", beta)
@@ -180,9 +180,9 @@ def rate_utilization(
 
         U = (1 - b^2) y^2 / (1 - 2 b y + y^2)          for y < 1/b
 
-    An approximation, derived in ``symbolic.podlesny``.  Flows that do not lose at the same time
-    leave less idle.  So for flows of one ``rtt`` without timeouts this is a lower bound, whatever
-    their number.
+    An approximation, derived in ``symbolic.podlesny``.  If flows lose
+    at different times, less of ``S_R`` is idle.  So for any number of flows of one ``rtt`` without
+    timeouts this is a lower bound.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)

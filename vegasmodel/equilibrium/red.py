@@ -168,7 +168,7 @@ def simple_pftk(
     ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``: (33) of Padhye and
     others, for loss p, timeout T_0 and b packets per ACK. With ``timeout`` 0 it is the square-root
     law.  Both terms of the denominator rise with p, and the first also rises with the RTT. So the
-    rate falls in both.
+    rate falls as p or the RTT grows.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)

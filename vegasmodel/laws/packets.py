@@ -75,8 +75,8 @@ def cwnd_packets(f: Window) -> float:
 
 
 def keeps_up(f: Window, acks: float) -> bool:
-    """Whether the packets in flight nearly fill the window.  ns-2's Vegas grows only if they do.
+    """Whether the packets in flight nearly fill the window, so that the window may grow.
 
-    True for a sender without that condition.
+    Only ns-2's Vegas has this condition; for other senders the result is True.
     """
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks
