@@ -132,7 +132,7 @@ def decide_whole(f: Window) -> None:
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """The rule of ns-2 applied at every ACK, on the last RTT, instead of once a round trip."""
+    """Apply the rule of ns-2 to the last RTT, at every ACK instead of once a round trip."""
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return
     diff = f.cwnd * (1.0 - f.base / f.rtt_last)

@@ -170,9 +170,8 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     The upper panel shows the mean throughput of a rate-class and of a delay-class flow, as a
     fraction of the fair share (capacity over number of flows).  The lower panel shows the delay
     class's rate over the rate class's, ``podlesny``'s relative fairness, which is 1 if both are
-    equal.  Predictions with and without Rate-Delay services (RD) get curves of their own: with RD
-    means that the first link's queue is RD.  Markers are hollow without RD.  Each model has its own
-    dash in both panels.
+    equal.  A model has one curve for the scenarios whose first link has a Rate-Delay queue (RD) and
+    one for the others, with hollow markers.  Each model has its own line style in both panels.
     """
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)

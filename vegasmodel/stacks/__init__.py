@@ -65,8 +65,8 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
     """The stack whose code a source of ``law`` runs; ``variant`` is the one that the source states.
 
     The stack ``paper`` implements Vegas only.  A loss-based source that states ``paper`` therefore
-    runs the stack of the other sources, whose variants are ``beside``: Linux if all of these run
-    Linux, else ns-2, as in the papers.
+    runs the stack of the other sources, whose variants are ``beside``: Linux if one of these is
+    Linux and none is ns-2, else ns-2, as in the papers.
     """
     if STACKS[variant].implements(law):
         return variant

@@ -31,8 +31,9 @@ INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 def expiry(now: float, pause: float) -> float:
     """When Linux's timer wheel ends a pause of whole ticks: at the tick after, never early.
 
-    The phase of the ticks is unknown, so the timer ends half a tick late, which is the average.
     From 64 ticks on the wheel looks at every 8th tick only, from 512 on at every 64th (calc_index).
+    The phase of the wheel is unknown.  So the timer ends late by half the time between two looks,
+    which is the average.
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else 64.0)
@@ -108,7 +109,10 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 
 @jit
 def back_off(f: Sender) -> None:
-    """Double the timeout, up to 64 times; from 16 times on, BSD discards its mean RTT."""
+    """Double the timeout up to 64 times its start, or up to its limit (``floor_before_backoff``).
+
+    From 16 times on, the coarse timer discards its mean RTT, as in BSD.
+    """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
     if f.backoff > 8.0:
