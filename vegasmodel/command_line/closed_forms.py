@@ -27,9 +27,9 @@ class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
 @click.option(
     "--over-estimate",
     default="0 s,0 s",
-    help="baseRTT - rtt of each flow; its length is the number of flows.",
+    help="baseRTT - rtt of each flow; the list has one value per flow.",
 )
-@click.option("--rtt", help="Needed by variant linux.")
+@click.option("--rtt", help="RTT with empty queues; variant linux needs it.")
 @inputs.variant
 @inputs.packet_size
 @inputs.as_json
@@ -174,9 +174,9 @@ def arrivals(
 )  # fmt: skip
 @inputs.capacity
 @click.option(
-    "--k", type=float, default=1.0, help="Target ratio of a class R flow's rate to a D's."
+    "--k", type=float, default=1.0, help="Wanted ratio: rate of an R flow / rate of a D flow."
 )
-@click.option("--buffer", default="inf", help="Packets, both queues together.")
+@click.option("--buffer", default="inf", help="Packets that both queues together can hold.")
 @click.option("--delay-buffer", default="10 %", help="The D queue's part of the buffer.")
 @inputs.alpha
 @inputs.packet_size

@@ -49,7 +49,7 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option("--version", is_flag=True, callback=_version, is_eager=True, expose_value=False,
-              help="Print it.")  # fmt: skip
+              help="Print the version.")  # fmt: skip
 @click.pass_context
 def app(context: click.Context) -> None:
     """How TCP Vegas and its rivals share a bottleneck: predicted, simulated, measured."""
@@ -63,7 +63,7 @@ def app(context: click.Context) -> None:
 @click.option("--rtt", default="80ms", help="Round-trip time with empty queues.")
 @click.option("--buffer", default="inf", help="Packets that can wait at the link.")
 @inputs.packet_size
-@click.option("--loss", default="0", help="Random loss of data packets, probability.")
+@click.option("--loss", default="0", help="Probability that a data packet is lost at random.")
 @inputs.of_models
 @inputs.uncertain
 @inputs.as_json
@@ -179,7 +179,7 @@ def _hint(names: Sequence[str]) -> str:
 @click.option(
     "--model",
     default="rounds",
-    help="rounds, fluid, or delayed: fluid with feedback a round trip late.",
+    help="rounds, fluid, or delayed (fluid, with feedback one round trip late).",
 )
 @inputs.laws
 @inputs.as_json
@@ -229,9 +229,7 @@ def simulate(
 @app.command()
 @inputs.scenario
 @click.option("--engine", default="ns2", help="Packet-level simulator: ns2 or ns3.")
-@click.option(
-    "--out", type=inputs.FILE, help="Write the first run over time as a trace (.parquet)."
-)
+@click.option("--out", type=inputs.FILE, help="Write a trace of the first run (.parquet).")
 @inputs.runs
 @inputs.timeout
 @inputs.laws
@@ -352,19 +350,23 @@ def convert(
 
 @app.command()
 @click.argument("key", required=False, metavar="[PAPER]")
-@click.option("--live", is_flag=True, help="Run ns-2 again.")
+@click.option("--live", is_flag=True, help="Run ns-2 instead of using stored runs.")
 @click.option(
     "--html",
     type=inputs.FILE,
-    help="Write a report: print, models and packets side by side; minutes.",
+    help="Write a report of printed, computed and simulated values; takes minutes.",
 )
 @click.option(
     "--texts",
     type=inputs.FILE,
-    help="Only look up what the records call printed in the texts there (.txt).",
+    help="Only look up the printed values in this folder of the papers' texts (.txt).",
 )
-@click.option("--draw", type=int, help="Print so many records whole, drawn by --seed, to be read.")
-@click.option("--seed", type=int, default=1, help="Of --draw.")
+@click.option(
+    "--draw",
+    type=int,
+    help="Print this many items in full, drawn with --seed, for a reader to check.",
+)
+@click.option("--seed", type=int, default=1, help="Seed of --draw.")
 @inputs.as_json
 def paper(
     key: str | None,

@@ -29,7 +29,7 @@ laws = click.option(
 )
 as_json = click.option("--json", is_flag=True, help="Print one JSON document.")
 plot = click.option("--plot", type=FILE, help="Write a picture (.png, .svg or .pdf).")
-per_flow = click.option("--flows", is_flag=True, help="A row for every flow.")
+per_flow = click.option("--flows", is_flag=True, help="Print a row for every flow.")
 uncertain = click.option(
     "--uncertain",
     multiple=True,
@@ -43,10 +43,10 @@ timeout = click.option(
 runs = click.option(
     "--runs",
     type=int,
-    help="Runs of the simulator, whose mean is taken. Default: the file's, or one.",
+    help="Number of the simulator's runs to average. Default: the file's runs, or one.",
 )
 trace_format = click.option(
-    "--format", default="auto", help="Found by content unless it is named here."
+    "--format", default="auto", help="Format of the trace; auto: found from its content."
 )
 of_models = click.option(
     "--model", help="A model's name, or all. Default: every closed form, no simulator."
@@ -54,13 +54,15 @@ of_models = click.option(
 model = click.option("--model", default="rounds", help="A model of predict, or ns2.")
 
 capacity = click.option("--capacity", required=True, help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')
-packet_size = click.option("--packet-size", default="1000 B", help="Data packet, headers included.")
+packet_size = click.option(
+    "--packet-size", default="1000 B", help="Size of a data packet with its headers."
+)
 alpha = click.option(  # one number stands for the band, as in the models with one threshold
     "--alpha",
     default="2",
-    help="Packets kept queued, one or a list; 2: the middle of a file's alpha, beta.",
+    help="Backlog in packets, one value or a list. For a band: its middle (alpha + beta) / 2.",
 )
-variant = click.option("--variant", default="paper", help="paper, ns2 or linux.")
+variant = click.option("--variant", default="paper", help="Whose Vegas: paper, ns2 or linux.")
 
 
 def register(files: Iterable[Path]) -> None:

@@ -18,7 +18,7 @@ MAX_FLOWS_SHOWN = 50  # flows in a table
 @click.option(
     "--from-trace",
     type=inputs.FILE,
-    help="Fill in what this trace tells: flows, RTTs, capacity.",
+    help="Fill in what this trace shows: flows, RTTs, capacity.",
 )
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
 @inputs.as_json

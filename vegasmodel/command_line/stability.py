@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--over",
     multiple=True,
     metavar="FIELD=LOW:HIGH",
-    help="Twice: trace the boundary of stability in two fields.",
+    help="Given twice: trace the boundary of stability in the plane of two fields.",
 )
 @inputs.laws
 @inputs.as_json

@@ -32,7 +32,7 @@ UNSURE = (
 @click.command()
 @inputs.scenario
 @click.option(
-    "--solve", required=True, help="A field: link.buffer, flow.NAME.alpha, link.queue.k, ..."
+    "--solve", required=True, help="Field to find: link.buffer, flow.NAME.alpha, link.queue.k, ..."
 )
 @click.option(
     "target",
@@ -44,13 +44,15 @@ UNSURE = (
 @click.option(
     "--verify",
     multiple=True,
-    help="Also run ns2, or another model, on each solution. 'none': nothing.",
+    help="Also check each solution with ns2 or another model; none: no check, not even by rounds.",
 )
-@click.option("--between", metavar="LOW:HIGH", help="Where to look. Default: as is usual.")
+@click.option(
+    "--between", metavar="LOW:HIGH", help="Range of the search. Default: the field's usual range."
+)
 @click.option(
     "--within",
     default="5 %",
-    help="How near the nearest value must come where none meets the target.",
+    help="If no value meets the target exactly: the greatest relative error of a solution.",
 )
 @inputs.laws
 @inputs.as_json
@@ -130,13 +132,13 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
     help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH.",
 )
 @click.option(
-    "--out", type=inputs.FILE, required=True, help="Zarr folder; if it is there, go on with it."
+    "--out", type=inputs.FILE, required=True, help="Zarr folder; a sweep in it is continued."
 )
 @inputs.model
-@click.option("--draw", type=int, help="So many points at random, uniform in the ranges.")
-@click.option("--seed", type=int, default=1, help="Of the random points.")
-@click.option("--engine", default="local", help="local, or dask: a cluster computes.")
-@click.option("--scheduler", help="tcp://... of a Dask cluster. Default: a local one.")
+@click.option("--draw", type=int, help="Number of random points, uniform in the ranges.")
+@click.option("--seed", type=int, default=1, help="Seed of the random points.")
+@click.option("--engine", default="local", help="local, or dask to compute on a cluster.")
+@click.option("--scheduler", help="Address tcp://... of a Dask cluster. Default: a local cluster.")
 @inputs.laws
 @inputs.as_json
 def sweep(
@@ -248,15 +250,19 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
 @click.command()
 @inputs.scenario
 @inputs.model
-@click.option("--starts", type=int, default=200, help="How many starts are drawn.")
-@click.option("--phase", help="Each flow starts later by up to this. Default: the longest RTT.")
-@click.option("--windows", metavar="LOW..HIGH", help="First windows; 0..0: the scenario's own.")
-@click.option("--order", is_flag=True, help="The flows exchange their start times.")
+@click.option("--starts", type=int, default=200, help="Number of random starts.")
+@click.option("--phase", help="Longest extra wait before a start. Default: the longest RTT.")
 @click.option(
-    "--tolerance", default="5 %", help="Throughputs that differ by no more are one outcome."
+    "--windows",
+    metavar="LOW..HIGH",
+    help="Range of the first windows; 0..0: the scenario's windows.",
 )
-@click.option("--seed", type=int, default=1, help="Of the draws.")
-@click.option("--against", help="The same starts by another model, or by ns2.")
+@click.option("--order", is_flag=True, help="Also exchange the flows' start times at random.")
+@click.option(
+    "--tolerance", default="5 %", help="Throughputs that differ by at most this are one outcome."
+)
+@click.option("--seed", type=int, default=1, help="Seed of the random starts.")
+@click.option("--against", help="Another model, or ns2, to run from the same starts.")
 @inputs.laws
 @inputs.as_json
 def basins(
@@ -354,7 +360,9 @@ def _whole_range(text: str) -> tuple[int, int]:
 
 @click.command("map")
 @click.argument("name", metavar="MAP")
-@click.option("--out", type=inputs.FILE, required=True, help="The picture (.png, .svg or .pdf).")
+@click.option(
+    "--out", type=inputs.FILE, required=True, help="Picture to write (.png, .svg or .pdf)."
+)
 @inputs.as_json
 def draw_map(
     name: str,
