@@ -121,7 +121,7 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The list of tables under ``key``; empty if the file has anything else there."""
+    """The list of tables under ``key``; empty if the file has no such list."""
     found = table.get(key)
     good = isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
     return found if good and isinstance(found, list) else []

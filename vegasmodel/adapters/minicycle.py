@@ -112,7 +112,8 @@ def _start(
 ) -> Floats:
     """The window of Vegas at the start of the first cycle.
 
-    It decides the answer where the model has a range of steady cycles, each with another window.
+    The model may have a range of steady cycles, each with another window of Vegas.  Vegas's window
+    at the start then decides which of them the answer describes.
 
     - If Vegas starts first, this is the window W that Vegas has alone on a link of capacity c.  It
       solves W (RTT - base) = alpha RTT with W = c RTT.

@@ -109,8 +109,8 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) -> Assumption:
     """The assumption that no buffer overflows.
 
-    For one link it is tested as in the model ``equilibrium``.  For several links only the queues in
-    the steady state are known, not the larger ones that may occur before.
+    For one link the assumption is tested as in the model ``equilibrium``.  For several links only
+    the queues in the steady state are known, not the larger ones that may occur before.
     """
     if len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1:
         edge = column(

@@ -81,7 +81,7 @@ def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
 def _rest(scenario: Scenario) -> list[Assumption]:
     """The general assumptions, without those about receiver windows and delayed ACKs.
 
-    The laws of this model contain these two features.
+    This model's equations contain these two features.
     """
     known = ("window-not-limited", "one-ack-a-packet")
     return [a for a in left_out(scenario, random_loss=True) if a.name not in known]

@@ -350,7 +350,7 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """The assumption; if it holds, without its detail, which only explains a failure."""
+    """The assumption, without the detail if it holds: the detail explains a failure."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 

@@ -143,7 +143,7 @@ def _mean(
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
-    """The source's own baseRTT at the end of the flow's active time, s.
+    """The source's own baseRTT at the end of the flow's measured time, s.
 
     If the trace does not have it, the flow's smallest RTT until that time.
     """

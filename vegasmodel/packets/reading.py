@@ -34,7 +34,7 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     """Read a trace: a Parquet file written by ``Trace.write``, or one of ``FORMATS``.
 
     The memory used is bounded, however long the file is.  Raises ``TraceError`` (a ``FieldError``),
-    which names the file, the line or byte, and what is expected there.
+    which names the file, the line or byte, and what must stand there.
     """
     if format not in ("auto", "parquet", *FORMATS):
         raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")

@@ -88,7 +88,7 @@ class Link(Shown):
 
 @dataclass(frozen=True)
 class Uniform(Checked):
-    """RTTs drawn once for each flow, uniformly in ``[low, high]`` seconds."""
+    """The RTT of each flow is drawn once, uniformly in ``[low, high]`` seconds."""
 
     low: OrText[float] = field(_POSITIVE_TIME)
     high: OrText[float] = field(_POSITIVE_TIME)

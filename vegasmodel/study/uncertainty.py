@@ -41,7 +41,7 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """Fields that vary together: by the same fraction of each (``share``), or by one amount."""
+    """Fields that vary together: by one fraction of their values (``share``), or by one amount."""
 
     name: str
     fields: tuple[Field, ...]

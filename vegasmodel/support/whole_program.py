@@ -104,7 +104,7 @@ def _without_garbage_collection() -> Iterator[None]:
 def _without_lock_events() -> Iterator[None]:
     """Switch off Numba's events about LLVM's lock.
 
-    Numba would make two events at each of many thousand calls.
+    Numba would make two events at each of the many thousand times that it takes the lock.
     """
     lock: Any = getattr(llvm.ffi.lib, "_lock", None)
     told = getattr(lock, "_cblist", None)

@@ -239,7 +239,7 @@ class Connections:
     def _echo(self, flow: Flow, echo: int) -> None:
         """Measure the time from the place of the capture to the sender and back.
 
-        It runs from an ACK to the data segment that echoes the ACK's timestamp.
+        The time runs from an ACK to the data segment that echoes the ACK's timestamp.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:

@@ -148,7 +148,7 @@ def _first_time(s, f, seq):
 
 @jit
 def _remember(s, f, seq, t):
-    """Note that packet ``seq`` of flow f was sent at t (NaN: sent twice), in a small hash table.
+    """Note in a small hash table that packet ``seq`` of flow f was sent at t (NaN: sent twice).
 
     A later packet may overwrite the entry.
     """

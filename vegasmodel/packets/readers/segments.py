@@ -186,9 +186,9 @@ class Flow:
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """Count missing bytes below ``acked`` as bytes that the capture lacks.
+        """Count missing bytes below ``acked`` as sent bytes that the capture lacks.
 
-        They were acknowledged, so they were sent.
+        They must have been sent, because they were acknowledged.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]
