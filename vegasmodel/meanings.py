@@ -1,7 +1,8 @@
 """What the names in answers and tables mean, for ``explain``; docs/reference/messages.md has them.
 
-``ASSUMPTIONS``: a name that an answer gives under ``assumptions``, and what it says when it holds.
-``COLUMNS``: a column of a table.
+``ASSUMPTIONS``: the names that answers give under ``assumptions``; each has the statement that is
+true when the assumption holds. ``COLUMNS``: the names of the columns of tables, each with its
+meaning.
 """
 
 from __future__ import annotations

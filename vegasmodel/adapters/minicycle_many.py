@@ -1,4 +1,4 @@
-"""The mini-cycle model for many values of a scenario's fields at once, averages only."""
+"""The mini-cycle model for many values of a scenario's fields at once; it returns averages only."""
 
 from __future__ import annotations
 

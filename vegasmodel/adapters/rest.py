@@ -1,9 +1,9 @@
-"""Flows that start one after another: the queue that each flow finds, and whether it has settled.
+"""Flows that start one after another: the queue that each flow finds, and whether windows have settled.
 
 A flow that measures its baseRTT mistakes the queueing delay at its start for propagation delay.
-The closed forms assume that the earlier flows have reached their steady state by then.  ``follow``
-computes the steady states after each start.  ``settled`` tells whether windows, which change by a
-packet per round trip, reach each steady state before the next flow starts.
+The closed forms assume that the earlier flows have reached their steady state when a flow starts.
+``follow`` computes the steady states after each start.  ``settled`` tells whether windows, which
+change by a packet per round trip, reach each steady state before the next flow starts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks of arguments, for all functions of this package that raise errors on wrong input.
 
 ``secular`` and ``arrivals.arrive`` solve batches of cases.  They raise no error for a bad value;
-its case gives NaN and a status.
+the case with that value gives NaN and a status.
 """
 
 from __future__ import annotations

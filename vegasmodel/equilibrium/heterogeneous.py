@@ -26,7 +26,8 @@ and if there are several, not all are stable (Tang, Wang, Low and Chiang, "Equil
 heterogeneous congestion control: existence and uniqueness", IEEE/ACM Transactions on Networking
 15(4), 2007).  The reason is an index.  At an equilibrium with the full links S it is the sign of
 det(-dy/dprice) over S, where y are the loads of the links.  The indices of all equilibria add up to
-1. This sum tests here whether one is missing; it cannot tell if two of opposite index are.
+1. If the sum over the equilibria found is not 1, one is missing. If two of opposite index are
+missing, the sum does not show it.
 
 ``stable_without_delay`` neglects feedback delay: the queueing delay s_l of a link changes by c_l
 ds_l/dt = y_l - c_l, and windows and RED's average follow at once.  With the delay of a round trip

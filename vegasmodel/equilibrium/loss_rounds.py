@@ -22,7 +22,7 @@ recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
 * Loss-based sources grow by 1/window at each ACK. The window rises within the round, so the sum
   over a round is less than one packet, by half of 1/window.
 * For Vegas the ACK that ends a recovery carries an RTT sample that contains the recovery, so one
-  round has no growth. A fast retransmit doubles its coarse timer until an RTT is measured.
+  round has no growth. A fast retransmit doubles Vegas's coarse timer until an RTT is measured.
 
 The chain is an approximation: rounds do not overlap, and ACKs arrive evenly.  The protocol gives
 every constant; none is fitted.  Beside ns-2 2.35 (one flow on each of three links, p from 0.1 to 6

@@ -15,9 +15,9 @@ limit L counts the packet in transmission: of a burst into an idle link with L =
 through, and 11 of them waited.  So a run of ns-2 with limit L is ``buffer = L - 1`` here.
 
 ns-2 differs further.  Its Vegas decides once per RTT, from what it measured in the previous RTT, so
-it overshoots its edges by about two mini-cycles.  So it still grows at the loss, as in appendix A,
-in buffers up to a few packets larger than B_th.  Just above B_th a change of the queue by one
-packet moves Vegas's window by many, and the model is far off.
+Vegas grows for about two mini-cycles after it has passed its edge. So in buffers up to a few
+packets larger than B_th Vegas still grows at the loss, as in appendix A.  Just above B_th a change
+of the queue by one packet moves Vegas's window by many, and the model is far off.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ rule is exact,
 
     sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2,
 
-and its right side is continuous in every argument.  In the curved phase 3 its error is at most 1/12
-packet per cycle (the slope lies between -1 and 0).  Windows here are totals per protocol: V over
-the ``n_V`` Vegas sources, R over the ``n_R`` Reno sources.
+and the right side is continuous in every argument. In phase 3, where f is curved, the error of the
+rule is at most 1/12 packet per cycle (the slope lies between -1 and 0).  Windows here are totals
+per protocol: V over the ``n_V`` Vegas sources, R over the ``n_R`` Reno sources.
 
 The equilibrium (7) is V = h + X/q with the queue q, X = A M, M = mu T and A = n_V threshold. h = A
 for a rule that divides by the RTT (paper, ns-2) and h = 0 for one that divides by baseRTT (Linux).

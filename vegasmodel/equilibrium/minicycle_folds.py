@@ -4,8 +4,9 @@ One Vegas and one Reno source share a drop-tail link (``devendictis``).  When th
 each source whose window still grows loses a packet (``losers="growing"``).  Their cycle has two
 forms.  In one, Vegas still grows at every overflow, so each one cuts its window by the factor
 lambda (appendix A).  In the other, Vegas has reached its edge before and is never cut.  To connect
-the two, suppose that Vegas is cut in a fraction p of the overflows, that is, by lambda^p on
-average.  It grows to V(p) = loss_limited_window(lambda^p).  Its edge at the buffer B is E(B).  Then
+the two, suppose that a fraction p of the overflows cut Vegas. Then an overflow multiplies Vegas's
+window by lambda^p on average (the geometric mean).  It grows to V(p) =
+loss_limited_window(lambda^p).  Its edge at the buffer B is E(B).  Then
 
     p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
 

@@ -1,7 +1,7 @@
 """A model's answers at many points; a point is the scenario with other values of some fields.
 
-If the model can evaluate many points at once (``minicycle``, ``fluid``, ``rounds``), this is used.
-The results are the same as those of ``predict`` for each point.
+If the model can evaluate many points at once (``minicycle``, ``fluid``, ``rounds``), it does so
+here. The results are the same as those of ``predict`` for each point.
 """
 
 from __future__ import annotations

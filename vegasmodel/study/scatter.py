@@ -1,4 +1,4 @@
-"""The standard error of a design target's quantity, from the runs of a simulator."""
+"""The standard error of the quantity that a design aims at, from a simulator's runs."""
 
 from __future__ import annotations
 

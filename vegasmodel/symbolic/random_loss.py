@@ -2,7 +2,7 @@
 
 PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). p is the loss probability of a
 packet, and d the factor on the window at a loss.  A receiver acknowledges every b packets with one
-ACK. Printed forms are PFTK's, for d = 1/2.
+ACK. ``printed`` holds the formula of the PFTK paper, which has d = 1/2.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The fluid of one link with feedback delay: a sender learns of the queue a round trip late.
 
-Symbols as in ``windows.py``: propagation delay ``T_i`` of flow i, capacity ``c``, queueing delay
-``s``. ``A_i(t)`` is what flow i has sent by t. ``f_i``, the time from the sender to the queue, is
-the time of one transmission plus a quarter of the propagation delay outside the link (the path has
-four equal access legs). A part ``p`` of the packets that the buffer has room for is lost, and the
-buffer is full at ``s_max``:
+The symbols are those of ``windows.py``: propagation delay ``T_i`` of flow i, capacity ``c``,
+queueing delay ``s``. ``A_i(t)`` is what flow i has sent by t. ``f_i``, the time from the sender to
+the queue, is the time of one transmission plus a quarter of the propagation delay outside the link
+(the path has four equal access legs). A part ``p`` of the packets that the buffer has room for is
+lost, and the buffer is full at ``s_max``:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
@@ -21,7 +21,7 @@ et al., "ACK-clocking dynamics", INFOCOM 2008):
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-The window moves with the ACKs, at the delay that they report, s_i = s(u_i(t)):
+The window moves with the ACKs, by the queueing delay that they report, s_i = s(u_i(t)):
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
@@ -38,15 +38,15 @@ packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and
 "Scalable fluid models", 2004, whose sources send W/RTT and not by the ACK clock). Slow start ends
 when the expected number of random losses reaches one.
 
-At rest this model is the plain fluid, (W1). With motion, the windows of the two differ by about one
-packet, the distance that a window moves in a round trip; relative to the window that is 1/W. Where
-the plain fluid slides along a threshold, a window here does so only while the threshold moves by
-less than a packet per round trip. The queue of a round trip ago sets the threshold. For one source
-the derivative of the threshold with respect to the window at that time is -cT/alpha. If it exceeds
-1 in size, a disturbance grows until the window swings about its rest by a packet each way: the
-window moves one packet before it hears that it has crossed the threshold. Nothing is smoothed to
-prevent that. The protocol's own remedies, a band alpha < beta and one decision a round trip, are in
-the simulator ``rounds``.
+At rest this model is the plain fluid, (W1). While windows move, those of the two models differ by
+about one packet, the distance that a window moves in a round trip; relative to the window that is
+1/W. Where the plain fluid slides along a threshold, a window here does so only while the threshold
+moves by less than a packet per round trip. The queue of a round trip ago sets the threshold. For
+one source the derivative of the threshold with respect to the window at that time is -cT/alpha. If
+this derivative exceeds 1 in size, a disturbance grows until the window swings about its rest by a
+packet each way: the window moves one packet before it hears that it has crossed the threshold.
+Nothing is smoothed to prevent that. The protocol's own remedies, a band alpha < beta and one
+decision a round trip, are in the simulator ``rounds``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ solution and its past.  Delays need four additions:
 * Events are roots of functions of the solution. They are found by sign changes on sub-samples of
   the dense output, so that two in one step are not missed, and by Brent's method. An action may
   change the state there.
-* Only the part of the past that a delay can reach is kept, if its length is given.
+* If the caller gives the greatest delay (``keep``), the integrator stores only that much of the
+  past.
 
 The integrator is general: it contains nothing about networks.  Without delays it is an ordinary
 solver.

@@ -2,9 +2,9 @@
 
 States are compared at the moments at which ACKs make a window fall by a packet or more: a cut, or a
 step down of Vegas.  If the state of senders and queue returns, and returns once more after as many
-such moments, the motion is periodic.  If no window moves, the state is a fixed point.  Otherwise,
-and if the scenario is random, the answer is the long average with its standard error.  The windows
-move in steps of whole packets, so there are no multipliers.
+such moments, the motion is periodic.  If no window moves, the state is a fixed point.  In all other
+cases, and always if the scenario is random, the answer is the long average with its standard error.
+The windows move in steps of whole packets, so there are no multipliers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which queues a scenario has, which of them each flow crosses, and the delays between them.
 
-A link has a queue in each direction in which data cross it, and two queues there if it offers
-Rate-Delay services.  If data of other flows cross a link in the direction of a flow's ACKs, the
-ACKs go through that queue.  Other links delay ACKs but do not queue them, with one exception
-(``_acks_meet``).
+In each direction in which data cross a link, the link has one queue, or two if it offers Rate-Delay
+services.  If data of other flows cross a link in the direction of a flow's ACKs, the ACKs go
+through that queue.  Other links delay ACKs but do not queue them, except where ACKs of two flows
+meet in ns-2 (``_acks_meet``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Reads ns-3 ascii traces: events ``+ - d r`` (and ``t``) of network devices, with TCP over IPv4.
 
-A flow is observed at the device that first shows one of its segments, where segments are sent and
-ACKs are received, as in a capture at the sender.  Drops count at every device.  The transmit queue
-of each device becomes a link of the trace, named ``node/device``.
+A flow is observed at one device: the first that shows one of its segments. The reader counts the
+flow's segments when this device sends them, and its ACKs when this device receives them, as in a
+capture at the sender.  Drops count at every device.  The transmit queue of each device becomes a
+link of the trace, named ``node/device``.
 """
 
 from __future__ import annotations

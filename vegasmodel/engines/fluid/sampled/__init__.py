@@ -10,10 +10,10 @@ i in flight and ``k_i`` of them lost,
     n_i = floor(W_i); after a cut each ACK lowers n_i by one until it is floor(W_i)     (S3)
 
 A round trip ends when as many packets as were in flight have been acknowledged: integral of dt/(T +
-s) = 1. ACKs report the queue that their packets met when they were sent, a round trip ago.  The
-packet that finds c s > B is lost.  It is the packet that made the whole part of its window grow, so
-a flow whose window is constant or falls loses nothing.  The sender learns of the loss a round trip
-later.
+s) = 1. An ACK reports the queue that its packet met when the packet was sent, a round trip ago.
+The packet that finds c s > B is lost.  It is the packet that made the whole part of its window
+grow, so a flow whose window is constant or falls loses nothing.  The sender learns of the loss a
+round trip later.
 
 A step is a fraction of the shortest round trip.  Events within one step count in their order; their
 effect on the queue begins at the step's end.

@@ -1,6 +1,6 @@
 """The state of senders and queue as a row of numbers, for comparison with other moments.
 
-It contains all on which the future depends.
+The row contains everything on which the future depends.
 """
 
 from __future__ import annotations
