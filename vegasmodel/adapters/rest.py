@@ -1,4 +1,4 @@
-"""Flows that start one after another: the queue that each flow finds, and whether windows have settled.
+"""Flows that start one after another: the queue that each one finds, and whether windows settle.
 
 A flow that measures its baseRTT mistakes the queueing delay at its start for propagation delay.
 The closed forms assume that the earlier flows have reached their steady state when a flow starts.

@@ -184,8 +184,8 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
     # L is the window at which the backlog is alpha (in slow start: gamma).  A window W below L
-    # grows until it meets L. If L falls, W then follows L for the rest of the step.  When do W
-    # and L meet? Let g = W/L - 1. At the start of the step g is g0 < 0. If W grew for the whole step, g
+    # grows until it meets L. If L falls, W then follows L for the rest of the step.  When do W and
+    # L meet? Let g = W/L - 1. At the start of the step g is g0 < 0. If W grew for the whole step, g
     # would be g1 > 0 at its end.  We take g as linear in time: then g is zero after the fraction
     # -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
