@@ -73,7 +73,7 @@ def word(name: str, value: str, words: tuple[str, ...]) -> None:
 
 
 def ordered(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """The arguments unchanged, if beta is at least alpha; else the window would never rest."""
+    """The arguments unchanged; FieldError if beta is below alpha: no window would ever rest."""
     low, high = np.broadcast_arrays(alpha, beta)
     bad = high < low
     if np.any(bad):

@@ -66,8 +66,9 @@ class Scan:
 def crossings(make: Make, xs: Floats, y: float) -> Scan:
     """Where stability changes along the values ``xs`` (positive, rising) at ``y``.
 
-    Each point lies between two neighbouring values of which one is stable.  Two changes between the
-    same values are missed, and so is a change across values without an equilibrium.
+    The function finds a change between two neighbouring values if the equilibrium is stable at one
+    and unstable at the other.  So it misses two changes between the same two values, and a change
+    beside a value without an equilibrium.
     """
     xs = positive("xs", xs)
     points: list[Crossing] = []

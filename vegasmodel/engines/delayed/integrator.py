@@ -122,9 +122,9 @@ class _Stepper:
         return float(np.sqrt(np.mean((x / scale) ** 2)))
 
     def attempt(self, t: float, y: Floats, h: float) -> tuple[Piece, Floats, float]:
-        """One step from (t, y) of length h: its dense output, its final state, its relative error.
+        """One step from (t, y) of length h: its dense output, its final state, its error.
 
-        The error is over the tolerance; inf means that the iteration did not converge.
+        The error is divided by the tolerance.  It is inf if the iteration did not converge.
         """
         memory = self.memory
         memory.current, memory.used_current = None, False
@@ -328,7 +328,7 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """Length of the step at which a delayed argument first reaches a break, and its order."""
+        """Length of the step until a time t - delay reaches a break, and that break's order."""
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h
         for k in range(len(memory.lags)):

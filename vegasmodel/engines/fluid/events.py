@@ -33,7 +33,7 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
     """Packets by which flow i breaks the motion ``move`` in the step.
 
-    Not positive if it keeps it.
+    The result is not positive if the flow keeps to this motion.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:

@@ -93,7 +93,7 @@ class _Motion:
         return worst
 
     def rested(self, window: Floats) -> bool:
-        """Whether no window has moved since it was ``window``, and no further loss can come."""
+        """Whether all windows still equal ``window``, [flow], and no further loss can come."""
         moved = np.abs(self.flows["cwnd"] - window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
         return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
