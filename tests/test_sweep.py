@@ -130,6 +130,17 @@ def test_link_and_rtt_too() -> None:
                 check_point(data, (i, j), made, "minicycle")
 
 
+def test_arrays_take_a_link_given_in_bits_and_text() -> None:
+    flows = [vm.Flow("vegas", "80 ms", alpha=3, beta=3), vm.Flow("reno", "80 ms")]
+    asked = {"link.buffer": [10.0, 20.0]}
+    same = [
+        vm.sweep(vm.Scenario([vm.Link(rate, buffer=20, delay=delay)], flows), asked, "minicycle")
+        for rate, delay in (("8.64 Mbit/s", "4 ms"), (1080.0, 0.004))
+    ]
+    assert (same[0]["status"] == points.OK).all()
+    np.testing.assert_array_equal(same[0]["throughput"], same[1]["throughput"])
+
+
 @pytest.mark.parametrize(("variant", "model"), [("paper", "fluid"), ("paper", "rate-delay")])
 def test_other_models_answer_point_by_point(variant: str, model: str) -> None:
     data = vm.sweep(mixed(variant), ["link.buffer=5:25:10"], model)

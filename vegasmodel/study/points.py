@@ -452,11 +452,12 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
     for group in scenario.flows:
         if group.keeps_backlog:
             good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
-    link = scenario._given[0][0]  # to see whether its delay is given
+    link = scenario.links[0]
+    given = scenario._given[0][0].delay is not None  # else the delay follows from the RTTs
     capacity = values.get("capacity", np.asarray(link.capacity))
     for member in scenario.members:  # as ``Scenario.transmission`` has it
         packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size
         access = 200.0 * capacity if member.flow.access is None else member.flow.access
-        least = packets * (1.0 / capacity + 2.0 / access) + 2.0 * (link.delay or 0.0)
+        least = packets * (1.0 / capacity + 2.0 / access) + (2.0 * link.delay if given else 0.0)
         good &= values.get("rtt", member.rtt) >= least
     return good
