@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -46,8 +47,8 @@ COMMANDS = (
     "measure long.toml --json",
     "measure s.toml --out out.parquet",
     "compare s.toml --json --plot out.svg",
-    f"compare {LINUX} --trace {TRACE}",
-    f"convert {TRACE} --out out.parquet",
+    f"compare {shlex.quote(str(LINUX))} --trace {shlex.quote(str(TRACE))}",
+    f"convert {shlex.quote(str(TRACE))} --out out.parquet",
     "equilibrium --capacity 250pkt/s --over-estimate 0ms,16.2ms",
     "arrivals --n 2000",
     "rd --rate 100 --delay 100 --capacity 100Mbit/s --buffer 3125pkt",
@@ -55,7 +56,7 @@ COMMANDS = (
     "sweep s.toml --over link.buffer=5:20:5 --model minicycle --out out.zarr",
     "design s.toml --solve link.buffer --for jain=0.9 --model minicycle --verify none --json",
     "new out.toml",
-    f"inspect {TRACE} --json",
+    f"inspect {shlex.quote(str(TRACE))} --json",
     "explain minicycle",
     "basins s.toml --starts 5 --model fluid",
     "stability s.toml --json",
@@ -88,7 +89,7 @@ class Place:
 
     def start(self, line: str, fault: str = "") -> subprocess.Popen[str]:
         """Start the command under a fault."""
-        command = [sys.executable, "-m", "vegasmodel", *line.split()]
+        command = [sys.executable, "-m", "vegasmodel", *shlex.split(line)]
         environment = {**os.environ, "TMPDIR": str(self.scratch), "FAULT_MARK": self.mark}
         if fault == "read-only home":
             nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), "/proc/none")
