@@ -25,7 +25,7 @@ lint: setup  ## ruff, mypy --strict, import-linter
 bench: setup  ## timings as ratios against named rivals, and accuracy campaigns
 	@for b in benchmarks/*.py; do \
 	  case $$b in benchmarks/fuzz_*|benchmarks/accuracy*) continue;; esac; \
-	  echo "== $$b"; $(BIN)/python $$b || exit 1; done
+	  echo "== $$b"; $(BIN)/python -m "$$(echo "$${b%.py}" | tr / .)" || exit 1; done
 
 paper: setup  ## the papers' equations, tables, figures and claims, each with a verdict
 	-$(BIN)/vegasmodel paper

@@ -31,11 +31,9 @@ def _rtt(rng: Rng, low: float = 0.05, high: float = 0.15) -> float:
     return float(np.round(rng.uniform(low, high), 4))
 
 
-def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
-    """A parking lot: one group crosses all links, and each link has a group of its own."""
-    n, count = int(rng.integers(2, 4)), int(rng.integers(1, 4))
-    queue = Red(5.0, 15.0) if rng.random() < 0.25 else DropTail()
-    links = tuple(
+def chain(rng: Rng, n: int, queue: DropTail | Red) -> tuple[Link, ...]:
+    """``n`` links in a row, each with a random capacity and buffer."""
+    return tuple(
         Link(
             float(np.round(rng.uniform(400.0, 900.0))),
             name=f"l{i}",
@@ -45,6 +43,13 @@ def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
         )
         for i in range(n)
     )
+
+
+def _lot(rng: Rng, laws: tuple[str, str]) -> Scenario:
+    """A parking lot: one group crosses all links, and each link has a group of its own."""
+    n, count = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+    queue = Red(5.0, 15.0) if rng.random() < 0.25 else DropTail()
+    links = chain(rng, n, queue)
     long = Flow(
         laws[0], _rtt(rng, 0.08, 0.2), name="long", count=count, variant="ns2", send_jitter=0.0
     )

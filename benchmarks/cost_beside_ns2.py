@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.accuracy_networks import chain
 from vegasmodel.packets import ns2
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import (
@@ -150,16 +151,7 @@ def web(rng: Rng) -> Scenario:
 
 def parking_lot(rng: Rng) -> Scenario:
     """One flow over two or three links, and one flow over each link."""
-    links = tuple(
-        Link(
-            float(np.round(rng.uniform(400.0, 900.0))),
-            name=f"l{i}",
-            buffer=float(rng.integers(15, 50)),
-            delay=0.004,
-            queue=DropTail(),
-        )
-        for i in range(int(rng.integers(2, 4)))
-    )
+    links = chain(rng, int(rng.integers(2, 4)), DropTail())
     cross = tuple(_other(rng, f"x{i}", path=(link.name,)) for i, link in enumerate(links))
     return Scenario(links, (_vegas(rng), *cross), run=RUN)
 

@@ -211,7 +211,8 @@ def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, A
 def _simulate(scenario: Scenario, spaced: bool = True) -> dict[str, Any]:
     found = _run(scenario, spaced=spaced)
     assert found.acks is not None
-    assert found.retransmits is not None and found.loss_rate is not None  # noqa: PT018 - one thought, one line
+    assert found.retransmits is not None
+    assert found.loss_rate is not None
     assert found.utilization is not None
     slowest = _slowest(scenario)
     window, rate = _swing(scenario, found.extra)
