@@ -165,8 +165,10 @@ class Trace:
                 flat = pa.array(np.ascontiguousarray(values.values).reshape(-1))
                 columns[str(name)] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
         table = pa.table(columns).replace_schema_metadata({KEY: about})
+        packed = pa.BufferOutputStream()  # a process killed while packing leaves no file
+        pq.write_table(table, packed, compression="zstd")
         with atomic_write(path) as part:
-            pq.write_table(table, part, compression="zstd")
+            part.write_bytes(packed.getvalue())
 
     def _metadata(self) -> dict[str, Any]:
         static = [name for name, kind in VARIABLES.items() if kind.static and name in self.data]

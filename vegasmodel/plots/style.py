@@ -90,8 +90,10 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
 
 def save(fig: Figure, path: str | Path) -> None:
     """Write the picture whole or not at all; the file's suffix gives the format."""
+    drawn = io.BytesIO()  # drawing takes long, and a process killed meanwhile leaves no file
+    fig.savefig(drawn, dpi=150, format=Path(path).suffix[1:] or None)
     with atomic_write(path) as part:
-        fig.savefig(part, dpi=150)
+        part.write_bytes(drawn.getbuffer())
 
 
 def plain(text: str) -> str:

@@ -108,43 +108,60 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
 
 
 def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
-    """Create an empty store beside ``path``, then rename it to ``path``."""
-    import zarr
+    """Create an empty store at ``path``.
 
+    Its files are written beside ``path`` and renamed together.  They are made in memory first, so
+    a process that is killed has hardly any time in which to leave them there.
+    """
     if path.exists():
         if not (path / "zarr.json").is_file():
             raise FieldError("--out", str(path), "a new name, or a sweep to go on with")
         return
+    files = _empty(layout, chunks)
     part = path.with_name(f"{PART}{path.name}")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        with _quiet():
-            group = zarr.open_group(part, mode="w", attributes=_plain(layout.attributes))
-            for name, (dim, values, attrs) in layout.coordinates.items():
-                made = group.create_array(
-                    name,
-                    shape=values.shape,
-                    dtype=str if values.dtype.kind == "U" else values.dtype,
-                    dimension_names=(dim,),
-                    attributes=attrs,
-                )
-                made[:] = values.astype(object) if values.dtype.kind == "U" else values
-            for name, (more, attrs) in layout.variables.items():
-                shape, whole = layout.lengths(more), len(layout.shape)
-                status = name in LATER
-                group.create_array(
-                    name,
-                    shape=shape,
-                    chunks=(*chunks, *shape[whole:]),
-                    dtype="int8" if status else "float64",
-                    fill_value=NOT_YET if status else np.nan,
-                    dimension_names=(*layout.dims, *more),
-                    attributes=attrs,
-                )
-            zarr.consolidate_metadata(part)  # one file to open; it does not change any more
+        for name, content in files.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            (part / name).write_bytes(content)
         part.replace(path)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
+    """The files of an empty store: their paths in the store's folder, and their contents."""
+    import zarr
+    from zarr.abc.buffer import Buffer
+    from zarr.storage import MemoryStore
+
+    files: dict[str, Buffer] = {}
+    memory = MemoryStore(files)
+    with _quiet():
+        group = zarr.open_group(memory, mode="w", attributes=_plain(layout.attributes))
+        for name, (dim, values, attrs) in layout.coordinates.items():
+            made = group.create_array(
+                name,
+                shape=values.shape,
+                dtype=str if values.dtype.kind == "U" else values.dtype,
+                dimension_names=(dim,),
+                attributes=attrs,
+            )
+            made[:] = values.astype(object) if values.dtype.kind == "U" else values
+        for name, (more, attrs) in layout.variables.items():
+            shape, whole = layout.lengths(more), len(layout.shape)
+            status = name in LATER
+            group.create_array(
+                name,
+                shape=shape,
+                chunks=(*chunks, *shape[whole:]),
+                dtype="int8" if status else "float64",
+                fill_value=NOT_YET if status else np.nan,
+                dimension_names=(*layout.dims, *more),
+                attributes=attrs,
+            )
+        zarr.consolidate_metadata(memory)  # one file to open; it does not change any more
+    return {name: content.to_bytes() for name, content in files.items()}
 
 
 def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
