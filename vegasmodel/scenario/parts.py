@@ -57,6 +57,7 @@ VARIANTS = tuple(STACKS)
 MAX_FLOWS = 100_000
 
 LONGEST = 1e7  # seconds
+WARMUP = 200.0  # the longest default warm-up, seconds
 _TIME = Quantity("time", high=LONGEST)
 _POSITIVE_TIME = Quantity("time", low_open=True, high=LONGEST)
 _RATE = Quantity("rate", low=1e-6, high=1e12)  # beyond, terms of the models' equations overflow
@@ -240,20 +241,26 @@ class Flow(Shown):
 class Run(Shown):
     """How long a run lasts, when measuring begins, and how many runs there are.
 
+    The default ``warmup`` is 200 s, or a third of the duration if that is less.
+
     With ``runs = None``, packet-level simulators run once.  If the scenario is random, ``fluid``
     then makes a fixed number of runs, and ``rounds`` makes more until its means are precise enough
     or a limit is reached.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
-    warmup: OrText[float] = field(_TIME, 200.0)
+    warmup: OrText[float] = field(_TIME, None)
     seed: int = field(Integer(0, 2**31 - 1), 1)
     runs: int | None = field(Integer(1, 10_000), None)
     start_jitter: OrText[float] = field(_TIME, 0.0)
     ns2_defaults: Literal["papers", "2.35"] = field(Choice(("papers", "2.35")), "papers")
+    _filled: ClassVar[Sequence[str]] = ()  # as in ``Flow``
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "_filled", [k for k in ("warmup",) if getattr(self, k) is None])
+        if self._filled:
+            object.__setattr__(self, "warmup", min(WARMUP, self.duration / 3.0))
         if self.warmup >= self.duration:
             raise FieldError("warmup", self.warmup, f"less than duration, {self.duration:g} s")
         if self.start_jitter > self.duration:
