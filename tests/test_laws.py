@@ -175,13 +175,17 @@ def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "line", "fault"),
     [
-        (MINE + "print(alpha)", 6, "NameError: name 'alpha' is not defined"),
+        (
+            MINE + "print(alpha)",
+            6,
+            "NameError: name 'alpha' is not defined; expected a Python file that runs and calls",
+        ),
         (MINE.replace("return", "retrun"), 5, "SyntaxError: invalid syntax"),
         (MINE + "raise SystemExit(3)", 6, "SystemExit: 3"),
         (MINE.replace('"mine"', '"mine", decreas=0.5'), 3, "decreas: 0.5"),
         (MINE.replace("1.0", "f.rrt"), 3, "law mine: drift: .*f.py, line 5"),
-        ("x = 1", None, "--laws: .*f.py' is not allowed; .* calls vegasmodel.register_law"),
-        (None, None, "--laws: .*No such file or directory"),
+        ("x = 1", None, "laws: .*f.py' is not allowed; .* calls vegasmodel.register_law"),
+        (None, None, "laws: .*No such file or directory"),
         (MINE.replace("mine", "reno"), 3, "law: 'reno' is not allowed"),
     ],
 )

@@ -121,11 +121,11 @@ def register_file(path: str | Path) -> None:
     discovery.run(path)
     new = tuple(name for name, law in _outside.items() if before.get(name) is not law)
     if not new:
-        raise FieldError("--laws", str(path), discovery.ALLOWED)
+        raise FieldError("laws", str(path), discovery.ALLOWED)
     for other, theirs in _files.items():
         if both := set(theirs) & set(new):
             said = f"laws of other names than those of {other}: {', '.join(sorted(both))}"
-            raise FieldError("--laws", str(path), said)
+            raise FieldError("laws", str(path), said)
     _files[path.absolute()] = new
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, printable
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 GROUP = "vegasmodel.laws"
 """The group of entry points: a law's name, and the module that registers it."""
 ALLOWED = "a Python file that runs and calls vegasmodel.register_law"
+
+
+class CodeError(FieldError):
+    """Foreign code fails; the message has its place, the fault and what is expected."""
+
+    def __init__(self, place: str, error: BaseException, expected: str) -> None:
+        said = " ".join(f"{type(error).__name__}: {getattr(error, 'msg', error)}".split())
+        super().__init__(place, said, f"expected {expected}")
+        self.args = (f"{place}: {printable(said)}; expected {expected}",)
 
 
 @functools.cache
@@ -44,10 +53,8 @@ def load(name: str) -> None:
     try:
         entry.load()
     except Exception as error:  # whatever that package raises
-        said = f"{type(error).__name__}: {error}"
-        raise FieldError(
-            f"law {name}: {entry.value}", said, f"a module that registers it (group {GROUP})"
-        ) from error
+        expected = f"a module that registers it (group {GROUP})"
+        raise CodeError(f"law {name}: {entry.value}", error, expected) from error
 
 
 def run(path: Path) -> None:
@@ -58,9 +65,9 @@ def run(path: Path) -> None:
         path.stat()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
-        raise FieldError("--laws", str(path), f"{ALLOWED} ({reason})") from None
+        raise FieldError("laws", str(path), f"{ALLOWED} ({reason})") from None
     if not path.is_file():
-        raise FieldError("--laws", str(path), ALLOWED)
+        raise FieldError("laws", str(path), ALLOWED)
     try:
         runpy.run_path(str(path), run_name=path.stem)
     except FieldError as error:  # as ``register_law`` says it
@@ -68,8 +75,7 @@ def run(path: Path) -> None:
             f"{_place(path, error)}: {error.field}", error.value, error.allowed
         ) from error
     except (Exception, SystemExit) as error:  # whatever the user's file raises
-        said = f"{type(error).__name__}: {getattr(error, 'msg', error)}"
-        raise FieldError(_place(path, error), said, ALLOWED) from error
+        raise CodeError(_place(path, error), error, ALLOWED) from error
 
 
 def _place(path: Path, error: BaseException) -> str:
