@@ -220,12 +220,12 @@ def test_a_random_design_is_the_same_again() -> None:
         ("flow.rtt=20:60:5", {}, "a unit is needed"),
         ("flow.vegas.count=1:9:0", {}, "from 1 to"),
         ("flow.vegas.law=vegas,rino", {}, "did you mean 'reno'"),
-        ("link.buffer=5..60", {}, "--draw N"),
+        ("link.buffer=5..60", {}, "draw, the number of points"),
         ("link.buffer=5:60:5", {"draw": 9}, "LOW..HIGH"),
         ("link.buffer=1:9999999:0.0001", {}, "at most 10000000 values"),
         ("link.buffer=5:60:5", {"model": "minicycel"}, "did you mean 'minicycle'"),
         ("link.buffer=5:60:5", {"engine": "dusk"}, "did you mean 'dask'"),
-        ("link.buffer=5:60:5", {"scheduler": "tcp://x"}, "only with --engine dask"),
+        ("link.buffer=5:60:5", {"scheduler": "tcp://x"}, "only with the engine dask"),
     ],
 )
 def test_bad_questions(over: str, more: dict[str, Any], says: str) -> None:

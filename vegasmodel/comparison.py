@@ -49,7 +49,7 @@ def run_engine(
     engine.
     """
     if engine not in ENGINES:
-        raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
+        raise FieldError("engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2, ns3
 
     run = ns3.run if engine == "ns3" else ns2.run
@@ -61,7 +61,7 @@ def run_engine(
 def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
     """The trace of one run of the simulator; arguments and errors as for ``run_engine``."""
     if engine not in ENGINES:
-        raise FieldError("--engine", engine, f"one of {', '.join(ENGINES)}")
+        raise FieldError("engine", engine, f"one of {', '.join(ENGINES)}")
     from vegasmodel.packets import ns2_trace
 
     return ns2_trace.record(scenario, engine=engine, timeout=timeout)
@@ -404,7 +404,7 @@ def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:
     load = result.utilization
     if load is not None and np.nanmax(load) > OVERLOAD:
         carried = f"{np.nanmax(load):.3g} times what its link can carry"
-        raise FieldError("--trace", str(path), f"a trace of this scenario; this one has {carried}")
+        raise FieldError("trace", str(path), f"a trace of this scenario; this one has {carried}")
     return result
 
 

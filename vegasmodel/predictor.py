@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import cast
 
-from vegasmodel.fields.rules import Integer, nearest
+from vegasmodel.fields.rules import Integer, listed, nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.prediction import Prediction
@@ -45,9 +45,9 @@ def choose(model: str | None) -> tuple[str, ...]:
         return CLOSED_FORMS
     if model == "all":
         return MODELS
-    if model not in _MODELS:
+    if not isinstance(model, str) or model not in _MODELS:
         allowed = f"all, {', '.join(MODELS)}{nearest(model, MODELS)}"
-        raise FieldError("--model", model, f"one of {allowed}")
+        raise FieldError("model", model, f"one of {allowed}")
     return (model,)
 
 
@@ -61,9 +61,10 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     model, and ``ExtraMissing`` if the model needs an extra that is not installed.
     """
     expect(scenario)
-    (name,) = choose(model) if model != "all" else ("all",)
-    if name == "all":
-        raise FieldError("model", model, "one model; vegasmodel.predict_all(scenario) asks all")
+    if model == "all" or not isinstance(model, str):
+        allowed = "one model; vegasmodel.predict_all(scenario, [MODEL, ...]) asks several or all"
+        raise FieldError("model", model, allowed)
+    (name,) = choose(model)
     reason = foreign(group.law for group in scenario.flows)
     if reason is not None and name not in ("fluid", "rounds"):
         said = f"{reason}; the models fluid and rounds do"
@@ -83,7 +84,7 @@ def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Pred
 
     A model whose extra is not installed has no answer, and its reason says so.
     """
-    return [_predict_or_say(scenario, model) for model in models]
+    return [_predict_or_say(scenario, model) for model in listed(models, "models", "models")]
 
 
 def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
@@ -107,7 +108,7 @@ def batch(
     from concurrent.futures import ThreadPoolExecutor
 
     Integer(1, 10_000).check(1 if threads is None else threads, "threads")
-    cases = list(scenarios)
+    cases = listed(scenarios, "scenarios", "scenarios")
     if not cases:
         return ()
     first = predict(cases[0], model)  # compiles; raises if all scenarios are wrong

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.rules import Choice, Integer
 from vegasmodel.placement import implementation
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario, expect
@@ -51,6 +51,7 @@ def simulate(
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
+    Integer(2).check(samples, "samples")
     import xarray
 
     import vegasmodel
@@ -216,6 +217,7 @@ def limit_cycle(
     Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model has no equation for
     the scenario.
     """
+    expect(scenario)
     Choice(STEADY).check(model, "model")
     if model == "rounds":
         return _steady_by_rounds(scenario, longest)

@@ -24,6 +24,7 @@ from vegasmodel.command_line import (
     stability,
     study,
 )
+from vegasmodel.fields.units import FieldError
 from vegasmodel.support import exits, extras, progress
 from vegasmodel.support.exits import Shortfall
 
@@ -198,7 +199,6 @@ def simulate(
     """
     from vegasmodel import console, simulation, trajectories
     from vegasmodel.fields.rules import Choice, Integer
-    from vegasmodel.fields.units import FieldError
     from vegasmodel.simulation import SIMULATORS
 
     _check_picture(plot)
@@ -295,7 +295,6 @@ def compare(
     """
     from vegasmodel import comparison, console
     from vegasmodel.fields import toml_file
-    from vegasmodel.fields.units import FieldError
 
     if max_error is not None and not max_error >= 0:
         raise FieldError("--max-error", max_error, "a number, at least 0")
@@ -502,7 +501,6 @@ def _doubts(
     """
     if not uncertain:
         return []
-    from vegasmodel.fields.units import FieldError
     from vegasmodel.predictor import CLOSED_FORMS
     from vegasmodel.study.uncertainty import uncertainty
 
@@ -528,9 +526,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return shell_complete(app, {}, NAME, shell.ASKS, asked)
         given = sys.argv[1:] if arguments is None else arguments
         with app.make_context(NAME, list(given)) as context:
-            app.invoke(context)
+            _invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         return exits.status_of(error)
     return exits.DONE
+
+
+def _invoke(context: click.Context) -> None:
+    """Run the command.  An error that names an argument of Python then names the option instead."""
+    try:
+        app.invoke(context)
+    except FieldError as error:
+        name, comma, rest = error.field.partition(",")
+        command = app.commands[str(context.invoked_subcommand)]
+        options = {each.name: each for each in command.params if isinstance(each, click.Option)}
+        if name not in options:
+            raise
+        field = f"{options[name].opts[0]}{comma}{rest}"
+        raise FieldError(field, error.value, error.allowed, wrong=error.wrong) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 
 from vegasmodel.fields.units import FieldError, needs_packet_size, parse, write
@@ -250,7 +250,7 @@ class Tables:
     def check(self, value: Any, where: str) -> None:
         """Check the class of each entry."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
-            raise FieldError(where, value, f"a tuple of {self.cls.__name__}")
+            raise FieldError(where, value, f"a list of {self.cls.__name__}")
 
     def write(self, value: Any) -> list[Any]:
         """A list of tables."""
@@ -332,6 +332,16 @@ def of(cls: type[Any], field: str) -> Any:
     return cls.__dataclass_fields__[field].metadata["rule"]
 
 
+def listed(value: object, where: str, what: str) -> list[Any]:
+    """The entries of a list in Python; raises ``FieldError`` for text or a single object.
+
+    ``what`` says what the entries are.
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise FieldError(where, value, f"a list of {what}")
+    return list(value)
+
+
 def nearest(word: object, known: Sequence[str]) -> str:
     """The text ``; did you mean 'x'?`` if ``word`` resembles the known word x, else no text."""
     match = difflib.get_close_matches(str(word)[:60], known, n=1)
@@ -341,13 +351,17 @@ def nearest(word: object, known: Sequence[str]) -> str:
 def check(instance: Any) -> None:
     """Check every field of a dataclass against its rule.  ``None`` means: not given.
 
-    A field given as text, list or table is first read as if it came from a file.
+    NumPy's numbers and arrays become Python's numbers and lists.  A field given as text, list or
+    table is then read as if it came from a file.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
         if "rule" not in field.metadata or (value is None and field.default is None):
             continue
         rule, name = field.metadata["rule"], field.metadata["key"] or field.name
+        if hasattr(value, "tolist"):
+            value = value.tolist()
+            object.__setattr__(instance, field.name, value)
         if isinstance(value, (str, list, Mapping)):
             value = rule.read(value, name, None)
             object.__setattr__(instance, field.name, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +35,8 @@ def read(path: str | Path) -> dict[str, Any]:
 
     Raises ``FieldError`` if the file cannot be read, is too large or is not TOML.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise FieldError("path", path, "the name of a scenario file")
     path = Path(path)
     where = ascii(str(path))[1:-1]
     try:

@@ -40,7 +40,7 @@ class FieldError(ValueError):
     def __init__(
         self, field: str, value: object, allowed: str, *, wrong: str = "is not allowed"
     ) -> None:
-        self.field, self.value, self.allowed = field, value, allowed
+        self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
         super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
 
 

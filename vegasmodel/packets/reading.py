@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 
 from vegasmodel.fields.units import FieldError
@@ -36,6 +37,8 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     The memory used is bounded, however long the file is.  Raises ``TraceError`` (a ``FieldError``),
     which names the file, the line or byte, and what must stand there.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise FieldError("path", path, "the name of a trace file")
     if format not in ("auto", "parquet", *FORMATS):
         raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")
     try:

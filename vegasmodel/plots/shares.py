@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from vegasmodel.fields.rules import listed
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import (
     BLUE,
@@ -49,7 +51,7 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 
     Whiskers show the ranges of set-valued answers, or two standard errors.
     """
-    shown = [p for p in results if p.applicable]
+    shown = [p for p in _answers(results, "results") if p.applicable]
     groups = [group.name for group in scenario.flows][:12]
     fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))
     ax = fig.subplots()
@@ -215,8 +217,18 @@ def _kinds(
     models: Iterable[Prediction], measured: Iterable[Prediction]
 ) -> list[tuple[Prediction, Look, bool]]:
     """Each prediction that has rates: the prediction, its look, and whether it has markers only."""
-    both = [(p, False) for p in models] + [(p, True) for p in measured]
+    both = [(p, False) for p in _answers(models, "models")]
+    both += [(p, True) for p in _answers(measured, "measured")]
     return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
+
+
+def _answers(results: Iterable[Prediction], where: str) -> list[Prediction]:
+    """The predictions as a list.  Raises ``FieldError`` for anything but predictions."""
+    answers: list[Prediction] = listed(results, where, "predictions")
+    for each in answers:
+        if not isinstance(each, Prediction):
+            raise FieldError(where, each, "predictions, as vegasmodel.predict_all returns them")
+    return answers
 
 
 def _draw(

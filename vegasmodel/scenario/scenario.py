@@ -59,6 +59,8 @@ class Scenario(Checked):
 
         Raises ``FieldError``, which names the field, the value and what is allowed.
         """
+        if not isinstance(text, str):
+            raise FieldError("scenario file", text, "its text; vegasmodel.load(FILE) reads a file")
         return cls.from_dict(toml_file.parse(text, "scenario file", text[:40]))
 
     @classmethod

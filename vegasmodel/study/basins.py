@@ -18,7 +18,7 @@ from vegasmodel import predictor
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import points
 from vegasmodel.study.starts import Start, starts
 
@@ -142,6 +142,7 @@ def basins(
     all flows and starts.  Starts whose outcomes are close, directly or through a chain of others,
     count as one outcome.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
     """
+    expect(scenario)
     points.ready(model)
     check_tolerance(tolerance)
     drawn = _from(scenario, phase, windows, order=order).draw(scenario, starts, seed)
@@ -163,7 +164,7 @@ _from = starts  # the name is an argument of ``basins``
 def check_tolerance(tolerance: float) -> None:
     """Raise ``FieldError`` unless the tolerance, a part of the mean throughput, is in (0, 1)."""
     if not 0 < tolerance < 1:
-        raise FieldError("--tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
+        raise FieldError("tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
 
 
 def _begun(start: Start, scenario: Scenario) -> Scenario | str:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from vegasmodel import comparison
 from vegasmodel.engines.fluid.run import papers_only
-from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction, with_error
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.stacks import STACKS
 from vegasmodel.study import fields, points, targets
 from vegasmodel.study.fields import Field
@@ -161,9 +161,11 @@ def design(
     says that it is uncertain whether the solution meets the target.  Raises ``FieldError`` for bad
     input, ``ExtraMissing``, ``EngineMissing``.
     """
+    expect(scenario)
     aim, where = targets.read(target, scenario), fields.find(scenario, solve)
-    others = [name for name in dict.fromkeys(verify) if name != model]
-    points.ready(model, *others)
+    checks = listed(verify, "verify", "models")
+    points.ready(model, *checks)
+    others = [name for name in dict.fromkeys(checks) if name != model]
     if not where.number:
         raise FieldError("solve", solve, "a field that holds a number")
     if not 0 <= within < 1:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
 from vegasmodel.study.points import Points
@@ -28,7 +28,7 @@ __all__ = ["Axis", "Block", "Grid", "make"]
 MAX_POINTS = 100_000_000  # points
 MAX_VALUES = 10_000_000  # values of one field
 DIGITS = 12  # significant digits of a grid's values, to avoid 0.060000000000000005
-FORMS = "START:STOP:STEP, a list a,b,c, or with --draw a range LOW..HIGH"
+FORMS = "START:STOP:STEP, a list a,b,c, or (with draw) a range LOW..HIGH"
 
 Block = tuple[slice, ...]  # of each dimension
 
@@ -125,31 +125,33 @@ def make(
     ``draw`` and ``seed`` are for random points (``Grid``).  Raises ``FieldError`` for an unknown
     field, bad values, or more points than ``MAX_POINTS``.
     """
+    expect(scenario)
+    over = over if isinstance(over, Mapping) else listed(over, "over", "texts FIELD=VALUES")
     pairs = list(over.items()) if isinstance(over, Mapping) else [_split(text) for text in over]
     if not pairs:
-        raise FieldError("--over", "nothing", f"FIELD={FORMS}")
-    Integer(0, 2**31 - 1).check(seed, "--seed")
+        raise FieldError("over", "nothing", f"FIELD={FORMS}")
+    Integer(0, 2**31 - 1).check(seed, "seed")
     if draw is not None:
-        Integer(1, MAX_POINTS).check(draw, "--draw")
+        Integer(1, MAX_POINTS).check(draw, "draw")
     axes = tuple(_axis(scenario, name, values) for name, values in pairs)
     names = [axis.field.name for axis in axes]
     for name in names:
         if names.count(name) > 1:
-            raise FieldError("--over", name, "each field once")
+            raise FieldError("over", name, "each field once")
     for axis in axes:
         if axis.drawn != bool(draw):
-            wanted = "a range LOW..HIGH with --draw" if draw else "--draw N with a range LOW..HIGH"
-            raise FieldError("--over", axis.field.name, wanted)
+            wanted = "a range LOW..HIGH, to draw from" if draw else "draw, the number of points"
+            raise FieldError("over", axis.field.name, wanted)
     grid = Grid(scenario, axes, draw, seed)
     if grid.size > MAX_POINTS:
-        raise FieldError("--over", f"{grid.size} points", f"at most {MAX_POINTS} points")
+        raise FieldError("over", f"{grid.size} points", f"at most {MAX_POINTS} points")
     return grid
 
 
 def _split(text: str) -> tuple[str, str]:
     name, equals, values = text.partition("=")
     if not equals or not values.strip():
-        raise FieldError("--over", text, f"FIELD={FORMS}")
+        raise FieldError("over", text, f"FIELD={FORMS}")
     return name.strip(), values.strip()
 
 
@@ -157,10 +159,12 @@ def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
     field = fields.find(scenario, name)
     if isinstance(values, str):
         return _parsed(scenario, field, values)
-    array = np.atleast_1d(np.asarray(values))
+    array = np.atleast_1d(np.asarray(values, dtype=object))
     if array.ndim != 1 or not 0 < array.size <= MAX_VALUES:
         raise FieldError(name, array.shape, f"1 to {MAX_VALUES} values in a row")
-    return Axis(field, _checked(field, [field.check(value) for value in array.tolist()]))
+    each = [value.item() if isinstance(value, np.generic) else value for value in array.tolist()]
+    read = [field.read(v, scenario) if isinstance(v, str) else field.check(v) for v in each]
+    return Axis(field, _checked(field, read))
 
 
 def _parsed(scenario: Scenario, field: Field, text: str) -> Axis:

@@ -129,8 +129,8 @@ class Figures:
 def check_model(model: str) -> None:
     """Raise ``FieldError`` unless ``model`` names a model or a simulator."""
     known = (*predictor.MODELS, *comparison.ENGINES)
-    if model not in known:
-        raise FieldError("--model", model, f"one of {', '.join(known)}{nearest(model, known)}")
+    if not isinstance(model, str) or model not in known:
+        raise FieldError("model", model, f"one of {', '.join(known)}{nearest(model, known)}")
 
 
 def ready(*models: str) -> None:

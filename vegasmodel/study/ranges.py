@@ -90,6 +90,7 @@ def _usual(scenario: Scenario, field: Field) -> Range:
     if isinstance(field.plain, Integer):
         return Range(max(field.plain.low, 1), max(100, 4 * int(own)), log=True)
     if not now > 0:
-        raise FieldError(field.name, field.of(scenario), "a range to search: --between LOW:HIGH")
+        allowed = "a value to search around, or a range LOW:HIGH given by between"
+        raise FieldError(field.name, field.of(scenario), allowed)
     rule = field.plain
     return Range(max(now / AROUND, rule.low), min(now * AROUND, rule.high), log=True)

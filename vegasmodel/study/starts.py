@@ -62,7 +62,7 @@ class Starts:
         ``FieldError`` if ``n`` is out of range.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_STARTS:
-            raise FieldError("--starts", n, f"a whole number, 1 to {MAX_STARTS}")
+            raise FieldError("starts", n, f"a whole number, 1 to {MAX_STARTS}")
         members = scenario.members
         begin = np.array([member.start for member in members])
         # In ns-2, a flow that knows its baseRTT always begins with a window of 2.
@@ -99,12 +99,12 @@ def starts(
     longest = max(member.rtt for member in members)
     phase = longest if phase is None else phase
     if not 0 <= phase <= scenario.run.duration:
-        raise FieldError("--phase", phase, "a time, at most the run's duration")
+        raise FieldError("phase", phase, "a time, at most the run's duration")
     if windows is None:
         pipe = min(link.capacity for link in scenario.links) * longest
         windows = (1, int(min(max(2.0, math.ceil(pipe / len(members))), 1e6)))
     if windows == (0, 0):
         return Starts(phase, None, order)
     if not 1 <= windows[0] <= windows[1] <= 1e6:
-        raise FieldError("--windows", f"{windows[0]}..{windows[1]}", "1..30, or 0..0 for none")
+        raise FieldError("windows", f"{windows[0]}..{windows[1]}", "1..30, or 0..0 for none")
     return Starts(phase, windows, order)

@@ -90,9 +90,7 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise FieldError(
-                "--out", str(path), "a place where no other sweep is at work"
-            ) from None
+            raise FieldError("out", str(path), "a place where no other sweep is at work") from None
         except OSError:  # some network file systems have no locks
             pass
         for half in path.rglob(HALF):
@@ -101,7 +99,7 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
             group = zarr.open_group(path, mode="r+")
         _compare(path, dict(group.attrs), layout)
         for name in sorted(set(layout.variables) - set(group.array_keys())):
-            raise FieldError("--out", str(path), f"a new name; the sweep there has no {name}")
+            raise FieldError("out", str(path), f"a new name; the sweep there has no {name}")
         yield Store(group, path)
     finally:
         os.close(handle)
@@ -115,7 +113,7 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
     """
     if path.exists():
         if not (path / "zarr.json").is_file():
-            raise FieldError("--out", str(path), "a new name, or a sweep to go on with")
+            raise FieldError("out", str(path), "a new name, or a sweep to go on with")
         return
     files = _empty(layout, chunks)
     part = path.with_name(f"{PART}{path.name}")
@@ -169,7 +167,7 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
         if there.get(key) != value:
             what = there.get(key, "nothing of the kind")
             allowed = f"a new name; the sweep there differs in its {key}: {str(what)[:60]}"
-            raise FieldError("--out", str(path), allowed)
+            raise FieldError("out", str(path), allowed)
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import CLOSED_FORMS, predict
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
 
@@ -134,6 +134,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     ``capacity`` mean those of all groups or links, whose errors are then equal.  Raises
     ``FieldError`` as ``sensitivity`` does.
     """
+    expect(scenario)
     inputs = [_input(scenario, name, error) for name, error in errors.items()]
     slopes, smooth = _slopes(scenario, model, inputs)
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)

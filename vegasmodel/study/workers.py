@@ -37,11 +37,11 @@ def check(engine: str, scheduler: str | None) -> None:
     Raises ``FieldError`` for an unknown engine, or for a scheduler without Dask, and
     ``ExtraMissing`` if Dask is not installed.
     """
-    Choice(ENGINES).check(engine, "--engine")
+    Choice(ENGINES).check(engine, "engine")
     if engine == "dask":
-        extras.need("dask", "--engine dask")
+        extras.need("dask", "the engine dask")
     elif scheduler is not None:
-        raise FieldError("--scheduler", scheduler, "only with --engine dask")
+        raise FieldError("scheduler", scheduler, "only with the engine dask")
 
 
 class _Pool:
@@ -161,7 +161,7 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
         except (OSError, TimeoutError, ValueError) as error:
             reason = " ".join(str(error).split())[:100] or type(error).__name__
             raise FieldError(
-                "--scheduler", scheduler, f"a Dask scheduler's address ({reason})"
+                "scheduler", scheduler, f"a Dask scheduler's address ({reason})"
             ) from None
         threads = client.nthreads()
         executor = client.get_executor(pure=False)

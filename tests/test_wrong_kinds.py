@@ -1,0 +1,104 @@
+"""NumPy's numbers are numbers; a value of another kind than a function takes is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.command_line.commands import run
+
+FLOWS = [vm.Flow("vegas", "40 ms"), vm.Flow("reno", "40 ms")]
+SCENARIO = vm.Scenario([vm.Link("8 Mbit/s", buffer="20 pkt")], FLOWS)
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    link = vm.Link(np.int64(1000), buffer=np.float64(20.0))
+    flows = [
+        vm.Flow("vegas", np.float64(0.25), count=np.int64(2), delayed_ack=np.bool_(True)),
+        vm.Flow("reno", vm.Uniform(np.float32(0.25), np.array(0.5)), alpha=np.float64(2.0)),
+    ]
+    times = vm.Run(np.int32(60), np.float64(20.0), seed=np.int64(3))
+    plain = vm.Scenario(
+        [vm.Link(1000, buffer=20)],
+        [
+            vm.Flow("vegas", 0.25, count=2, delayed_ack=True),
+            vm.Flow("reno", vm.Uniform(0.25, 0.5), alpha=2),
+        ],
+        run=vm.Run(60, 20, seed=3),
+    )
+    made = vm.Scenario([link], flows, run=times)
+    assert made == plain
+    assert made.fingerprint() == plain.fingerprint()
+    changed = plain.replace({"link.buffer": np.int64(30), "run.seed": np.int16(4)})
+    assert changed == plain.replace({"link.buffer": 30, "run.seed": 4})
+    assert all(type(x) is float for x in (link.buffer, flows[0].rtt, changed.links[0].buffer))
+
+
+def test_a_run_needs_no_warmup() -> None:
+    """The default never ends after the run, and is part of neither the file nor the repr."""
+    run = vm.Run(duration="60 s")
+    assert (run.warmup, vm.Run().warmup, vm.Run("6000 s").warmup) == (20.0, 200.0, 200.0)
+    assert repr(run) == "Run(duration='60 s')"
+    short = SCENARIO.replace({"run.duration": "60 s"})
+    assert "warmup" not in short.to_toml()
+    assert vm.Scenario.from_toml(short.to_toml()).run == run
+    assert short.replace({"run.duration": "90 s"}).run.warmup == 30.0
+
+
+def test_a_sweep_takes_values_as_text() -> None:
+    data = vm.sweep(SCENARIO, {"link.capacity": ["4 Mbit/s", 1000.0]}, "minicycle")
+    assert data["link.capacity"].values.tolist() == [500.0, 1000.0]
+
+
+@pytest.mark.parametrize(
+    ("ask", "field", "allowed"),
+    [
+        (lambda: vm.Flow("vegas", np.array([0.04, 0.05])), "rtt", "a time"),
+        (lambda: vm.Scenario(vm.Link(1000), FLOWS), "link", "a list of Link"),  # type: ignore[arg-type]
+        (lambda: vm.predict(SCENARIO, ["fluid", "rounds"]), "model", "predict_all"),  # type: ignore[arg-type]
+        (lambda: vm.predict(SCENARIO, "reno"), "model", "one of"),
+        (lambda: vm.predict_all(SCENARIO, "fluid"), "models", "a list of models"),
+        (lambda: vm.batch(SCENARIO), "scenarios", "a list of scenarios"),  # type: ignore[arg-type]
+        (lambda: vm.limit_cycle("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
+        (lambda: vm.simulate(SCENARIO, samples=2.5), "samples", "a whole number"),  # type: ignore[arg-type]
+        (lambda: vm.sweep(SCENARIO, "link.buffer=5,9"), "over", "a list of texts"),
+        (lambda: vm.sweep("s", {"link.buffer": [5]}), "scenario", "a Scenario"),  # type: ignore[arg-type]
+        (lambda: vm.design(SCENARIO, "link.buffer", "jain=1", verify="ns2"), "verify", "a list"),
+        (lambda: vm.plots.windows(SCENARIO), "data", "simulate returns"),
+        (lambda: vm.plots.rate_by_arrival(SCENARIO), "models", "a list of predictions"),
+        (lambda: vm.plots.throughput_bars(SCENARIO, [SCENARIO]), "results", "predictions"),
+        (lambda: vm.load(SCENARIO), "path", "the name of a scenario file"),  # type: ignore[arg-type]
+        (lambda: vm.packets.read(SCENARIO), "path", "the name of a trace file"),
+    ],
+)
+def test_another_kind_is_one_line(ask: Callable[[], Any], field: str, allowed: str) -> None:
+    with pytest.raises(vm.FieldError) as said:
+        ask()
+    assert said.value.field == field
+    assert allowed in said.value.allowed
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("predict FILE --model fluidd", "--model: 'fluidd'"),
+        ("measure FILE --engine ns4", "--engine: 'ns4'"),
+        ("design FILE --solve link.buffer --for sharp=1", "--for: 'sharp=1'"),
+        ("sweep FILE --over link.buffer --out a.zarr", "--over: 'link.buffer'"),
+        ("basins FILE --phase 1e9s", "--phase: "),
+        ("predict FILE --laws none.py", "--laws: 'none.py'"),
+    ],
+)
+def test_the_command_line_names_the_option(
+    line: str, option: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python names the argument ``model``; whoever typed ``--model`` reads ``--model``."""
+    file = tmp_path / "s.toml"
+    file.write_text(SCENARIO.to_toml())
+    assert run([str(file) if word == "FILE" else word for word in line.split()]) == 2
+    assert capsys.readouterr().err.startswith(f"vegasmodel: {option}")
