@@ -131,6 +131,20 @@ def test_every_page_has_its_place_on_the_site() -> None:
     assert listed - there == made | {"reference/python"}
 
 
+def test_a_link_in_a_clone_leads_somewhere() -> None:
+    """Only the front page links pages that ``make docs`` generates, and it says so."""
+    links = re.compile(r"\]\((?!http)([^)#\s]+)(?:#[^)]*)?\)")
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    lost = {
+        (page.name, target)
+        for page in pages
+        for target in links.findall(page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    }
+    made = ["gallery/index", "reference/commands", "reference/models", "reference/python"]
+    assert lost == {("index.md", f"{name}.md") for name in [*made, "validation"]}
+
+
 def test_commands_in_the_readme_exist() -> None:
     known = set(app.commands)
     used = set(re.findall(r"bin/vegasmodel (\w+)", README))
