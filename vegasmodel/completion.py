@@ -4,9 +4,11 @@ The file may leave out the capacity and the buffer of a single link, a flow's RT
 flow's alpha and beta.  It may also leave out duration and warm-up if the trace is shorter than the
 default run.
 
-A trace shows each Vegas flow's backlog, but not the thresholds alpha and beta between which the
-flow keeps its backlog.  The estimate for a group is therefore the narrowest pair alpha, beta that
-agrees with the backlogs of all its flows under the window rule of its variant.
+A trace shows how many packets each Vegas flow kept queued, its backlog. It does not show the
+thresholds alpha and beta. Where Vegas rests between two thresholds, several pairs alpha, beta agree
+with the same backlogs. The estimate for a group of flows is the narrowest pair that agrees with the
+backlogs of all flows of the group. How thresholds and backlog are related depends on the TCP
+implementation that the flow's ``variant`` names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Functions that the adapters share; most of them test an assumption of a closed form.
 
-A hypothesis of the model that the scenario breaks is listed in the prediction's ``assumptions``.  A
-model is inapplicable only if its equations cannot be evaluated at all; the adapter then gives the
-reason.
+If the scenario breaks a hypothesis of the model, the prediction's ``assumptions`` say so, and the
+model answers all the same. A model is inapplicable only if its equations cannot be evaluated at
+all; the adapter then gives the reason.
 """
 
 from __future__ import annotations

@@ -28,11 +28,12 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The root is found by iteration. While a step changes it by more than a relative ROUGH_STEP, the
-# sums over flows need not be exact, and a fast way computes them. The iteration ends when a step
-# changes the root by less than a relative LAST_STEP. Steps are of two kinds: quadratic ones, after
-# which the relative error is at most about the square of the step, and cubic ones, after which it
-# is about the cube. Each constant has a value for quadratic steps and one for cubic steps.
+# The root is found by iteration. At first a fast way computes the sums over flows, with rounding
+# errors. When a step changes the root by less than ROUGH_STEP (relative), exact sums replace these.
+# The iteration ends when a step with exact sums changes the root by at most LAST_STEP (relative).
+# After a quadratic step the relative error is at most about the square of the step's relative size,
+# after a cubic step about its cube. Each of the two constants is a pair: the limit for quadratic
+# steps, and the limit for cubic steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -220,13 +220,13 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Reno fills the queue, so V, the sum of the n_V Vegas windows, has to fall: by (17) it is h +
-    # X/q when q packets queue, with constants h and X. But each of the n_V windows falls by at most
-    # one packet per round trip.  Where (17) asks for a faster fall, V lags behind it for t round
-    # trips.  The lag begins at the sum V_b and the queue q_c.  Each of Reno's n_R windows grows by
-    # one packet per round trip, so the queue grows by n_R - n_V packets.  The lag ends when (V_b -
-    # h - n_V t)(q_c + (n_R - n_V) t) = X. It ends earlier if the buffer is full (q = B) or if Vegas
-    # reaches its smallest window.
+    # V is the sum of the n_V Vegas windows. Reno fills the queue, so V has to fall: (17) asks for V
+    # = h + X/q when q packets queue, with constants h and X. But each of the n_V windows falls by
+    # at most one packet per round trip. Where (17) asks for a faster fall, V lags behind (17) for t
+    # round trips. The lag begins with V = V_b and q = q_c. Each of Reno's n_R windows grows by one
+    # packet per round trip, so q grows by n_R - n_V packets. The lag ends when V meets (17) again:
+    # (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. The lag ends earlier if the buffer is full (q = B)
+    # or if Vegas reaches its smallest window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

@@ -16,11 +16,12 @@ def remember(f: Source) -> float:
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): t seconds after a loss CUBIC aims at W(t) = C (t - K)^3 + W_max, with K =
-# cbrt((W_max - W_epoch)/C). W_epoch is the window right after the cut. The sender uses the value
-# one round trip later (4.2). CUBIC also estimates the window W_est that a Reno flow would have in
-# its place (4.3). W_est begins at W_epoch and grows by the RFC's alpha each round trip; above the
-# window at the loss it grows by 1 packet each round trip.
+# RFC 9438 (1), (2): t seconds after a loss CUBIC's target is W(t) = C (t - K)^3 + W_max, with K =
+# cbrt((W_max - W_epoch)/C). W_epoch is the window right after the cut. At the time t the sender
+# aims at W(t + RTT), the target one round trip ahead (4.2). CUBIC also estimates W_est, the window
+# that a Reno flow would have in place of the CUBIC flow (4.3). W_est begins at W_epoch and grows by
+# the RFC's alpha each round trip. Once W_est is above the window at the loss, it grows by 1 packet
+# each round trip.
 def drift(f: Source) -> float:
     """Growth of the window in packets per round trip: up to its target one round trip ahead.
 

@@ -49,7 +49,7 @@ UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# For unchanged ns-2 2.35 we set nothing.  A packet of a loss-based flow then has packetSize_ bytes
-# plus 40 B of headers, but a packet of Vegas has packetSize_ bytes only.  A connection begins with
-# a SYN.
+# The set "2.35" is empty: ns-2 2.35 keeps its own defaults. With these a packet of a loss-based
+# flow has packetSize_ bytes plus 40 B of headers, a packet of Vegas has packetSize_ bytes only, and
+# a connection begins with a SYN.
 SETS: dict[str, tuple[Setting, ...]] = {"papers": _PAPERS, "2.35": ()}

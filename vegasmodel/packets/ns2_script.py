@@ -36,9 +36,9 @@ _AGENTS = {
     "tahoe": "Agent/TCP",
     "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
-# Packets in one round of ns-2's weighted round robin between the two classes. ns-2 serves whole
-# packets, so a short round distorts the shares: a class that should get 1/13 of the link got 23 %
-# too much with rounds of 1 packet, and 0.3 % too much with rounds of 16 (measured).
+# Number of packets in one round of ns-2's weighted round robin between the two classes. ns-2 serves
+# whole packets, so a short round distorts the shares: a class that should get 1/13 of the link got
+# 23 % too much with 1 packet a round, and 0.3 % too much with 16 packets a round (measured).
 _ROUND = 16
 _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 

@@ -1,52 +1,61 @@
 """The fluid of one link with feedback delay: a sender learns of the queue a round trip late.
 
-The symbols are those of ``windows.py``: propagation delay ``T_i`` of flow i, capacity ``c``,
-queueing delay ``s``. ``A_i(t)`` is what flow i has sent by t. ``f_i``, the time from the sender to
-the queue, is the time of one transmission plus a quarter of the propagation delay outside the link
-(the path has four equal access legs). A part ``p`` of the packets that the buffer has room for is
-lost, and the buffer is full at ``s_max``:
+Flow i has the propagation delay ``T_i``, the window ``W_i`` and the over-estimate ``x_i`` of the
+propagation delay. The link has the capacity ``c`` and the queueing delay ``s``. ``A_i(t)`` is the
+number of packets that flow i has sent by time t. They reach the queue after the time ``f_i``: one
+transmission time plus a quarter of the propagation delay outside the link (the path has four equal
+access legs). Random loss or RED drops a part ``p`` of the packets for which the buffer has room.
+The buffer is full at ``s = s_max``:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
-The queue is first in, first out: what reaches it at u leaves it at u + s(u). By time t the sender
-has heard the fate of ``N_i(t)`` packets. The last of these reached the queue at ``u_i(t)``:
+The queue is first in, first out: a packet that reaches it at time u leaves it at u + s(u).
+``N_i(t)`` is the number of packets of which the sender knows by time t that they arrived or were
+lost. The last of these packets reached the queue at ``u_i(t)``:
 
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
-The delay T_i + s(u_i) thus depends on the state at that earlier time. The derivative of (D2) gives
-the rate of ACKs. It is the rate of data a round trip ago, stretched by the growing queue: N_i' =
-A_i'/(1 + s'). A window limits the packets in flight. So a sender whose window has been cut waits
-until no more packets are in flight than the window allows; otherwise packets follow ACKs (Jacobsson
-et al., "ACK-clocking dynamics", INFOCOM 2008):
+So the round trip T_i + s(u_i) depends on the queue at the earlier time u_i. The derivative of (D2)
+gives the rate of ACKs, N_i'(t) = A_i'(u_i - f_i)/(1 + s'(u_i)). That is the rate at which the
+sender sent a round trip ago, reduced if the queue was growing. The window limits the packets in
+flight. So packets follow ACKs; after a cut of the window the sender waits until no more packets are
+in flight than the window allows (Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008):
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-The window moves with the ACKs, by the queueing delay that they report, s_i = s(u_i(t)):
+The window moves with the ACKs. Its direction follows from the queueing delay that they report, s_i
+= s(u_i(t)):
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
-Here m is the window's growth in packets per round trip, and Sgn_i the rule for it. ``m = 1`` for
-Reno. For Vegas m is that of ``boutremans`` (1) as in (W2), which is (D4) at N_i' = W_i/(T_i + s).
-``p`` is the link's random loss. Under RED it is the loss at RED's average queue v. Each arriving
-packet moves v towards the queue, by a fraction w of the distance: dv = -ln(1 - w) (c s - v) sum_i
-dA_i(t - f_i) (Misra, Gong and Towsley, SIGCOMM 2000, whose average is sampled at the link's rate).
+Diff_i is the flow's backlog as the sender computes it, and m_i the window's growth in packets per
+round trip. Sgn_i(Diff_i) is the set of the values that the law allows for m_i. For Reno ``m = 1``.
+For Vegas ``boutremans`` (1) gives m: 1 below alpha, -1 above beta, 0 between; on a threshold m may
+have every value between those of the two sides.
 
-In slow start the window grows by the factor e^g in a round trip, so dW = (e^g - 1) dN. The sender
-learns of a drop at the full buffer when the ACK of that packet would have come. It then cuts its
-window, once for all drops within one window. The effect of random losses is spread over all
-packets, dW = -p (1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al.,
-"Scalable fluid models", 2004, whose sources send W/RTT and not by the ACK clock). Slow start ends
-when the expected number of random losses reaches one.
+``p`` is the probability of random loss on the link. With RED it includes RED's drop probability at
+the average queue v. Each packet that reaches the queue moves v towards the queue, by a fraction w
+of the distance: dv = -ln(1 - w) (c s - v) sum_i dA_i(t - f_i) (Misra, Gong and Towsley, SIGCOMM
+2000, who take a sample of the queue once per transmission time).
 
-At rest this model is the plain fluid, (W1). While windows move, those of the two models differ by
-about one packet, the distance that a window moves in a round trip; relative to the window that is
-1/W. Where the plain fluid slides along a threshold, a window here does so only while the threshold
-moves by less than a packet per round trip. The queue of a round trip ago sets the threshold. For
-one source the derivative of the threshold with respect to the window at that time is -cT/alpha. If
-this derivative exceeds 1 in size, a disturbance grows until the window swings about its rest by a
-packet each way: the window moves one packet before it hears that it has crossed the threshold.
-Nothing is smoothed to prevent that. The protocol's own remedies, a band alpha < beta and one
-decision a round trip, are in the simulator ``rounds``.
+In slow start the window grows by the factor e^g in a round trip (g = ln 2 if it doubles), so dW =
+(e^g - 1) dN. If the full buffer drops a packet, the sender learns of this when the packet's ACK
+would have come. It then cuts its window, once for all such drops within one window. Drops by random
+loss or RED cause no such cut. Instead each packet reduces the window by the average effect, dW = -p
+(1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al., "Scalable fluid models",
+2004; there sources send at the rate W/RTT, without an ACK clock). Slow start ends when one such
+drop is to be expected since its beginning.
+
+At rest this model agrees with the fluid without feedback delay (``windows.py``). While windows
+move, the windows of the two models differ by about one packet, since a window moves by a packet in
+a round trip. A threshold is the window at which Diff_i is alpha or beta. Without feedback delay a
+window can slide along its threshold. Here it does so only while the threshold moves by less than a
+packet per round trip. The threshold depends on the queue of a round trip ago, and so on the windows
+of that time. For one source its derivative with respect to the source's earlier window is -c (T +
+x)/alpha. If this is more than 1 in size, a disturbance grows until the window swings about its rest
+by up to a packet each way: the window moves by one packet before the sender hears that it has
+crossed the threshold. TCP itself has two remedies, a band alpha < beta and only one decision per
+round trip. The simulator ``rounds`` has both.
 """
 
 from __future__ import annotations

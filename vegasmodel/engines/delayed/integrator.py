@@ -5,16 +5,18 @@
 The method is Dormand and Prince's Runge-Kutta pair 5(4).  Its quartic dense output gives the
 solution and its past.  Delays need four additions:
 
-* A break is a time at which a derivative of the solution jumps: at the start, or at an event. Each
-  time a delayed argument passes a break, a new break arises in a derivative of one order more. The
-  integrator finds these times and ends steps there, up to the order that the method can see. Near
-  a break, a delayed argument reads the smooth piece on its own side.
+* A break is a time at which a derivative of the solution jumps. The start and the events are
+  breaks. When a delayed time t - tau_k passes a break, the solution gets a new break, in a
+  derivative of one order more. The integrator finds the new breaks and ends steps there, as long as
+  the order of the derivative that jumps is at most that of the method. So within a step a delayed
+  time stays on one side of every break. The polynomial of that side is read, even where rounding
+  errors put the delayed time just beyond the break.
 * If a delay is shorter than the step, f reads the solution inside the step. The step is then
-  iterated. If a delay is below 0 only at a trial state, the step is made shorter. If a delay
-  vanishes for good, the run ends, and the status says so.
-* Events are roots of functions of the solution. They are found by sign changes on sub-samples of
-  the dense output, so that two in one step are not missed, and by Brent's method. An action may
-  change the state there.
+  iterated. If an iteration makes a delay negative, a shorter step is tried. If a delay becomes 0
+  for good, the run ends, and the status says so.
+* Events are roots of functions of the solution. The dense output is sampled at several points of a
+  step, and Brent's method finds the root where a function changes its sign between two points. So
+  two events in one step are rarely missed. An action may change the state at an event.
 * If the caller gives the greatest delay (``keep``), the integrator stores only that much of the
   past.
 

@@ -1,10 +1,10 @@
 """The kernel of ``feedback.py``: it computes the packets sent and arrived, from event to event.
 
-The numbers of packets are functions of time, piecewise linear on one grid of times.  A step is no
-longer than the shortest delay to or from the queue, so everything that it reads of the past is
-known.  Steps end where a flow starts or stops, where a sender hears of a loss, and where the queue
-empties or the buffer fills.  False position locates the last two.  Within a step the time at which
-a window reaches its threshold is the root of a quadratic.
+The numbers of packets sent, arrived and lost are piecewise linear functions of time. A step is no
+longer than the shortest delay between a sender and the queue, so all past values that a step reads
+are known. Steps end where a flow starts or stops, where a sender hears of a loss, and where the
+queue empties or the buffer fills; false position finds the times at which it empties or fills. If a
+Vegas window meets its threshold within a step, the time of this is the root of a quadratic.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """The engine of ``batch.py`` on JAX: the self-clocked fluid of ``windows.py``, jit and vmap.
 
-Each pass of the loop advances all scenarios by a step.  A scenario's step is a fraction of its
-shortest round trip.  A pass solves (W1) once, at the end of the step, by a fixed number of
-bracketed Newton iterations.  If the queue begins or overflows within a step, the next pass solves
-for the time of that event.  After a jump of windows a pass solves for the new delay only.  Steps
-end at these events, at starts and stops of flows and at the ends of fast recovery.  They do not end
-where a window meets a threshold, so averages differ from those of the engine "threads" by the error
-of a step.  Both engines compute repeating cycles only once.
+Each pass of the loop advances all scenarios by a step. A scenario's step is a fraction of its
+shortest round trip, or longer while the queueing delay changes slowly. A pass finds the queueing
+delay at the end of the step from (W1): the flows' rates add up to the capacity. It uses a fixed
+number of bracketed Newton iterations. If the queue begins or overflows within the step, the step
+does not count, and the next pass finds the time of this event. After windows have jumped, a pass
+finds the new queueing delay without a step. Steps end at these events, at starts and stops of flows
+and at the ends of fast recovery. They do not end where a window meets a threshold, so averages
+differ from those of the engine "threads" by the error of a step. Once cycles repeat, both engines
+skip whole cycles.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """

@@ -1,10 +1,10 @@
 """The fluid in continuous time: windows, rates, round-trip times and the queue of one link.
 
-``run`` integrates the self-clocked model of ``windows.py``, which has no feedback delay.  Vegas
-follows ``boutremans`` (1); on a threshold its window slides (Filippov).  Reno grows by one packet
-per round trip.  Losses occur when the queue fills the buffer.  ``variant`` sets where the
-thresholds lie.  The other mechanisms of implementations, which decide once a round trip on whole
-packets, are in ``sampled`` and in the simulator ``rounds``.
+``run`` integrates the self-clocked model of ``windows.py``, which has no feedback delay. Vegas
+follows ``boutremans`` (1); on a threshold its window slides (Filippov). Reno grows by one packet
+per round trip. Losses occur when the queue fills the buffer. A flow's ``variant`` names a TCP
+implementation; here it only sets where Vegas's thresholds lie. Real implementations also decide
+once a round trip and on whole packets; ``sampled`` and the simulator ``rounds`` contain that.
 """
 
 from __future__ import annotations

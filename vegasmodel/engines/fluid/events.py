@@ -1,7 +1,7 @@
 """Finds the time within a step at which a window or the queue changes its motion.
 
-A window grows, shrinks, rests or follows a threshold, and steps must end where that changes.
-``horizon`` computes how long a step may be if no such change ends it.
+A window grows, shrinks, rests or follows a threshold, and a step must end where that changes.
+``horizon`` gives the length of a step in which nothing changes.
 """
 
 from __future__ import annotations

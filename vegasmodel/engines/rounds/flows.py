@@ -160,9 +160,9 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.concatenate(found)
-    # If two packets arrive at the same instant, ns-2 handles first the arrival that it scheduled
-    # first.  That is the packet whose last wire is longer, since it entered that wire earlier.  So
-    # flows are sorted by RTT; the order of flows in the scenario must not matter.
+    # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
+    # it put on its wire first. That is the packet with the longer wire. So flows with a longer RTT
+    # come first here. The order of flows in the scenario must not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)

@@ -165,8 +165,9 @@ class Simulation:
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
         # We reserve memory for all groups of packets that can be in flight at once. Short time
-        # steps make many groups. So does the first overflow of a large window: lost and delivered
-        # packets alternate there, and each change begins a new group.
+        # steps make many groups. So does the first overflow of a large window: there the queue
+        # alternately drops and accepts packets, and a new group begins at each change between the
+        # two.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         buffers = [link.buffer for link in scenario.links if math.isfinite(link.buffer)]

@@ -195,8 +195,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # The flow's sink is the node of its destination address.  If the trace has no events of
-        # that node, the sink is the last node that received the flow's first packet.
+        # The flow's sink, at which deliveries are counted, is the node of its destination address.
+        # If the trace has no events of that node, the sink is the last node that received the
+        # flow's first packet.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
