@@ -1,6 +1,7 @@
 """Compile the functions of a law that the user registered, so that the simulators can call them.
 
-A simulator is compiled once, for all laws. It calls a rule as a C function of eight floats.
+A simulator is compiled once, for all laws. It calls each function of the user's law as a C function
+of eight floats, the fields of ``Source``.
 """
 
 from __future__ import annotations

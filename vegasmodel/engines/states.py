@@ -1,8 +1,9 @@
 """The state of a simulator as a row of numbers, by which two states can be compared.
 
-Two states are the same if their rows are equal.  A search for a repeated state writes and compares
-thousands of rows, so this code is compiled.  ``fields`` makes a table of the fields to write: where
-each lies in a record, and how it counts.  ``write`` writes the fields of such a table.
+Two states are the same if their rows are equal. A search for a repeated state writes and compares
+thousands of rows, so this code is compiled. ``fields`` makes a table of the record fields that a
+row contains: where each lies in the record, and its kind (for example, a time is written relative
+to the present). ``write`` writes the fields of such a table into a row.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """The periodic steady state: a fixed point of the map from one overflow to the next.
 
 If the buffer overflows again and again, the sources move in cycles from one overflow to the next
-(``devendictis`` figure 2). The state just after an overflow is the vector of windows.
-The return map P takes this state to the state after the next overflow. A fixed point of P is the
-limit cycle, and the eigenvalues of the derivative DP at the fixed point are the Floquet
-multipliers. All states just after an overflow satisfy one condition, that of an overflow, so one
-multiplier is zero; it is left out. If alpha < beta, a Vegas window may rest anywhere in its dead
-zone. If the cycle depends on where the window rests, a change of this place lasts for ever, so one
-multiplier is 1.
+(``devendictis`` figure 2). The state just after an overflow is the vector of windows. The return
+map P takes this state to the state after the next overflow. A fixed point of P is the limit cycle,
+and the eigenvalues of the derivative DP at the fixed point are the Floquet multipliers. All states
+just after an overflow satisfy one condition, that of an overflow, so one multiplier is zero; it is
+left out. If alpha < beta, a Vegas window may rest anywhere in its dead zone. If the cycle depends
+on where the window rests, a change of this place lasts for ever, so one multiplier is 1.
 
 If the buffer does not overflow, the motion ends in a fixed point. Its multipliers are those of the
 map over one round trip.

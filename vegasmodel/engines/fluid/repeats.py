@@ -1,4 +1,7 @@
-"""Skips whole cycles once the simulated cycles repeat, and fills in their samples."""
+"""Skips whole cycles once the simulated cycles repeat.
+
+The samples of a skipped cycle are those of the last cycle that was simulated.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Entry to the fluid of one link, for any law, stack and queue: averages and trajectories.
 
 If every flow follows the papers' law (``paper``), windows are continuous and decide at every
-instant; ``continuous.py`` integrates them exactly.  If a flow's stack is ns-2's or Linux's, windows
-are whole packets and decide once a round trip; ``sampled`` integrates them in steps.  It also
-integrates laws from outside the package, whose thresholds are unknown; with ``paper`` such a law
-decides at every instant.
+instant. ``continuous.py`` integrates them exactly for a drop-tail link without random loss, if all
+laws are laws of this package. ``sampled`` integrates everything else, in steps of time: RED, random
+loss, laws from outside the package, and flows with the stack of ns-2 or Linux. The windows of such
+flows are whole packets and decide once a round trip.
 """
 
 from __future__ import annotations

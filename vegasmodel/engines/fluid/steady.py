@@ -1,10 +1,11 @@
-"""The steady state of windows that decide once a round trip, or of any law's drift.
+"""The steady state of the flows that ``sampled`` simulates, most of which decide once a round trip.
 
 States are compared at the moments at which ACKs make a window fall by a packet or more: a cut, or a
-step down of Vegas.  If the state of senders and queue returns, and returns once more after as many
-such moments, the motion is periodic.  If no window moves, the state is a fixed point.  In all other
+step down of Vegas. If the state of senders and queue returns, and returns once more after as many
+such moments, the motion is periodic. If no window moves, the state is a fixed point. In all other
 cases, and always if the scenario is random, the answer is the long average with its standard error.
-The windows move in steps of whole packets, so there are no multipliers.
+The answer has no Floquet multipliers (``cycle.py``), because windows move in steps of whole
+packets, which have no derivative.
 """
 
 from __future__ import annotations

@@ -1,28 +1,30 @@
 """Windows over one self-clocked link: the fluid without feedback delay, integrated by exact events.
 
-Symbols are those of ``boutremans`` 3.1: propagation delay ``d_i`` (here ``T_i``, as in
-``devendictis``), capacity ``c``, queueing delay ``s`` (the papers' Delta, here also outside the
-steady state), over-estimate ``x_i``.  The queue follows the windows at once, because ACKs clock the
-sources:
+Flow i has the window ``W_i``, the propagation delay ``T_i`` and the over-estimate ``x_i`` of this
+delay. The link has the capacity ``c`` and the queueing delay ``s``. (``boutremans`` 3.1 writes d_i
+for T_i, and Delta for s in the steady state.) The queue follows the windows at once, because ACKs
+clock the sources:
 
     sum_i W_i / (T_i + s) = c,   or s = 0 where that sum is below c already             (W1)
 
-(``devendictis`` (5) for equal ``T``), and windows move by at most one packet per round trip:
+(``devendictis`` (5) for equal ``T``). Windows move by at most one packet per round trip:
 
     dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
 
-For Reno ``m = 1``.  For Vegas ``boutremans`` (1) gives m: 1 below the lower threshold, -1 above the
-upper one, 0 between.  On a threshold m may have *every value between those of the two sides*. That
-is Filippov's solution of the discontinuous law: where the law would switch to and fro about a
-threshold, the window slides along it.  In terms of the window the thresholds are ``W = threshold(e,
-s)``.
+Sgn_i(W_i, s) is the set of the values that the law allows for the direction m_i. For Reno ``m =
+1``. For Vegas ``boutremans`` (1) gives m: 1 below the lower threshold, -1 above the upper one, 0
+between. On a threshold m may have *every value between those of the two sides*. That is Filippov's
+solution of the discontinuous law: where the law would switch to and fro about a threshold, the
+window slides along the threshold. The function ``threshold`` gives the window at which the backlog
+equals alpha or beta.
 
 One step of length h solves (W1) and (W2) together, implicitly, by the trapezoidal rule for ``1/(T +
-s)``.  Given the new s, each window is known in closed form (it grows, shrinks, rests or has reached
-its threshold).  So a step is one scalar monotone equation, for any number of flows.  Sliding and
-the steady state of Vegas are exact; all other motions are of second order in h.  The instants at
-which a motion changes (a window reaches its threshold, the queue begins) are located, and steps end
-there.  So the state after a time depends smoothly on the state before it.
+s)``. Given s at the step's end, each window there is known in closed form (it grows, shrinks, rests
+or has reached its threshold). So a step solves one monotone equation for the one unknown s, for any
+number of flows. Sliding and the steady state of Vegas are exact; all other motions are of second
+order in h. The times at which a motion changes (a window reaches its threshold, the queue begins)
+are located, and steps end there. So the state at a later time is a smooth function of the state at
+an earlier time.
 """
 
 from __future__ import annotations

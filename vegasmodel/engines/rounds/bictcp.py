@@ -1,10 +1,11 @@
 """Linux's CUBIC (``tcp_cubic.c`` of 6.1): it counts ACKs in whole numbers and has HyStart.
 
-RFC 9438 gives the window to be reached one RTT ahead.  From it the kernel computes ``cnt``, the
-number of ACKs after which the window grows by a packet.  It does so at most once per clock tick and
-in whole numbers.  For the RTT ahead it takes the least RTT that it has seen.  From the end of a
-recovery it also computes the window that Reno would have.  HyStart ends slow start if the RTT has
-grown, or if ACKs have been closely spaced for a long time.
+RFC 9438 gives a target: the window to be reached one RTT ahead. The kernel does not store the
+target, but ``cnt``, the number of ACKs after which the window grows by a packet. It computes
+``cnt`` from the target in whole numbers, at most once per clock tick. As the RTT it takes the least
+RTT that it has seen. It also computes the window that a Reno flow would have, beginning at the end
+of a recovery, and grows at least to that window. HyStart ends slow start if the RTT has grown, or if ACKs
+have been closely spaced for about half of the least RTT.
 """
 
 # mypy: disable-error-code="no-any-return"

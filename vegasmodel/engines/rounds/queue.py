@@ -1,9 +1,10 @@
 """How a queue delays and drops: a fluid between events, whole packets at events.
 
-``queue`` is the work in the system, in packets of the scenario's size.  It includes the packet in
-transmission.  An arriving packet waits for the work that it finds, and drop-tail accepts it if that
-work is at most ``buffer`` packets.  A buffer counts packets even if their sizes differ.  So the
-work is multiplied by ``packets_per_work``, the number of packets per unit of work (``stock.py``).
+``queue`` is the work in the system: the sum of the sizes of all packets that wait or are in
+transmission, in units of the scenario's packet size. A packet that arrives waits until the work
+that it finds is done. Drop-tail accepts the packet if at most ``buffer`` packets are in the system,
+whatever their sizes. Their number is the work times ``packets_per_work``, the number of packets per
+unit of work (``stock.py``).
 
 Rate-Delay services (``podlesny``) put two queues, the classes R and D, behind one link.  Each is
 guaranteed its share of the capacity, and the other may use what is left of it.

@@ -1,8 +1,9 @@
 """The laws of the package as compiled functions, and the choice among them by number.
 
-``Sender.rules`` is the number of a flow's law.  The number 0 means a law of the user, which is
-called by its address; the laws of the package have the numbers from 1 on.  A choice is a chain of
-comparisons, into which the compiler LLVM inlines the rules.
+``Sender.rules`` is the number of a flow's law. The number 0 means a law of the user, whose
+functions are called by their addresses. The laws of the package have the numbers from 1 on. The
+function that ``choice`` returns compares the number with 1, 2, ... and calls the rule of that law.
+The compiler LLVM inlines the rules into this function.
 """
 
 from __future__ import annotations

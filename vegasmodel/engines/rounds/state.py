@@ -1,8 +1,9 @@
 """The simulator's state: one record per flow, per queue and per group of packets on its way.
 
-Numba reads these structured arrays without copies.  Counts are in packets, times in seconds.  Each
-flow has its own clock, which shows when packets reach its first queue.  Each queue has its own
-clock, which shows when packets reach that queue.
+Numba reads these structured arrays without copies. Counts are in packets, times in seconds. The
+times of a flow are those at which its packets reach its first queue, not those at which they leave
+the sender. Each queue has a clock of its own, which may run behind that of the simulation
+(``Queue.shift``).
 """
 
 from __future__ import annotations

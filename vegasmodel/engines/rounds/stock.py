@@ -1,8 +1,9 @@
 """The packets that wait in a queue if their sizes differ: a buffer counts packets, not work.
 
-The queue is first in, first out.  A row of ``stock`` holds the work of packets of one size.  They
-are either whole packets (the one in transmission counts until its end) or a fluid, whose fractions
-count.
+The queue is first in, first out. A row of ``stock`` holds the work of packets of one size. The row
+holds either whole packets or a fluid of packets that arrive evenly. Whole packets are counted as
+whole numbers: the packet in transmission counts as one until its end. In a fluid, fractions of
+packets count.
 """
 
 # mypy: disable-error-code="no-any-return"

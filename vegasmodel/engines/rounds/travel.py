@@ -1,10 +1,12 @@
 """How groups of packets travel: through each queue on a flow's path and back to the sender.
 
-A parcel is a group of packets that travel together.  At a queue its packets arrive evenly over an
-interval, or together at its end.  At the end of the interval the simulator knows which packets are
-lost and when the others leave.  So the next queue receives a parcel only when the parcel's last
-packet has left this queue.  ``Sender.longest_stretch`` and ``Queue.shift`` make sure that the next
-queue's clock has not yet passed the parcel's first packet then.
+A parcel is a group of packets that travel together. At a queue its packets arrive evenly over an
+interval, or together at its end. At the end of the interval the simulator knows which packets are
+lost and when the others leave. So the next queue receives the parcel only when the parcel's last
+packet has left this queue. By then the next queue's clock must not have passed the time at which
+the first packet arrives there. Two limits ensure this: an interval lasts at most
+``Sender.longest_stretch`` seconds, and the next queue's clock runs behind by ``Queue.shift``
+seconds.
 """
 
 # mypy: disable-error-code="no-any-return"
