@@ -1,24 +1,27 @@
 """The recursion of ``arrivals.py`` for a million flows, in O(n log n) by clusters of poles.
 
-Flows arrive one by one.  The queueing delay Delta_i after the arrival of flow i solves sum_{j <= i}
-alpha_j/(Delta_i - x_j) = c with x_i = Delta_{i-1}. The sum runs over all earlier flows, so plain
-evaluation costs O(n^2).  But Delta rises slowly, so the poles x_j of early flows are far away and
-can be taken together (Greengard and Rokhlin 1987).
+Flows with the thresholds alpha_i arrive one by one at a link of capacity c. The queueing delay
+Delta_i after the arrival of flow i solves sum_{j <= i} alpha_j/(Delta_i - x_j) = c with the
+over-estimates x_i = Delta_{i-1}. The sum runs over all earlier flows, so plain evaluation costs
+O(n^2). But Delta rises slowly, so the poles x_j of early flows are far away and can be taken
+together (Greengard and Rokhlin 1987).
 
 A cluster is the set of poles in an interval.  For a D far from the interval, the sum over the
 cluster is nearly that over ``NODES`` poles at the interval's Chebyshev points s_k,
 
     sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
 
-with Lagrange's polynomials l_k.  The error is about rho^-NODES, rho = a + sqrt(a^2 - 1), where a is
-the distance of D from the interval's middle in units of its half-width.  Two neighbouring clusters
+with Lagrange's polynomials l_k. The error is about rho^-NODES, rho = a + sqrt(a^2 - 1), where a is
+the distance of D from the interval's middle in units of its half-width. Two neighbouring clusters
 merge into a larger one: the poles at their nodes are replaced by poles at the nodes of the united
-interval.  Near a point ``ref``, at ref + d, the poles at ref - x_j >= R add up to
+interval. Let ``ref`` be a point. The poles whose distance from it, ref - x_j, is at least R have at
+the point ref + d the sum
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 
-whose terms fall as 4^-m while d <= R/4. So flows are processed in blocks.  Each block has one such
-series for the far poles, made of O(log n) clusters, and adds the near poles one by one.
+The terms of this series fall as 4^-m while d <= R/4. So flows are processed in blocks. Each block
+has one such series for the far poles, made of O(log n) clusters. The near poles are added one by
+one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Least and greatest Jain index c^2/(n sum r^2) over the equilibria of ``bands.py``.
 
-Notation: g = Delta - max x is the gap.  The backlog of flow i lies between the edges a_i and b_i,
-so its rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g), the box of the flow.  Both
-bounds fall as g grows, as does psi_i = -dphi_i/dg.  The index is least where sum r^2 is greatest,
-and conversely.
+Notation: Delta is the queueing delay and x_i the over-estimate of flow i; g = Delta - max x is the
+gap. A flow with the backlog b has the rate b phi_i(g); phi_i = 1/(Delta - x_i) in the paper. The
+backlog of flow i lies between the edges a_i and b_i, so its rate r_i lies between l_i = a_i
+phi_i(g) and u_i = b_i phi_i(g), the box of the flow. Both bounds fall as g grows, as does psi_i =
+-dphi_i/dg. The index is least where sum r^2 is greatest, and greatest where sum r^2 is least.
 
 Least sum r^2. For a given g, sum r^2 is least over all rates within the boxes that add up to c by
 water filling: r_i = clip(level, l_i, u_i).  The level rises with g because l and u fall.  By the

@@ -1,8 +1,8 @@
 """The steady state in JAX, for jit, vmap and grad, on CPU and GPU; its rates are exact to 1e-11.
 
-The method is that of ``_secular_kernel.py`` on whole arrays, with its quadratic steps.  The first
-steps use float64. The last ones use a sum of rates that carries the remainders of its quotients and
-additions.
+The root is found as in ``_secular_kernel.py``, on whole arrays and with quadratic steps only. The
+first steps add the rates in plain float64. The last steps also carry the rounding errors of all
+quotients and additions.
 
 Derivatives come from the implicit function theorem in a ``custom_jvp``, a closed formula for
 forward and reverse mode.  A general root finder (optimistix) would give the same derivatives, but

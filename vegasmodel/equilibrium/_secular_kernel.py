@@ -4,11 +4,11 @@ All functions are plain Python on floats and indexable rows.  ``_compiled.py`` c
 source with Numba.  ``_secular_lanes.py`` arranges it for large batches.  All three round in the
 same way, so they give the same bits.
 
-Why double-double? Suppose a flow of tiny alpha has the largest x and the others fill c.  Then g
-follows from the small difference c - sum of the others, and plain float64 sums lose up to ten of
-its digits.  So float64 passes find g roughly.  The last one or two passes use exact differences,
-and quotients with their remainders.  Each number is stored there as an unevaluated sum of two
-floats (Dekker 1971, Knuth TAOCP 4.2.2).
+Why double-double? Suppose that one flow has a tiny alpha and the largest x, and that the others
+fill c. The rate of this flow, alpha/g, is the small difference between c and the sum of the other
+rates. A plain float64 sum loses up to ten digits of that difference. So the first passes find g
+roughly, in float64. In the last one or two passes differences are exact and quotients keep their
+remainders: each number is there an unevaluated sum of two floats (Dekker 1971, Knuth TAOCP 4.2.2).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Vegas's steady state for many small cases at once, with the innermost loop over the cases.
 
-A case in that loop is called a lane.  It adds the same terms in the same order as
-``_secular_kernel.find_gap``, so the result is the same to the last bit.  Neighbouring lanes are
-neighbours in memory, so the compiler uses vector instructions.  ``_compiled.py`` compiles this
-source, and only the compiled copies are used.  ``solve_case`` solves the lanes that have values out
-of range or do not converge.
+A case in that loop is called a lane. For each lane the same terms are added in the same order as in
+``_secular_kernel.find_gap``, so the result is the same to the last bit. Neighbouring lanes are
+neighbours in memory, so the compiler uses vector instructions. ``_compiled.py`` compiles this
+source, and only the compiled copies are used. A lane that has a value out of range or does not
+converge is solved again by ``solve_case``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Vegas flows that join one after the other, when the earlier ones are in equilibrium.
 
-A flow that joins late finds a queue and takes the queue's delay for propagation delay.  So it
+A flow that joins late finds a queue and takes the queue's delay for propagation delay. So it
 over-estimates its baseRTT by the queueing delay at its start: x_i = Delta_{i-1} (the paper
-``boutremans``, 3.1.2, after Bonald 1998; as there, the flow's own first packets are ignored).
-Units: packets, seconds, packets per second.
+``boutremans``, 3.1.2, after Bonald 1998). The queue that the flow's own first packets make is
+ignored, as in that paper. Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
 """The set of equilibria of Vegas if alpha < beta, exactly: ``boutremans`` 4.1, (10) and (11).
 
-Windows rest while the backlog that each flow computes lies between two edges, a_i and b_i:
+Windows rest while the backlog that each flow computes lies between two edges, a_i and b_i. The rate
+r_i is the backlog times a factor phi_i(Delta):
 
     a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
 
-Delta is the queueing delay and x_i the over-estimate of baseRTT. The variant decides phi and the
-interval of backlogs:
+Delta is the queueing delay, x_i the over-estimate of baseRTT, and c the capacity. The flow's
+``variant``, a TCP implementation, decides phi and the interval from a_i to b_i:
 
 * ``paper``: phi = 1/(Delta - x); [alpha, beta].
 * ``ns2``: the same phi; the backlog is rounded, so [alpha - 1/2, beta + 1/2).
-* ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)); the backlog is truncated, so
-  [alpha, beta + 1).
+* ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)) with the propagation delay rtt; the backlog
+  is truncated, so [alpha, beta + 1).
 
-Even with alpha = beta, the equilibria of ``ns2`` and ``linux`` are a set and not one point.  Delta
-is not given; it takes different values over the set.  The bounds of a rate, l_i = a_i phi_i and u_i
-= b_i phi_i, both fall as Delta grows.  Extremes are those over the closure of the set.
+Even with alpha = beta, the equilibria of ``ns2`` and ``linux`` are a set and not one point. Each
+equilibrium of the set has its own Delta. The bounds of a rate, l_i = a_i phi_i and u_i = b_i phi_i,
+both fall as Delta grows. The least and the greatest value of a rate or an index are those over the
+closure of the set.
 """
 
 from __future__ import annotations

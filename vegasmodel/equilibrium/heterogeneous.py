@@ -15,28 +15,29 @@ over-estimate x_0 of baseRTT:
     Reno    x = square_root(p, R), random losses (``random_loss``)
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R     RFC 9438 5.1, 4.3
 
-The constants come from two loss processes: Reno's, 1.31, from random losses, and that of CUBIC's
-Reno-friendly region, 1.22, from periodic losses.  So in that region CUBIC gets 6.5 % less than Reno
-at the same p, which is an artefact.
+C = 0.4 and b = 0.7 are CUBIC's constants. The constants of the square-root laws come from two loss
+processes: Reno's, 1.31, from random losses, and that of CUBIC's Reno-friendly region, (3/2)^1/2 =
+1.22, from periodic losses. So in that region CUBIC gets 6.5 % less than Reno at the same p, which
+is an artefact.
 
 If all flows react only to the delay of their path, they maximise a common utility, and there is one
-equilibrium (``network``).  Here there is no common utility, because Reno and CUBIC react to p and,
-through R, also to q.  There may be several equilibria.  Their number is odd in almost all networks,
+equilibrium (``network``). Here there is no common utility, because Reno and CUBIC react to p and,
+through R, also to q. There may be several equilibria. Their number is odd in almost all networks,
 and if there are several, not all are stable (Tang, Wang, Low and Chiang, "Equilibrium of
 heterogeneous congestion control: existence and uniqueness", IEEE/ACM Transactions on Networking
-15(4), 2007).  The reason is an index.  At an equilibrium with the full links S it is the sign of
-det(-dy/dprice) over S, where y are the loads of the links.  The indices of all equilibria add up to
-1. If the sum over the equilibria found is not 1, one is missing. If two of opposite index are
-missing, the sum does not show it.
+15(4), 2007). The number is odd because each equilibrium has an index. At an equilibrium with the
+full links S the index is the sign of det(-dy/dprice) over S, where y are the loads of the links.
+The indices of all equilibria add up to 1. If the sum over the equilibria found is not 1, some are
+missing. If two of opposite index are missing, the sum is 1 all the same.
 
 ``stable_without_delay`` neglects feedback delay: the queueing delay s_l of a link changes by c_l
 ds_l/dt = y_l - c_l, and windows and RED's average follow at once.  With the delay of a round trip
 such an equilibrium may still oscillate (``stability`` treats one link).
 
 The backlog of a Vegas flow may rest anywhere between two edges: alpha and beta in the paper, alpha
-- 1/2 and beta + 1/2 in ns-2, alpha and beta + 1 in Linux.  The model takes the one edge ``e`` that
-it is given.  Losses on its path pull a window to the lower edge.  Without losses the two edges
-bound the set of equilibria.
+- 1/2 and beta + 1/2 in ns-2, alpha and beta + 1 in Linux. The model takes the one edge ``e`` that
+the caller gives. Losses on a flow's path pull its window to the lower edge. Without losses the two
+edges bound the set of equilibria.
 """
 
 from __future__ import annotations

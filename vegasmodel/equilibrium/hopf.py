@@ -3,8 +3,8 @@
 A pair of characteristic roots crosses the imaginary axis at i w where F(i w; x, y) = 0
 (``stability`` defines F). These are two real equations in ln x, ln w and ln y, so they define a
 curve. ``continuation`` follows it, also where it turns back in x or y. Stability may also change in
-a jump, without a root on the axis. This happens where losses begin to limit a window in place of
-its threshold, since the window's equation changes there.
+a jump, without a root on the axis. This happens at the point at which losses, instead of its
+threshold, begin to limit a window: there the window's equation changes.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
 """The equilibrium of the delayed equations, and their linearisation, for ``stability.py``.
 
-The model has one link and long flows.  T is the round trip without queues, s the queueing delay, p
-the probability that a packet is lost although the buffer has room, m the growth in packets per
-round trip, x the over-estimate of baseRTT, c the capacity, and kappa = 1 - decrease.  At rest the
-windows of ``engines/delayed`` are the lesser of
+The model has one link and long flows. T is the round trip without queues, s the queueing delay, x
+the over-estimate of baseRTT and c the capacity. p is the probability that a packet is lost although
+the buffer has room. Between losses a window W grows by m packets per round trip, but not beyond its
+threshold: the window at which the flow's backlog is e. A loss multiplies W by ``decrease``, and
+kappa = 1 - decrease. At rest W is the lesser of
 
     W = (m/(kappa p))^(1/2)                     by losses (Misra, Gong and Towsley, m = 1)
     W = e (T + s)/(s - x), e (T + x)/(s - x)    by a threshold e: ``boutremans`` (4), Linux
 
-and lie between the least and the largest window; sum (1 - p) W/(T + s) = c.  Under RED p is the
-loss at its average queue v = c s, with drops spread as in ``red.effective``.  Demand falls as the
-queue grows, so there is at most one equilibrium.
+and lies between the least and the largest window that the flow allows. The rates fill the link: sum
+(1 - p) W/(T + s) = c. Under RED p includes RED's drops at its average queue v = c s
+(``red.effective``). Demand falls as the queue grows, so there is at most one equilibrium.
 
-If alpha < beta, a Vegas window may rest at a backlog between the two.  Losses pull it down to the
-lower one.  Without losses the equilibrium is a set, which is not linearised.
+If alpha < beta, a Vegas window may rest at any backlog between the two. Losses pull it down to a
+backlog of alpha. Without losses there is a set of equilibria, which is not linearised.
 """
 
 from __future__ import annotations

@@ -4,23 +4,23 @@ Every packet is lost with probability p, independently.  The state is the window
 occurs.  Between two losses the window grows by one packet every b round trips.  Each law then
 recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
 
-* w - 1 packets follow the lost one. If fewer than three of them arrive there is no fast
-  retransmit, and the source waits for its coarse timer.
+* w - 1 packets follow the lost one. If fewer than three of them arrive there is no fast retransmit,
+  and the source waits for its coarse timer.
 * Tahoe has no recovery: slow start follows a fast retransmit, too.
 * Reno leaves recovery at the first partial ACK and may not retransmit fast again in the same
   window, so a second loss means a timeout. NewReno and Vegas retransmit one missing packet per
   round, and SACK retransmits all of them in one round.
-* A lost retransmission means a timeout. (Vegas's fine-grained timer could detect it at a later
-  duplicate ACK. But each retransmission raises that timer by an eighth, so it has not expired when
-  the ACKs of the packets sent right behind the retransmission arrive.)
-* Vegas has a fine-grained timer of 17/16 of a steady RTT, so it may need fewer than three duplicate
-  ACKs. The k-th duplicate comes k packet times after the missing ACK was due. It is enough if the
-  timer has expired by then.
-* A timeout doubles the timer until the RTT of a packet sent for the first time is measured. For
-  this, the retransmission and the two packets after it must arrive. Then slow start runs to half
-  the window.
-* Loss-based sources grow by 1/window at each ACK. The window rises within the round, so the sum
-  over a round is less than one packet, by half of 1/window.
+* Vegas also has a fine-grained timer of 17/16 of a steady RTT. If it has expired when a duplicate
+  ACK arrives, Vegas retransmits, even if this is the first or second duplicate. The k-th duplicate
+  comes k packet times after the missing ACK was due.
+* If a retransmission is lost, a timeout follows. (Vegas's fine-grained timer does not prevent this.
+  Each retransmission raises it by an eighth, so it has not expired when the ACKs of the packets
+  sent right behind the retransmission arrive.)
+* A timeout doubles the timer until an RTT is measured, of a packet that was sent only once. For
+  this the retransmission and the two packets after it must arrive. Then slow start runs to half the
+  window.
+* Loss-based sources grow by 1/window at each ACK. The window rises within a round, so in one round
+  it grows by less than one packet: about 1/(2 window) less.
 * For Vegas the ACK that ends a recovery carries an RTT sample that contains the recovery, so one
   round has no growth. A fast retransmit doubles Vegas's coarse timer until an RTT is measured.
 

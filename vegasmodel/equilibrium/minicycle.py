@@ -14,10 +14,11 @@ includes its transmission time.  So ``mu T + buffer`` packets fit, as in the pap
 limit L counts the packet in transmission: of a burst into an idle link with L = 12, 12 packets get
 through, and 11 of them waited.  So a run of ns-2 with limit L is ``buffer = L - 1`` here.
 
-ns-2 differs further.  Its Vegas decides once per RTT, from what it measured in the previous RTT, so
-Vegas grows for about two mini-cycles after it has passed its edge. So in buffers up to a few
-packets larger than B_th Vegas still grows at the loss, as in appendix A.  Just above B_th a change
-of the queue by one packet moves Vegas's window by many, and the model is far off.
+ns-2 differs further. Its Vegas decides once per RTT, from what it measured in the previous RTT, so
+Vegas grows for about two mini-cycles after its backlog has passed the threshold. B_th is the buffer
+above which Vegas no longer grows when the loss comes. So in ns-2 Vegas still grows at the loss in
+buffers up to a few packets larger than B_th, as in appendix A. Just above B_th a change of the
+queue by one packet moves Vegas's window by many, and the model is far off.
 """
 
 from __future__ import annotations

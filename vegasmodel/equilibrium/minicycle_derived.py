@@ -1,19 +1,21 @@
 """The mini-cycle model as derived from its premises: one cycle, phase by phase, without jumps.
 
-Symbols are those of `devendictis`; the number ``i`` of a mini-cycle is taken as a real number.  The
-paper sums over mini-cycles 1..N. For a piecewise linear f with kinks at integers the trapezoidal
-rule is exact,
+Symbols are those of `devendictis`; the number ``i`` of a mini-cycle is taken as a real number. The
+paper sums over mini-cycles 1..N. For a function f of i that is piecewise linear, with kinks at
+integers, the trapezoidal rule is exact:
 
     sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2,
 
-and the right side is continuous in every argument. In phase 3, where f is curved, the error of the
-rule is at most 1/12 packet per cycle (the slope lies between -1 and 0).  Windows here are totals
-per protocol: V over the ``n_V`` Vegas sources, R over the ``n_R`` Reno sources.
+The right side is defined for every real N and is continuous in all arguments. In phase 3, where f
+is curved, the error of the rule is at most 1/12 packet per cycle, because the slope of f lies
+between -1 and 0. Windows here are totals per protocol: V over the ``n_V`` Vegas sources, R over the
+``n_R`` Reno sources.
 
-The equilibrium (7) is V = h + X/q with the queue q, X = A M, M = mu T and A = n_V threshold. h = A
-for a rule that divides by the RTT (paper, ns-2) and h = 0 for one that divides by baseRTT (Linux).
-The dead zone of Vegas has a lower and an upper edge, each of this form.  Vegas grows below the
-lower edge, holds its window between the edges, and shrinks along the upper one.
+By (7) Vegas's window at rest is V = h + X/q when q packets queue, with X = A M, M = mu T and A =
+n_V threshold. h = A for a rule that divides by the RTT (paper, ns-2) and h = 0 for one that divides
+by baseRTT (Linux). The dead zone of Vegas has a lower and an upper edge: (7) with the lower
+threshold, and (7) with the upper one. Vegas grows below the lower edge, holds its window between
+the edges, and shrinks along the upper edge as q grows.
 
 The queue that Vegas sees is at most B: packet number mu T + B + 1 is dropped.  So in the last
 mini-cycle V stays at (7) with q = B, while Reno's growth raises V + R from mu T + B to mu T + B +

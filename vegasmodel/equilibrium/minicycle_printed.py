@@ -1,9 +1,10 @@
 """The paper `devendictis` exactly as printed: Vegas beside Reno, (7)-(17) and appendix A.
 
-Two of the equations are wrong; comments mark them, and `docs/errata.md` has the derivations. Where
-the printed limits a, b, N of a sum are not whole numbers, the closed forms are evaluated as they
-stand. The sum over (17) is then continued by Euler and Maclaurin's formula; at whole numbers it
-agrees with the sum to 1e-4 packets.
+Two of the equations are wrong; comments mark them, and `docs/errata.md` has the derivations. The
+printed limits a, b, N of the sums are in general not whole numbers. The closed forms of the sums
+are evaluated with them as they stand. The sum over (17) has no closed form and is computed by Euler
+and Maclaurin's formula. Where the limits are whole numbers, the formula agrees with the sum to 1e-4
+packets.
 """
 
 from __future__ import annotations

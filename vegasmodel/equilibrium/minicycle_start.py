@@ -1,11 +1,12 @@
 """How the mini-cycles begin: Vegas's window after the first overflow of the buffer.
 
-This window matters if Vegas is never cut and holds its window, because then each window of a whole
-range is a steady state: a cycle that begins with it also ends with it.  All sources start together
-in an empty network.  A mini-cycle is the time in which a source sends one window, one RTT. In slow
-start Reno's window doubles in a mini-cycle. Vegas's doubles in two (paper, ns-2) or in one (Linux),
-until its backlog passes gamma.  From then on Vegas grows below the lower edge of its dead zone and
-shrinks above the upper one.  At the overflow every source that still grows is cut.
+This window matters if Vegas is never cut and holds its window. Then there is a whole range of
+steady states: a cycle that begins with any window of the range ends with the same window. All
+sources start together in an empty network. A mini-cycle is the time in which a source sends one
+window, one RTT. In slow start Reno's window doubles in a mini-cycle. Vegas's doubles in two (paper,
+ns-2) or in one (Linux), until its backlog passes gamma. From then on Vegas grows below the lower
+edge of its dead zone and shrinks above the upper one. At the overflow every source that still grows
+is cut.
 """
 
 from __future__ import annotations

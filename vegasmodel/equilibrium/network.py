@@ -8,11 +8,11 @@ its over-estimate of the propagation delay.  That is the optimality condition ``
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 
 where the matrix A shows which flows cross which links, c are the capacities, and the queueing
-delays are the links' prices.  The objective is strictly concave for all x >= 0, and every flow
-crosses a link, so the equilibrium exists and its rates are unique.  Prices are unique if the rows
-of A of the full links are independent; with redundant links one valid set is returned.  The model
-leaves out limits of buffers, queues of ACKs, and alpha < beta (solve once with each).  Propagation
-delays have no effect.
+delays are the links' prices. The objective is strictly concave for all x >= 0, and every flow
+crosses a link, so the equilibrium exists and its rates are unique. Prices are unique if the rows of
+A of the full links are independent; otherwise one valid set of prices is returned. The model leaves
+out limits of buffers and queues of ACKs. It has one threshold alpha per flow; for flows with alpha
+< beta, solve once with alpha and once with beta. Propagation delays have no effect.
 """
 
 from __future__ import annotations

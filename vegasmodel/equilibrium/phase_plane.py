@@ -1,13 +1,13 @@
 """The plane of two Vegas windows: where each grows, holds and shrinks (``boutremans`` figure 6).
 
-Windows W fill the link where sum_i W_i/d_i > c, with the propagation delays d. The queueing delay
-Delta then solves sum_i W_i/(d_i + Delta) = c; otherwise it is 0. A flow with the over-estimate x
-computes the backlog
+Two flows have the windows W_i, the propagation delays d_i and the over-estimates x_i. If sum_i
+W_i/d_i > c, the windows fill the link of capacity c, and the queueing delay Delta solves sum_i
+W_i/(d_i + Delta) = c. If not, Delta is 0. Each flow computes its backlog
 
     Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)                          left of (3)
 
-(times 1 + (Delta - x_i)/(d_i + x_i) for ``linux``) and moves its window by (1). Units: packets,
-seconds, packets per second.
+(times 1 + (Delta - x_i)/(d_i + x_i) for ``linux``). By (1) its window grows if Diff_i is below
+alpha and shrinks if Diff_i is above beta. Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Class R holds loss-based flows, class D delay-based ones; each class has its queue. Rates in pkt/s,
 times in seconds, buffers in packets; all arguments broadcast. The paper's formulas are evaluated
-exactly. The additions (``rate_utilization``, ``delay_loss``) are approximations.
+exactly. The functions ``rate_utilization`` and ``delay_loss`` are additions to the paper, and
+approximations.
 """
 
 from __future__ import annotations

@@ -3,8 +3,11 @@
 The equations are those of the delayed simulator (``engines/delayed``, D1 to D4): packets follow
 ACKs, an ACK reports the queue that its packet met, and RED drops by an average of the queue that
 every packet moves. At rest let the queueing delay be s, the loss p, the rates lambda_i with the sum
-Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda. A disturbance changes the delay by
-sigma e^zt, the packets sent by a_i e^zt, the windows by w_i e^zt and RED's average by v e^zt:
+Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda. T_i is the round trip without
+queues, f_i the time from the sender to the queue, and c the capacity. p' is the derivative of p by
+RED's average queue, and ``weight`` the weight of a packet in this average. A disturbance changes
+the delay by sigma e^zt, the packets sent by a_i e^zt, the windows by w_i e^zt and RED's average by
+v e^zt. The packet whose ACK arrives at t reached the queue at u_i:
 
     u_i = t - (R_i - f_i) - sigma,  so the delay that an ACK brings lags by R_i - f_i
     a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, from (D2), (D3)
@@ -18,10 +21,10 @@ The time f_i to the queue cancels. With g_i = G_i/lambda_i the characteristic eq
 
 since (1 - p) Lambda = c. The window of a Vegas source on its threshold follows the delay: ``g =
 -gamma``, where gamma is the *slope* (T + x)/(s - x), or (T + s)/(s - x) in Linux. A window that
-losses limit follows the average: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))`` if it
-grows by m packets per round trip. (Hollot, Misra, Towsley and Gong, "A control theoretic analysis
-of RED", INFOCOM 2001, have this loop for one RTT. Instead of the ACK clock they have sources that
-send W/RTT and a queue that leaks by 1/RTT.)
+losses limit follows RED's average queue: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))``
+if it grows by m packets per round trip. (Hollot, Misra, Towsley and Gong, "A control theoretic
+analysis of RED", INFOCOM 2001, have this loop for one RTT. Their sources send at the rate W/RTT,
+without an ACK clock, so their queue has a pole at -1/RTT.)
 
 **Without RED one number decides stability.** If every g_i = -gamma_i is real, each term maps Re z
 >= 0 into the half plane Re >= (1 - gamma_i)/2 (a Moebius map of |e^zR| >= 1). So there is no root
@@ -30,15 +33,17 @@ in Re z >= 0 if
     Gamma = sum_i mu_i gamma_i < 1,
 
 for any RTTs. (This gives no rate of decay: with unequal RTTs there are roots arbitrarily near the
-axis.) On the imaginary axis Re F = (1 - Gamma)/2 throughout. For Gamma > 1 each of the poles 2 pi i
-k/R_i of F then turns F once about 0, so there are infinitely many roots right of the axis. For one
-source e^zR = -gamma, gamma = c (T + x)/(alpha (1 - p)) with random losses p. In Linux gamma_i > 1
-on any threshold. Even near an unstable equilibrium a window moves by at most a packet per round
-trip: a single source swings by gamma/(1 + gamma) packets each way.
+axis.) On the imaginary axis Re F = (1 - Gamma)/2 throughout. If Gamma > 1, each of the poles 2 pi i
+k/R_i of F turns F once about 0, so there are infinitely many roots right of the axis. For one
+source with the threshold alpha and random losses p, the roots satisfy e^zR = -gamma, where gamma =
+c (T + x)/(alpha (1 - p)). In Linux gamma_i > 1 on any threshold. Even near an unstable equilibrium
+a window moves by at most a packet per round trip: a single source swings by gamma/(1 + gamma)
+packets each way.
 
-Two motions are left out. If the packets of all sources are unevenly spread over a round trip, but
-evenly in their sum at the queue, the ACK clock keeps this pattern for ever (a_i with w_i = sigma =
-0). Under losses, the windows of equal flows approach each other at the rate 2 m lambda/W^2.
+The equation leaves out two motions. First, the packets of all sources may be unevenly spread over a
+round trip, but evenly in their sum at the queue: the ACK clock keeps this pattern for ever (a_i
+with w_i = sigma = 0). Second, under losses the windows of equal flows approach each other at the
+rate 2 m lambda/W^2.
 """
 
 from __future__ import annotations
