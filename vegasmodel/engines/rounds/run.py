@@ -113,7 +113,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     few = same and len(members) <= 2 and not early
     pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
     late = any(group.delayed_ack for group in scenario.flows)
-    finite = [link.buffer for link in crossed if math.isfinite(link.buffer)]
+    finite = [math.floor(link.buffer) for link in crossed if math.isfinite(link.buffer)]
     small = pipe > PAIR_CALM * min(finite, default=math.inf)
     if late or small or (overflows and not few):
         held = pipe + max(finite, default=0.0)
@@ -170,7 +170,7 @@ class Simulation:
         # two.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-        buffers = [link.buffer for link in scenario.links if math.isfinite(link.buffer)]
+        buffers = [math.floor(link.buffer) for link in scenario.links if link.buffer < math.inf]
         held = pipe + max(buffers, default=0.0)
         most = 4.0 * held if near > coarse else pipe
         room = int(min(max(16 * coarse + 8192, spare, int(most)), _RING))
