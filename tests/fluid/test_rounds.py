@@ -230,6 +230,24 @@ def test_runs_of_flows_that_arrive_at_random_are_as_many_as_asked() -> None:
     assert three.throughput_se.max() > 0.0  # each run draws arrivals of its own
 
 
+def test_one_run_does_not_tell_how_far_another_would_differ() -> None:
+    """Each run of this scenario draws its own starts, but for one run there is nothing to compare.
+
+    Without a random part another run gives the same; then one suffices.
+    """
+    pair = (exact("vegas", 0.1, name="near"), exact("vegas", 0.12, name="far"))
+    fixed = Scenario((Link(300.0),), pair, run=Run(30.0, 5.0, start_jitter=0.0))  # no timeouts
+    said = {}
+    for jitter in (0.0, 0.01):
+        one = answer(fixed.replace({"run.runs": 1, "run.start_jitter": jitter}))
+        said[jitter] = {a.name: (a.holds, a.detail) for a in one.assumptions}
+        assert one.extra["runs"] == 1
+        assert said[jitter]["insensitive-to-starts"][0] is None
+    assert said[0.0]["enough-runs"][0] is True
+    assert said[0.01]["enough-runs"][0] is None
+    assert "'s mean" not in said[0.0]["enough-runs"][1]  # which names no flow
+
+
 def test_trajectories_carry_units_and_provenance() -> None:
     pair = (exact("vegas", 0.1, variant="ns2"), exact("reno", 0.1, max_window=20.0))
     scenario = Scenario((Link(100.0),), pair)
@@ -273,6 +291,11 @@ def test_a_part_of_a_packets_room_holds_no_packet() -> None:
         got[buffer] = answer(case, runs=1).throughput
     np.testing.assert_array_equal(got[19.0], got[19.99])
     assert np.abs(got[20.0] - got[19.0]).max() > 1.0
+    # 4 packets are so few beside the 90 of the empty way that single packets are simulated
+    equal = (exact("vegas", rtt=0.05, variant="ns2"), exact("reno", rtt=0.05))
+    small = [Scenario((Link(1800.0, buffer=b),), equal, run=Run(60.0, 20.0)) for b in (4.0, 4.9)]
+    rates = [answer(one, runs=1).throughput for one in small]
+    np.testing.assert_array_equal(rates[0], rates[1])
 
 
 @pytest.mark.parametrize("rtt", [0.005, 0.05])

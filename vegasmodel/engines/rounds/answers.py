@@ -61,15 +61,13 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     )
 
 
-def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[Assumption, ...]:
-    """What the user should know about an answer; ``rates`` [runs, flows] in pkt/s."""
-    n, spread, most, unsure, of = len(rates), 0.0, "", 0.0, ""
-    if n > 1:
-        mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
-        spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
-        spread, most = float(spreads.max()), scenario.members[int(spreads.argmax())].name
-        doubts = _uncertainty(rates)
-        unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
+def _assumptions(
+    scenario: Scenario, rates: Floats, acks_lost: float, *, chance: bool
+) -> tuple[Assumption, ...]:
+    """What the user should know about an answer; ``rates`` [runs, flows] in pkt/s.
+
+    ``chance``: whether another run could give other rates.
+    """
     return (
         *left_out(scenario),
         Assumption(
@@ -77,14 +75,23 @@ def _assumptions(scenario: Scenario, rates: Floats, acks_lost: float) -> tuple[A
             acks_lost == 0.0,
             f"{100.0 * acks_lost:.2g} % met a full queue; the sender counts them all the same",
         ),
-        Assumption(
-            "insensitive-to-starts",
-            spread <= STEADY,
-            f"coefficient of variation over {n} starts: {spread:.3f}"
-            + (f" for {most}, the largest" if most else ""),
-        ),
-        _enough_runs(scenario, n, unsure, of),
+        _insensitive(scenario, rates),
+        _enough_runs(scenario, rates, chance=chance),
     )
+
+
+def _insensitive(scenario: Scenario, rates: Floats) -> Assumption:
+    """Whether the rates of runs with different starts agree; one run does not tell."""
+    if len(rates) == 1:
+        return Assumption("insensitive-to-starts", None, "one run, so no other starts were tried")
+    mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
+    spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
+    most = int(spreads.argmax())
+    detail = (
+        f"coefficient of variation over {len(rates)} starts: {spreads[most]:.3f} "
+        f"for {scenario.members[most].name}, the largest"
+    )
+    return Assumption("insensitive-to-starts", bool(spreads[most] <= STEADY), detail)
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
@@ -107,14 +114,16 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
     return (Assumption("base-rtt-above-propagation", False, detail),)
 
 
-def _enough_runs(scenario: Scenario, n: int, unsure: float, of: str) -> Assumption:
-    """Whether ``n`` runs give means that are certain to ``ENOUGH_PRECISION``.
-
-    ``unsure``: the largest relative uncertainty, that of the flow ``of``.
-    """
-    if n == 1 and scenario.random_arrivals:
-        detail = "one run of flows that arrive at random; `runs` in the scenario asks for more"
+def _enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
+    """Whether there are enough runs for means that are certain to ``ENOUGH_PRECISION``."""
+    n = len(rates)
+    if n == 1 and chance:
+        detail = "one run, in which chance has a part; `runs` in the scenario asks for more"
         return Assumption("enough-runs", None, detail)
+    if n == 1:
+        return Assumption("enough-runs", True, "one run, in which chance has no part")
+    doubts = _uncertainty(rates)
+    unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
     detail = f"{n} runs; the 95 % interval of {of}'s mean is {100.0 * unsure:.2g} % to either side"
     return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
 
@@ -213,13 +222,15 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
     failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
+    chance = scenario.by_chance or scenario.random_arrivals
+    chance = chance or any(_random_timer_expired(scenario, one) for one in outcomes)
     return Prediction(
         "rounds",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
         throughput_se=_standard_error(rates) if len(rates) > 1 else None,
         assumptions=(
-            *_assumptions(scenario, rates, acks_lost),
+            *_assumptions(scenario, rates, acks_lost, chance=chance),
             *_base_lost(scenario, outcomes),
         ),
         seconds=seconds,
