@@ -21,17 +21,17 @@ class Record:
 
 def test_a_row_counts_from_the_moment_and_holds_what_was_asked_for():
     records = np.zeros(2, layout(Record))
-    records[1] = (True, True, 17.0, -3, 2.5, 40.0)
-    kinds = Kinds(("sent",), ("due",), (), ("rate",), ("count", "flag"))
+    records[1] = (False, True, 17.0, -3, 2.5, 40.0)
+    kinds = Kinds(("sent",), ("due",), (), ("rate",), ("count", "flag", "other"))
     width = records.dtype.itemsize // 8
     memory = Memory(records.view(np.float64), records.view(np.int64), width)
     told = memory, 1, fields(records.dtype, kinds), 12.0, Now(2.0, 1.0, 100.0)
-    row = np.full(6, np.nan)
-    assert write(row, 1, *told) == 6
-    np.testing.assert_array_equal(row, [np.nan, 17 - 12, (2.5 - 2) * 100, 40 / 100, -3, 1])
+    row = np.full(7, np.nan)
+    assert write(row, 1, *told) == 7
+    np.testing.assert_array_equal(row, [np.nan, 17 - 12, (2.5 - 2) * 100, 40 / 100, -3, 0, 1])
     # a row without room keeps what it has, and says how much it would need
     short = np.zeros(2)
-    assert write(short, 1, *told) == 6
+    assert write(short, 1, *told) == 7
     np.testing.assert_array_equal(short, [0, 5])
 
 

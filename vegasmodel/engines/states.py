@@ -18,7 +18,7 @@ from vegasmodel.metrics import Floats
 
 FAR = 1e6  # seconds; beyond is never
 _NUMBER, _INSTANT, _SPAN, _RATE, _PLAIN = range(5)  # the places in ``Kinds``
-_FLAG = 255  # the byte of a word that holds a bool
+_FLAG = 255  # one byte of a word: a bool
 
 
 class Kinds(NamedTuple):
@@ -57,13 +57,15 @@ def memory(records: Any) -> Memory:
 def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
     """The table of the named fields: for each (its word in the record, its type, its kind).
 
-    The shape is [field, 3].  The type is 1 for a real number, 0 for an integer, -1 for a bool.
+    The shape is [field, 3].  The type is 1 for a real number, 0 for an integer, and -1 - k for a
+    bool in byte k of its word.
     """
     rows, columns = [], dict(record.fields or {})
     for kind, names in enumerate(kinds):
         for name in names:
             column, offset = columns[name][:2]
-            rows.append((offset // 8, int(column.kind == "f") - int(column.kind == "b"), kind))
+            form = {"f": 1, "i": 0, "b": -1 - offset % 8}[column.kind]
+            rows.append((offset // 8, form, kind))
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
@@ -89,7 +91,7 @@ def write(
             x = records.reals[begin + word]
         else:
             whole = records.integers[begin + word]
-            x = float(whole if form == 0 else whole & _FLAG)
+            x = float(whole if form == 0 else whole >> (8 * (-1 - form)) & _FLAG)
         if kind == _NUMBER:
             x = max(x - acked, -1.0)
         elif kind == _INSTANT:
