@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from tests.helpers import scenario
+from vegasmodel.adapters.common import settles
 from vegasmodel.predictor import CLOSED_FORMS, MODELS, predict_all
 
 RED = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt"}
@@ -262,6 +263,17 @@ def test_a_run_that_ends_before_windows_have_grown_is_named():
         assert "takes 4167" in slip.detail
         assert "is 1000 round trips of reno" in slip.detail
     assert said("fluid", long | {"link.loss": 0.001, "run.duration": "201 s"}).holds is None
+
+
+def test_data_in_the_other_direction_takes_no_part_of_a_flows_share() -> None:
+    """Alone on 2000 pkt/s and 100 ms a window is 200 packets: 100 round trips from half to all."""
+    forward = vm.Flow("reno", "100 ms", name="a", variant="ns2")
+    back = vm.Flow("reno", "100 ms", name="b", count=8, variant="ns2", direction="reverse")
+    for flows in ([forward], [forward, back]):
+        scenario = vm.Scenario([vm.Link(2000.0, buffer=20)], flows, run=vm.Run("60 s", "5 s"))
+        slip = settles(scenario)
+        assert slip.holds is False
+        assert "takes 100" in slip.detail
 
 
 @pytest.mark.parametrize(("variant", "holds"), [("paper", True), ("ns2", False), ("linux", False)])

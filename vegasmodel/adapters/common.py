@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -181,16 +182,18 @@ def settles(scenario: Scenario) -> Assumption:
     known = {group.law for group in scenario.flows} - {
         law.name for law in registered(group.law for group in scenario.flows)
     }
-    sharing = {
-        link.name: sum(g.count for g in scenario.flows if link in scenario.path(g))
-        for link in scenario.links
-    }
+    sharing = Counter[tuple[str, str]]()  # flows by link and direction
+    for group in scenario.flows:
+        for link in scenario.path(group):
+            sharing[link.name, group.direction] += group.count
     run, slow = scenario.run, []
     for member in scenario.members:
         group = member.flow
         if group.law not in known or group.size != math.inf or group.arrivals != "once":
             continue
-        share = min(link.capacity / sharing[link.name] for link in scenario.path(group))
+        share = min(
+            link.capacity / sharing[link.name, group.direction] for link in scenario.path(group)
+        )
         share *= scenario.packet_size / scenario.size_of(group)
         window = min(share * member.rtt, group.max_window)
         first = group.initial_window or stack(scenario, group).first_window
