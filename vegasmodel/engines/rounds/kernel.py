@@ -44,6 +44,7 @@ from vegasmodel.engines.rounds.travel import (
     arrive_at_once,
     arrive_evenly,
     begin_arrivals,
+    due,
     end_arrivals,
     hop,
     next_other_event,
@@ -114,7 +115,7 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     f.event = DATA
     fits = True
     while f.burst > 0.0 and fits:
-        if not f.bursts_at_once and at + link.shift > next_other_event(net, f.hop):
+        if not f.bursts_at_once and due(net, f.hop, at) > next_other_event(net, f.hop):
             f.event, f.time = REST, at
             schedule(net, f.hop, at)
             return True
@@ -385,12 +386,12 @@ def march(
     ``grid`` holds the rounding of ns-2's clock (``route.roundings``).  The time is that of the
     simulation's clock.
     """
-    events, due, fits = 0, 0.0, True
+    events, sample_due, fits = 0, 0.0, True
     binade, limit = -1, 0.0
     while net.keys[net.tree[1]] < NEVER:
         e = net.tree[1]
-        if net.keys[e] >= due:
-            due = _take_due_samples(net, net.keys[e], times, out_flow, out_queue, warmup, end)
+        if net.keys[e] >= sample_due:
+            sample_due = _take_due_samples(net, net.keys[e], times, out_flow, out_queue, warmup, end)
         h = net.hops[e]
         who = h.flow
         f = net.flows[who]
@@ -402,8 +403,10 @@ def march(
             binade += 1
             limit = 2.0**binade
             net.links[0].capacity = grid[binade, 0]
+            for k in range(net.links.shape[0]):
+                net.links[k].instant = grid[binade, 1]
             for i in range(net.hops.shape[0]):
-                net.hops[i].to_next = grid[binade, 1 + i]
+                net.hops[i].to_next = grid[binade, 2 + i]
         before = cwnd_packets(f)
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)

@@ -22,7 +22,6 @@ from vegasmodel.engines.rounds.stock import append, count, front_packets, remove
 
 TOLERANCE = 1e-6  # packets: what a sum of arrivals may miss
 EMPTY = 1e-9  # packets: a queue of less holds nothing
-INSTANT = 1e-8  # packets; ``route.roundings`` are larger
 
 
 @jit
@@ -290,8 +289,8 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:
         found += link.handshake_excess
-    room = np.floor(link.buffer + 1.0 - found + INSTANT)
-    if precedes and _departure_due(link, found, INSTANT):
+    room = np.floor(link.buffer + 1.0 - found + link.instant)
+    if precedes and _departure_due(link, found, link.instant):
         room -= 1.0
     if room < packets:
         link.passed = 0.0  # RED counts from the last drop of any kind

@@ -25,6 +25,7 @@ from vegasmodel.stacks import waiting_room
 BISECTIONS = 40
 BINADES = 20  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
+INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
 Key = tuple[str, str, str]  # link, direction, class
 
 
@@ -184,6 +185,8 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
     hops["idle"], hops["ends_parcel"] = 1, -1
+    links["instant"] = INSTANT
+    hops["lead"] = _leads(scenario, members, hops)
     _sizes(links, hops)
     starts = np.array(first)
     span, shift = _clocks(links, hops, starts, step)
@@ -226,6 +229,21 @@ def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
     if not link_stack(scenario).scheduled_ties:  # elsewhere nothing happens in step to the last bit
         return [False] * len(path)
     return [since > 1.0 / link.capacity for since, link in zip(set_out, path, strict=True)]
+
+
+def _leads(scenario: Scenario, members: list[Member], hops: NDArray[np.void]) -> Floats:
+    """For each hop, 0 to 1: of arrivals of the same instant, that of the greatest comes first.
+
+    ns-2's scheduler takes events of one instant in the order in which they were scheduled, and it
+    schedules an arrival when the packet enters the last wire.  So the packet from the longest wire
+    comes first.
+    """
+    if not link_stack(scenario).scheduled_ties:
+        return np.zeros(len(hops))
+    wires, place = np.unique(
+        [to_first_link(scenario, member) for member in members], return_inverse=True
+    )
+    return (place / max(len(wires) - 1, 1))[hops["flow"]]
 
 
 def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
@@ -285,20 +303,20 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """How ns-2's clock rounds service times and delays, [binade, 1 + hop].
+    """How ns-2's clock rounds service times and delays, [binade, 2 + hop].
 
     ns-2's times are doubles.  So each service time and each wire's delay is rounded to a unit that
     doubles at 1, 2, 4 ... seconds.  If a round trip is a whole number of service times, packets
     come back exactly at the instants of departures.  Then the sum of these roundings decides which
     of the two comes first, and so who meets the full buffer.  This can last for minutes.
 
-    Row k of the table holds the capacity and ``to_next`` of each hop for times between 2^(k-1) and
-    2^k seconds.  The roundings are magnified, so that they exceed our own rounding errors but not
+    Row k of the table holds the capacity, the ``instant``, and ``to_next`` of each hop for times
+    between 2^(k-1) and 2^k seconds.  The roundings are magnified, so that they exceed our own rounding errors but not
     the differences of RTTs that are given to four digits.  The table is empty if there are several
     links.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
-        return np.zeros((0, 1))
+        return np.zeros((0, 2))
     link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
     units = 2.0 ** (np.arange(BINADES)[:, None] - 53)
     scale = UNIT / link.capacity / 2.0**-44
@@ -309,6 +327,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
 
     service = np.array([1.0 / link.capacity])
     columns = [1.0 / (service + error(service))]
+    columns.append(np.minimum(0.25 * scale * link.capacity * units[:, 0], INSTANT))
     for first, member in zip(way.first, members, strict=True):
         hop, group = way.hops[first], member.flow
         data, access = work(scenario, group), scenario.access_rate(group)

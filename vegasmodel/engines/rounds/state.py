@@ -225,6 +225,7 @@ class Hop:
     last: int  # the next stop is the sender
     work: float  # of one of its packets, in packets of the scenario
     precedes: int  # its arrivals are taken before a departure of the same instant
+    lead: float  # 0 to 1: of arrivals of one instant, that of the greatest comes first
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # its parcels lie there in ``Net.rings``,
     room: int  # ... at most so many
@@ -281,6 +282,7 @@ class Queue:
     foreseen: float  # when the last packet comes of a burst that its event took as a whole
     sampled: int  # instants already kept
     warm: int  # warm-up is over
+    instant: float  # packets: what it serves meanwhile counts as one instant
     now: float
     queue: float  # packets' worth of work that an arrival finds
     handshake_excess: float  # what a handshake's packet takes of the buffer, less its work

@@ -42,6 +42,17 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 
 
 @jit
+def due(net: Net, e: int, time: float) -> float:
+    """When hop ``e``'s event at ``time`` is due by the simulation's clock; it may lead its instant.
+
+    ``time`` is by the clock of the hop's queue.
+    """
+    h = net.hops[e]
+    link = net.links[h.link]
+    return time + link.shift - h.lead * link.instant / link.capacity
+
+
+@jit
 def schedule(net: Net, e: int, time: float) -> None:
     """Set the next event of hop ``e`` to ``time``, by its queue's clock.
 
@@ -49,7 +60,7 @@ def schedule(net: Net, e: int, time: float) -> None:
     the Linux kernel a few instructions then decide which of the flows' timers runs first.  So the
     model draws their order at random.
     """
-    net.keys[e] = time + net.links[net.hops[e].link].shift
+    net.keys[e] = due(net, e, time)
     if net.flows[net.hops[e].flow].random_ties:
         net.keys[e] += TIE * np.random.random()
     tree, n = net.tree, net.keys.shape[0]
