@@ -131,6 +131,23 @@ def test_equal_shares_agree_although_the_last_digits_of_rates_differ() -> None:
     assert agreement(moved, other).p < 0.05
 
 
+def test_a_rate_that_many_starts_share_is_not_divided() -> None:
+    """A range in steps: three fifths of the starts have one rate, but for its last digits."""
+    sizes, firsts = [20, 20, 120, 20, 20], 50.0 + 1.5 * np.arange(5)
+    rates = np.repeat(np.stack([firsts, 200.0 - firsts], axis=1), sizes, axis=0)
+    beginnings = tuple(Start((0.0, 0.0), (None, None), k) for k in range(200))
+
+    def source(r: np.ndarray) -> Basins:
+        return Basins(pair(), "x", 0.02, beginnings, r, grouped(r, 0.02), (), ())
+
+    one, other = source(rates), source(rates + np.array([1e-6, 0.0]))
+    assert len(np.unique(one.outcome)) == 1
+    assert agreement(one, other).p == pytest.approx(1.0)
+    moved = rates.copy()
+    moved[40:70] = rates[0]  # a quarter of the 120 lead to the lowest rate
+    assert agreement(source(moved), other).p < 0.01
+
+
 def test_a_range_is_compared_along_itself() -> None:
     """Two models without gaps in their results, one of which has only the upper half."""
     rng = np.random.default_rng(2)

@@ -18,6 +18,7 @@ from vegasmodel.study.basins import Basins, grouped
 __all__ = ["Agreement", "agreement"]
 
 BINS = 4  # parts into which an outcome with a wide range is divided
+SAME = 0.1  # of the tolerance: an outcome's rates may differ by so much, by the last packets counted
 EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared test
 
 
@@ -49,8 +50,9 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
     ``one`` and ``other`` come from two models or simulators ("sources").  The throughputs of both
     are grouped into outcomes together.  An outcome whose range of throughputs is wider than twice
-    the tolerance is divided into four parts with equal numbers of starts, by the throughput of the
-    flow that varies most.  Outcomes with fewer than five expected starts are merged, and the merged
+    the tolerance is divided into up to four parts with about equal numbers of starts, by the
+    throughput of the flow that varies most.  Starts with nearly the same throughput stay together,
+    because its last digits may depend on the source.  Outcomes with fewer than five expected starts are merged, and the merged
     outcome is divided in the same way.  Neither step depends on the source of a start.
 
     The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
@@ -89,11 +91,32 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
         if width.max() <= 2.0 * tolerance * scale:
             continue
         along = rates[where, int(np.argmax(width))]
-        edges = np.quantile(along, np.arange(1, BINS) / BINS)
+        edges = _cuts(along, SAME * tolerance * scale)
         _, part = np.unique(np.searchsorted(edges, along, side="right"), return_inverse=True)
         parted[where[part > 0]] = n + part[part > 0] - 1
         n += int(part.max())
     return parted
+
+
+def _cuts(along: Floats, near: float) -> Floats:
+    """The rates at which to divide a range of rates into up to ``BINS`` parts.
+
+    Each cut lies around a quantile, where the fewest rates are within ``near`` of it.  There is no
+    cut if these are half a part or more, so a rate that many starts share is never divided.
+    """
+    rates, n = np.sort(along), along.size
+    middle = 0.5 * (rates[1:] + rates[:-1])
+    crowd = np.searchsorted(rates, middle + near, "right") - np.searchsorted(rates, middle - near)
+    cuts = []
+    for quantile in np.arange(1, BINS) * n / BINS:
+        places = np.arange(int(quantile - 0.5 * n / BINS), int(quantile + 0.5 * n / BINS))
+        if not places.size:
+            continue
+        away = np.abs(places + 1 - quantile) / n  # of two places as good, the nearer one
+        best = places[np.argmin(crowd[places] + away)]
+        if crowd[best] < 0.5 * n / BINS:
+            cuts.append(middle[best])
+    return np.array(cuts)
 
 
 def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
