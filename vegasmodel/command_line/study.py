@@ -281,7 +281,7 @@ def basins(
     """The possible outcomes of a scenario.
 
     Simulates the scenario from many random starts.  For each outcome, prints the share of the
-    starts that lead to it, with its standard error.
+    starts that lead to it, with its standard error and its 95 % interval (Wilson).
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """
@@ -339,12 +339,15 @@ def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
 
     names = [member.name for member in found.scenario.members][:flows]
     rows = [
-        [f"{100 * each.share:.3g} +- {100 * each.share_se:.2g}"]
+        [
+            f"{100 * each.share:.3g} +- {100 * each.share_se:.2g}",
+            f"{100 * each.interval[0]:.3g}..{100 * each.interval[1]:.3g}",
+        ]
         + [span(each, i) for i in range(len(names))]
         for each in found.outcomes[:most]
     ]
     said = f"{found.model}: {found.answered} starts, {len(found.outcomes)} outcomes, pkt/s"
-    console.console().print(console.table(["% of starts", *names], rows, said))
+    console.console().print(console.table(["% of starts", "95 % interval", *names], rows, said))
     rest = found.outcomes[most:]
     if rest:
         part = 100 * sum(each.share for each in rest)
