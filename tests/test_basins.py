@@ -224,5 +224,13 @@ def test_the_command_tells_of_outcomes_and_of_starts_without_one(
     assert np.all((rates >= low - 1e-9) & (rates <= high + 1e-9))
     assert len(document["outcomes"]) > 1
     assert document["against"]["agreement"]["same_start_same_outcome"] == 1.0
+    for each in document["outcomes"]:  # Wilson (1927): |share - p| = z sqrt(p (1 - p) / n) at both
+        ends = np.array(each["share_of_starts_interval"])
+        z = 1.959963984540054
+        off = z * np.sqrt(ends * (1 - ends) / 20)
+        np.testing.assert_allclose(np.abs(each["share_of_starts"] - ends), off, atol=1e-9)
+    assert run([*line, "--windows", "1..6", "--phase", "0s"]) == 0
+    low, high = (100 * end for end in document["outcomes"][0]["share_of_starts_interval"])
+    assert f"{low:.3g}..{high:.3g}" in capsys.readouterr().out
     assert run([*line[:2], "--model", "bands", "--starts", "2"]) == 0
     assert "No answer" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
@@ -20,6 +21,7 @@ def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
     """3 packets wait and the one in transmission leaves now, so work of 3 packets remains."""
     link = np.zeros(1, LINK)
     link["buffer"], link["packets_per_work"], link["queue"] = 3.0, 1.0, 3.0
+    link["instant"] = 1e-8
     assert room_for(link[0], 1.0, precedes) == stay
     link["queue"] = 2.9  # it has left for a while: no tie
     assert room_for(link[0], 1.0, precedes) == 1.0
@@ -35,6 +37,7 @@ def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: 
     """Packets of size 1, 1.5 and 1.5 at a buffer of 2: the first one's last bit leaves at 1."""
     link = np.zeros(1, LINK)[0]
     link["buffer"], link["packets_per_work"], link["mixed"] = 2.0, 1.0, 1
+    link["instant"] = 1e-8
     enqueue(link, 1.0, 1.0)
     enqueue(link, 2.0, 1.5)
     transmit(link, served)
@@ -44,18 +47,23 @@ def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: 
     assert room_for(link, 1.0, 0) == (0.0 if served < 1.0 else 1.0)
 
 
-def _precedes(variant: str, *rtts: float) -> list[bool]:
+def _first_hops(variant: str, *rtts: float) -> NDArray[np.void]:
     link = Link(100.0, buffer=10.0)
     flows = tuple(exact("reno", rtt, name=f"r{rtt}", variant=variant) for rtt in rtts)
     scenario = Scenario((link,), flows, run=Run(10.0, 0.0))
     hops = routes(scenario, list(scenario.members), 0.01).hops
-    return [bool(p) for p in hops["precedes"][hops["data"] == 1]]
+    return hops[hops["data"] == 1]
 
 
 def test_an_arrival_is_scheduled_when_its_packet_leaves_the_last_hop() -> None:
     """A packet takes 10 ms on the link; the access legs take 7 and 22 ms."""
-    assert _precedes("ns2", 0.04, 0.1) == [False, True]
-    assert _precedes("linux", 0.04, 0.1) == [False, False]
+    assert list(_first_hops("ns2", 0.04, 0.1)["precedes"]) == [0, 1]
+    assert list(_first_hops("linux", 0.04, 0.1)["precedes"]) == [0, 0]
+
+
+def test_of_packets_of_one_instant_that_from_the_longest_leg_was_scheduled_first() -> None:
+    assert list(_first_hops("ns2", 0.1, 0.04, 0.07)["lead"]) == [1.0, 0.0, 0.5]
+    assert list(_first_hops("linux", 0.1, 0.04, 0.07)["lead"]) == [0.0] * 3
 
 
 # losses/10 of benchmarks/reference/accuracy.json: RTT, mean and standard error of 20 ns-2 runs

@@ -111,7 +111,6 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     kernel hands a burst to the link at once.  Returns False if the run fails.
     """
     h = net.hops[f.hop]
-    link = net.links[h.link]
     f.event = DATA
     fits = True
     while f.burst > 0.0 and fits:
@@ -390,12 +389,13 @@ def march(
     binade, limit = -1, 0.0
     while net.keys[net.tree[1]] < NEVER:
         e = net.tree[1]
-        if net.keys[e] >= sample_due:
-            sample_due = _take_due_samples(net, net.keys[e], times, out_flow, out_queue, warmup, end)
         h = net.hops[e]
         who = h.flow
         f = net.flows[who]
         now = f.time if e == f.hop else h.time
+        clock = now + net.links[h.link].shift
+        if clock >= sample_due:
+            sample_due = _take_due_samples(net, clock, times, out_flow, out_queue, warmup, end)
         if now > end:
             schedule(net, e, NEVER)
             continue

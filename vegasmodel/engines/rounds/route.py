@@ -25,6 +25,7 @@ from vegasmodel.stacks import waiting_room
 BISECTIONS = 40
 BINADES = 20  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
+OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
 Key = tuple[str, str, str]  # link, direction, class
 
@@ -186,7 +187,8 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
         hops[name] = column
     hops["idle"], hops["ends_parcel"] = 1, -1
     links["instant"] = INSTANT
-    hops["lead"] = _leads(scenario, members, hops)
+    if len({key[0] for key in queues}) == 1:
+        hops["lead"] = _leads(scenario, members)[hops["flow"]]
     _sizes(links, hops)
     starts = np.array(first)
     span, shift = _clocks(links, hops, starts, step)
@@ -231,19 +233,18 @@ def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
     return [since > 1.0 / link.capacity for since, link in zip(set_out, path, strict=True)]
 
 
-def _leads(scenario: Scenario, members: list[Member], hops: NDArray[np.void]) -> Floats:
-    """For each hop, 0 to 1: of arrivals of the same instant, that of the greatest comes first.
+def _leads(scenario: Scenario, members: list[Member]) -> Floats:
+    """For each flow, 0 to 1: of packets that arrive at one instant, the greatest one's is first.
 
-    ns-2's scheduler takes events of one instant in the order in which they were scheduled, and it
-    schedules an arrival when the packet enters the last wire.  So the packet from the longest wire
-    comes first.
+    This is for a single link.  ns-2's scheduler takes events of one instant in the order in which
+    they were scheduled, and it schedules an arrival when the packet enters the last wire.  So the
+    packet from the longest access leg comes first.
     """
     if not link_stack(scenario).scheduled_ties:
-        return np.zeros(len(hops))
-    wires, place = np.unique(
-        [to_first_link(scenario, member) for member in members], return_inverse=True
-    )
-    return (place / max(len(wires) - 1, 1))[hops["flow"]]
+        return np.zeros(len(members))
+    wires = [to_first_link(scenario, member) for member in members]
+    lengths, place = np.unique(wires, return_inverse=True)
+    return np.asarray(place / max(len(lengths) - 1, 1))
 
 
 def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
@@ -311,9 +312,10 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     of the two comes first, and so who meets the full buffer.  This can last for minutes.
 
     Row k of the table holds the capacity, the ``instant``, and ``to_next`` of each hop for times
-    between 2^(k-1) and 2^k seconds.  The roundings are magnified, so that they exceed our own rounding errors but not
-    the differences of RTTs that are given to four digits.  The table is empty if there are several
-    links.
+    between 2^(k-1) and 2^k seconds.  The roundings are magnified, so that they exceed our own
+    rounding errors but not the differences of RTTs that are given to four digits.  Two moments less
+    than a quarter of a magnified unit apart are the same in ns-2, and count as one ``instant``.
+    The table is empty if there are several links.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
@@ -327,7 +329,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
 
     service = np.array([1.0 / link.capacity])
     columns = [1.0 / (service + error(service))]
-    columns.append(np.minimum(0.25 * scale * link.capacity * units[:, 0], INSTANT))
+    instant = np.maximum(0.25 * scale, OWN) * units[:, 0] * link.capacity
+    columns.append(np.minimum(instant, INSTANT))
     for first, member in zip(way.first, members, strict=True):
         hop, group = way.hops[first], member.flow
         data, access = work(scenario, group), scenario.access_rate(group)

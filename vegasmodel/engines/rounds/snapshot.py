@@ -89,12 +89,14 @@ LEFT_OUT = {
         "retransmits acks timeouts delivered ahead ahead_since ahead_until acks_lost rtt_area "
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
     ),
-    "hop": _words("flow link data last work precedes lead to_next ring room latest head idle since"),
+    "hop": _words(
+        "flow link data last work precedes lead to_next ring room latest head idle since"
+    ),
     "link": _words(
         "capacity buffer discipline loss min_threshold max_threshold max_probability weight "
         "ecn mark_limit gentle mixed largest smallest oldest rows partner class_weight shift "
-        "instant lateness foreseen sampled warm handshake_excess handshake_leaves arrived lost served "
-        "area mark_area mark_served mark_now"
+        "instant lateness foreseen sampled warm handshake_excess handshake_leaves arrived lost "
+        "served area mark_area mark_served mark_now"
     ),
     "parcel": (),
 }
