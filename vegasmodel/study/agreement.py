@@ -18,7 +18,7 @@ from vegasmodel.study.basins import Basins, grouped
 __all__ = ["Agreement", "agreement"]
 
 BINS = 4  # parts into which an outcome with a wide range is divided
-SAME = 0.1  # of the tolerance: an outcome's rates may differ by so much, by the last packets counted
+SAME = 0.1  # of the tolerance: rates this near differ only by the last packets counted
 EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared test
 
 
@@ -52,8 +52,9 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     are grouped into outcomes together.  An outcome whose range of throughputs is wider than twice
     the tolerance is divided into up to four parts with about equal numbers of starts, by the
     throughput of the flow that varies most.  Starts with nearly the same throughput stay together,
-    because its last digits may depend on the source.  Outcomes with fewer than five expected starts are merged, and the merged
-    outcome is divided in the same way.  Neither step depends on the source of a start.
+    because its last digits may depend on the source.  Outcomes with fewer than five expected starts
+    are merged, and the merged outcome is divided between outcomes.  Neither step depends on the
+    source of a start.
 
     The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
     both sources have the same starts, it rejects less often than its significance level says.
