@@ -1,8 +1,8 @@
-"""What the names in answers and tables mean, for ``explain``; docs/reference/messages.md has them.
+"""What names in answers and tables mean; ``explain`` and docs/reference/messages.md show it.
 
-``ASSUMPTIONS``: the names that answers give under ``assumptions``; each has the statement that is
-true when the assumption holds. ``COLUMNS``: the names of the columns of tables, each with its
-meaning.
+``ASSUMPTIONS`` has the names of the assumptions that an answer lists. The text beside a name states
+what is assumed: it is true if the assumption holds. ``COLUMNS`` has the names of the columns of
+tables, each with its meaning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Splits a flow's propagation delay over links and access legs; computes its packets' sizes.
 
-Transmission times (``Scenario.transmission``) and the links' delays are subtracted from ``rtt``.
-The rest is split evenly over the flow's four access legs: out and back, at both ends.
+A flow has four access legs: sender to network and back, network to receiver and back. The field
+``rtt`` minus the transmission times (``Scenario.transmission``) and the links' delays is split
+evenly over the four.
 """
 
 from __future__ import annotations

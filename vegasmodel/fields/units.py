@@ -1,11 +1,11 @@
 """Converts text with units (``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"``) to floats and back.
 
-Inside the package every number is a float in seconds, packets or packets per second.  Text with
+Inside the package every number is a float in seconds, packets or packets per second. Text with
 units enters here and nowhere else: from scenario files, the command line and the arguments of a
-scenario's parts.  The common form, a number and a unit, is looked up in a table.  The library pint
-reads the rest (``"12 kB / 4 ms"``); its registry holds only the units of networks (time, data,
-packets, rates), so a metre is an error.  Table and pint must give the same float to the last bit,
-because stored runs are looked up by that float.
+scenario's parts. The common form, a number and a unit, is read with a table of units. The library
+pint reads the rest (``"12 kB / 4 ms"``); its registry holds only the units of networks (time, data,
+packets, rates), so a metre is an error. The table and pint must give the same float to the last
+bit, because the name of a stored run depends on the floats of its scenario.
 """
 
 from __future__ import annotations

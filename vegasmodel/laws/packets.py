@@ -1,4 +1,4 @@
-"""The form of the rules by which a law moves a window of whole packets, and shared functions.
+"""The rules by which a law moves a window of whole packets: their form, and functions they share.
 
 A rule is a plain function of a sender's record.  ``engines/rounds``, the packet simulator, compiles
 it together with the functions that it calls.  Mechanisms that only some TCP implementations have

@@ -2,13 +2,14 @@
 
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
-If a campaign is killed, the same command continues it: scenarios with a result are skipped.  The
+If a campaign is killed, the same command continues it: scenarios with a result are skipped. The
 files have the format of ``vegasmodel.packets.reference``; ``reference.lookup(scenario, FOLDER)``
-reads one.  The results depend only on the scenarios and their seeds, not on the order or the number
+reads one. The results depend only on the scenarios and their seeds, not on the order or the number
 of processes.
 
-While ns-2 runs, it writes below ``FOLDER/.work``.  A campaign that is killed leaves this folder and
-complete results, but no running process (on Linux).  The next campaign removes the folder.
+The temporary files of ns-2 are in the folder ``FOLDER/.work``. A killed campaign leaves this folder
+and the results that are complete, but no running process (on Linux). The next campaign removes
+``.work``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Figures of throughputs and baseRTTs by group, order of arrival, buffer or Rate-Delay class.
 
-``models`` and ``measured`` are predictions.  Models are drawn as lines, measurements as markers
-with two standard errors.  A prediction's scenario gives its position on the horizontal axis.
+``models`` and ``measured`` are predictions. Models are drawn as lines, measurements as markers with
+two standard errors. The horizontal position of a prediction, for example its buffer, is read from
+its scenario.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stack ``paper``: Vegas as the papers print it, in ns-2's sender with a real-valued window."""
+"""The stack ``paper``: Vegas as the papers print it, with a real-valued window; a sender like ns-2's."""
 
 from dataclasses import replace
 

@@ -1,7 +1,8 @@
 """The form of a stack: the mechanisms that an implementation of TCP adds to a law.
 
-Each mechanism is a field. It is off unless a stack's file turns it on and cites the line of the
-source or the RFC. A simulator reads these fields and never asks for a stack by its name.
+Each mechanism is a field. A mechanism is off unless a stack's file turns it on and cites the line
+of that TCP's source code or the RFC. A simulator reads these fields and never asks for a stack by
+its name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Tests whether two models or simulators have the same outcomes of one scenario.
 
-Each is run from many starts.  The test compares the shares of starts that lead to each outcome.
+Each of the two is run from many starts. For each outcome, the test compares the share of the starts
+that lead to it in the one and in the other.
 """
 
 from __future__ import annotations

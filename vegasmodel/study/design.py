@@ -1,9 +1,10 @@
 """Inverse problems: finds the value of a field with which a model meets a target.
 
-The model is evaluated at many values of the field.  Between two values where ``achieved - wanted``
-changes sign, a root is searched.  If this difference comes near zero and turns away again, it may
-touch zero or cross it twice, so more values are tried there.  Two roots between neighbouring values
-are missed if the differences show no such turn.
+The model is evaluated at many values of the field. Between two values where ``achieved - wanted``
+changes sign, a root is searched. If the difference comes near zero and then moves away with the
+same sign, it may have touched zero or crossed it twice in between; so more values are tried there.
+Two roots are missed if they lie between neighbouring values and the differences at the values
+around show no such turn.
 """
 
 from __future__ import annotations

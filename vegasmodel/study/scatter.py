@@ -1,4 +1,4 @@
-"""The standard error of the quantity that a design aims at, from a simulator's runs."""
+"""The standard error of the quantity whose value a design prescribes, from a simulator's runs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """How a closed form's answer depends on the scenario's fields, and how uncertain the answer is.
 
 The slopes d ln(throughput)/d(field) are finite differences of fourth order, computed from the
-model's answers.  No formula is differentiated, so this works for every closed form.  Each slope is
-computed with a step and with half that step.  If the two slopes differ, the answer has a corner
-there, and ``smooth`` is False.
+model's answers. No formula is differentiated, so this works for every closed form. Each slope is
+computed with a step and with half that step. If the two results differ, the answer has a corner at
+the scenario, and ``smooth`` is False.
 
 If the fields have independent errors with standard deviations u_k, then the logarithm of the ratio
 of two groups' throughputs has the variance

@@ -10,8 +10,8 @@
 If the environment variable ``VEGASMODEL_TRACEBACK`` is set, an error in our code prints its
 traceback.
 
-Status 1 exists beside 2 and 3 for commands whose input was allowed and whose machine did not fail.
-It differs from 0 so that a script does not mistake the output for an answer.
+Status 1 means that the input was allowed and the machine did not fail, but the output is not what
+the user asked for. It is not 0, so that a script does not take the output for an answer.
 """
 
 from __future__ import annotations

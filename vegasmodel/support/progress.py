@@ -1,8 +1,9 @@
 """Shows the progress of a long simulation on a terminal.
 
-The simulator's compiled loop keeps its clock in an array and lets other threads run.  So a thread
-can read the clock without disturbing the loop.  Progress is counted in simulated seconds over all
-runs of one answer.  The count never decreases, even if the answer turns out to need more runs.
+The simulator's compiled loop keeps its clock in an array and lets other threads run. So a thread
+can read the clock without disturbing the loop. Progress is counted in simulated seconds. An answer
+may be the mean of several runs; the count then adds up the seconds of all of them. It never
+decreases, even if the answer turns out to need more runs.
 """
 
 from __future__ import annotations

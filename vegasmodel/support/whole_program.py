@@ -7,8 +7,9 @@ translated to LLVM's intermediate language and no further.  The function that Py
 each of these functions once.  LLVM then optimises them together: it inlines small ones and decides
 about the others.  The arithmetic stays the same, because nothing here lets LLVM reorder it.
 
-The functions use no closures, generators or Python objects.  Therefore Numba's compiler passes for
-these are left out, and the meaning of an operator on numbers is looked up only once.
+These functions use no closures, generators or Python objects, so Numba's compiler passes for such
+things are left out. To save more time, Numba is made to find the signature of an operator once for
+each combination of operand types, not again at each place in the program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The paper `podlesny`, on Rate-Delay services, in SymPy: (5)-(7), fairness index, buffers.
 
-Rates are in pkt/s, buffers in packets.  ``derivations()`` lists all derivations.  A derivation
-without ``printed`` has no counterpart in the paper.
+Rates are in pkt/s, buffers in packets. ``derivations()`` lists all derivations. If a derivation has
+no ``printed`` formula, the paper does not contain its result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Laws of random loss in SymPy: square-root laws, PFTK term by term, Vegas's window.
 
 PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). p is the loss probability of a
-packet, and d the factor on the window at a loss.  A receiver acknowledges every b packets with one
-ACK. ``printed`` holds the formula of the PFTK paper, which has d = 1/2.
+packet. A loss multiplies the window by d. A receiver sends one ACK for every b packets. ``printed``
+holds the formula of the PFTK paper, which has d = 1/2.
 """
 
 from __future__ import annotations

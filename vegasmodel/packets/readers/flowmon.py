@@ -1,9 +1,9 @@
 """Reads ns-3's FlowMonitor XML, which has sums over each flow's whole life.
 
-The trace therefore has a single interval.  A flow's throughput counts all packets received, because
-FlowMonitor does not tell retransmissions apart.  If the flow in the reverse direction has larger
-packets, this flow consists of its ACKs and is left out.  The RTT is the sum of the mean delays of
-both directions.  XML entities and document types are refused.
+The trace therefore has a single interval. A flow's throughput counts all packets received, because
+FlowMonitor does not tell retransmissions apart. FlowMonitor counts the ACKs of a flow as a flow of
+their own, in the reverse direction and with smaller packets; the trace leaves it out. The RTT of a
+flow is its mean delay plus the mean delay of its ACKs. XML entities and document types are refused.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """One direction of a TCP connection: which of its bytes were seen, retransmitted or copied.
 
-If bytes are seen a second time, the segment is a retransmission (the sender sent the bytes twice)
-or a copy (the capture contains one frame twice).  We compare first the order of TCP timestamps and
-IPv4 identifiers, and then look for an identifier that was seen before.  Finally, a segment that is
-repeated within half an RTT is a copy, because no sender retransmits so early.  If none of these
-decides, the flow's count of retransmissions is marked as unsure.
+If the capture shows the same bytes twice, the second segment is a retransmission (the sender sent
+the bytes twice) or a copy (the capture contains one frame twice). A segment whose TCP timestamp or
+IPv4 identifier is later than all before was sent later, so it is a retransmission. Otherwise, if
+the identifiers of the two segments are equal, the second is a copy. If neither comparison is
+possible, a segment that repeats another within half an RTT is a copy, because no sender retransmits
+so early. In all other cases the flow's count of retransmissions is marked as unsure.
 """
 
 from __future__ import annotations

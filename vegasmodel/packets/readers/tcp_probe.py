@@ -1,8 +1,8 @@
 """Reads the text output of the Linux tracepoint ``tcp:tcp_probe``.
 
-It may come from trace-cmd, ftrace or ``perf script``.  The kernel writes an event for every packet
-that a socket receives, before it handles the packet.  Delivered bytes are the growth of
-``snd_una``.  A socket whose ``snd_una`` does not change sends nothing and is left out.  The event
+Such text may come from trace-cmd, ftrace or ``perf script``. The kernel writes an event for every
+packet that a socket receives, before it handles the packet. Delivered bytes are the growth of
+``snd_una``. A socket whose ``snd_una`` does not change sends nothing and is left out. The event
 does not contain the packet size; we infer it from the numbers of bytes that ACKs acknowledge.
 """
 
