@@ -1,4 +1,7 @@
-"""The stack ``paper``: Vegas as the papers print it, with a real-valued window; a sender like ns-2's."""
+"""The stack ``paper``: Vegas as the papers print it, with a real-valued window.
+
+The sender around Vegas is that of the stack ``ns2``.
+"""
 
 from dataclasses import replace
 
