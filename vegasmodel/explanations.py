@@ -1,6 +1,7 @@
 """Explains each model: its equations, its hypotheses, its source and its measured accuracy.
 
-If a scenario breaks a hypothesis, the prediction's ``assumptions`` list it under the same name.
+If the scenario breaks a hypothesis, the prediction's ``assumptions`` state this, under the name
+that the hypothesis has here.
 """
 
 from __future__ import annotations

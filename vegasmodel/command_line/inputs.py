@@ -1,4 +1,4 @@
-"""Decorators for the arguments and options that commands share; reads a command's scenario file."""
+"""Arguments and options that several commands share, as decorators; reads their scenario files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulators of a scenario.  None uses another, and ``vegasmodel.simulation`` chooses by name.
+"""Simulators of a scenario; ``vegasmodel.simulation`` chooses one by its name.
 
 ``fluid`` solves differential equations of continuous windows, in about a millisecond per scenario.
 ``rounds`` sends groups of packets through a network of queues; where windows are small it handles

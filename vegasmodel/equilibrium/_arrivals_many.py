@@ -14,8 +14,10 @@ cluster is nearly that over ``NODES`` poles at the interval's Chebyshev points s
 with Lagrange's polynomials l_k. The error is about rho^-NODES, rho = a + sqrt(a^2 - 1), where a is
 the distance of D from the interval's middle in units of its half-width. Two neighbouring clusters
 merge into a larger one: the poles at their nodes are replaced by poles at the nodes of the united
-interval. Let ``ref`` be a point. The poles whose distance from it, ref - x_j, is at least R have at
-the point ref + d the sum
+interval.
+
+Let ``ref`` be a point. The poles whose distance from it, ref - x_j, is at least R have at the point
+ref + d the sum
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 

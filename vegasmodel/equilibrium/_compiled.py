@@ -1,8 +1,9 @@
 """Vegas's steady state compiled by Numba: ``_secular_kernel.py`` and ``_secular_lanes.py``.
 
 The results are those of plain Python to the last bit. This file is loaded for large inputs only,
-since the import of Numba takes longer than solving a hundred flows. Fast-math is off: it would
-remove the double-double arithmetic.
+since the import of Numba takes longer than solving a hundred flows. The compiler option fast-math
+is off: with it the compiler would simplify the sums of two floats that hold one number with twice
+the digits of a float.
 """
 
 from __future__ import annotations

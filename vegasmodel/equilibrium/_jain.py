@@ -6,9 +6,9 @@ backlog of flow i lies between the edges a_i and b_i, so its rate r_i lies betwe
 phi_i(g) and u_i = b_i phi_i(g), the box of the flow. Both bounds fall as g grows, as does psi_i =
 -dphi_i/dg. The index is least where sum r^2 is greatest, and greatest where sum r^2 is least.
 
-Least sum r^2. For a given g, sum r^2 is least over all rates within the boxes that add up to c by
-water filling: r_i = clip(level, l_i, u_i).  The level rises with g because l and u fall.  By the
-envelope theorem
+Least sum r^2. For a given g consider all rates within the boxes that add up to c. Water filling
+gives those with the least sum r^2: r_i = clip(level, l_i, u_i). The level rises with g because l
+and u fall. By the envelope theorem
 
     d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
 
@@ -28,9 +28,9 @@ is tried.  There is no shorter way, because for boxes with the same centre this 
 problem.
 
 The derivative's factors are monotone in g, so their values at the ends of an interval bound the
-derivative within it.  If the bounds have different signs, the interval is halved, down to the width
-of rounding.  Everywhere else sum r^2 is monotone.  So the extremes lie at ends of paths and in the
-intervals that are left.
+derivative within it. If the bounds have one sign, sum r^2 is monotone within the interval. If not,
+the interval is halved, down to the width of rounding. So the extremes lie at ends of paths and in
+the intervals that are left.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The buffer B_th above which Vegas no longer loses packets: a fold of a branch of cycles.
 
 One Vegas and one Reno source share a drop-tail link (``devendictis``). When the buffer overflows,
-each source whose window still grows loses a packet (``losers="growing"``). Their cycle has two
-forms. In one, Vegas still grows at every overflow, so every overflow multiplies Vegas's window by
-the factor lambda (appendix A). In the other, Vegas has stopped growing before the overflow and is
-never cut. To connect the two, suppose that a fraction p of the overflows cut Vegas. Then an
-overflow multiplies Vegas's window by lambda^p on average (the geometric mean), and Vegas, if
-nothing else stops its growth, comes to the window V(p) = loss_limited_window(lambda^p) at the next
-overflow. E(B) is Vegas's edge: the window at which its backlog equals its threshold when the buffer
-B is full. Then
+each source whose window still grows loses a packet (``losers="growing"``). The cycle of the two
+sources has two forms. In one, Vegas still grows at every overflow, so every overflow multiplies
+Vegas's window by the factor lambda (appendix A). In the other, Vegas has stopped growing before the
+overflow and is never cut. To connect the two, suppose that a fraction p of the overflows cut Vegas.
+Then an overflow multiplies Vegas's window by lambda^p on average (the geometric mean), and Vegas,
+if nothing else stops its growth, comes to the window V(p) = loss_limited_window(lambda^p) at the
+next overflow. E(B) is Vegas's edge: the window at which its backlog equals its threshold when the
+buffer B is full. Then
 
     p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
 

@@ -1,9 +1,9 @@
 """Several links: the equilibrium of Vegas flows as the maximum of a sum of utilities.
 
 At rest flow i keeps alpha_i packets queued along its path, by its own measurement: ``r_i (q_i -
-x_i) = alpha_i``.  ``r_i`` is its rate, ``q_i`` the sum of the queueing delays of its links, ``x_i``
-its over-estimate of the propagation delay.  That is the optimality condition ``alpha_i / r_i + x_i
-= q_i`` of
+x_i) = alpha_i``. ``r_i`` is its rate, ``q_i`` the sum of the queueing delays of its links, ``x_i``
+its over-estimate of the propagation delay. This equation, written ``alpha_i / r_i + x_i = q_i``, is
+the optimality condition of
 
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 

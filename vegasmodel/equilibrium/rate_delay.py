@@ -1,4 +1,4 @@
-"""Rate-Delay services (paper ``podlesny``): a flow of class R gets k times the rate of one of D.
+"""Rate-Delay services (paper ``podlesny``): a flow of class R gets k times a class D flow's rate.
 
 Class R holds loss-based flows, class D delay-based ones; each class has its queue. Rates in pkt/s,
 times in seconds, buffers in packets; all arguments broadcast. The paper's formulas are evaluated

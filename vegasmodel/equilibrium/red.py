@@ -5,21 +5,22 @@ the rate of each flow. At a fixed point the rates add up to c. **There is exactl
 this module decides which.** Proof. Follow the curve (q, p) of the queue. Each piece of it rises or
 is vertical (the jump at ``max_threshold``, the full buffer). So along it q and p never fall, and
 one of them grows. Every rate law here is a continuous function that strictly falls in q at fixed p:
-the RTT grows, and Vegas's alpha/(q/c - x) falls, with its over-estimate x. It never rises in p, and
-strictly falls in p wherever loss limits the flow. The demand is the sum of these rates. So along
-the curve demand strictly falls where q grows, and on a vertical piece it strictly falls as soon as
-loss limits a flow. Therefore it crosses c at most once. If no window is limited, the demand of
-loss-based flows is infinite as long as p = 0, and no fixed point lies below ``min_threshold``. An
-answer is certified by an interval on the curve: demand is above c at one end and below c at the
-other, by more than rounding errors.
+the RTT grows, and Vegas's rate alpha/(q/c - x) falls, where x is its over-estimate of the
+propagation delay. No rate law rises in p, and each strictly falls in p wherever loss limits the
+flow. The demand is the sum of these rates. So along the curve demand strictly falls where q grows,
+and on a vertical piece it strictly falls as soon as loss limits a flow. Therefore it crosses c at
+most once. If no window is limited, the demand of loss-based flows is infinite as long as p = 0, and
+no fixed point lies below ``min_threshold``. An answer is certified by an interval on the curve:
+demand is above c at one end and below c at the other, by more than rounding errors.
 
 An equilibrium here is a mean field: if the queue oscillates, its average is near the equilibrium
 only where the control loop is stable. ``alpha`` stands for the packets that a Vegas flow keeps
 queued. A real flow may keep any number from its alpha to its beta. In ns-2, where loss-based flows
-move the queue up and down, it kept 2.1 packets beside one Reno flow, and 1.1 with five flows of
-each law. Compared with ns-2 2.35 (1 : 1 to 10 : 20 flows, thresholds 5 and 15, alpha 1.5 here), the
-error of the mean queue is at most 11 % with drops and 32 % with marks. The errors of the classes'
-rates are at most 29 % and 41 %.
+move the queue up and down, a Vegas flow kept 2.1 packets beside one Reno flow, and 1.1 with five
+flows of each law. The model was compared with ns-2 2.35 for 1 : 1 to 10 : 20 flows, with the
+thresholds 5 and 15 and alpha 1.5 here. The error of the mean queue is at most 11 % with drops and
+32 % with marks. The errors of the rates of Vegas and of the loss-based flows are at most 29 % with
+drops and 41 % with marks.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ propagation delay plus over-estimate.  All flows see one queueing delay Delta, w
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
-with the capacity c.  The solver finds the gap g = Delta - max x, which suffers less from rounding
-than Delta.  ``_secular_kernel.py`` holds the arithmetic.  For NumPy input it is interpreted or, if
-the input is large, compiled.  JAX input goes to ``_secular_jax.py``.
+with the capacity c. The solver finds the gap g = Delta - max x, which suffers less from rounding
+than Delta. ``_secular_kernel.py`` holds the arithmetic. For NumPy input it runs as plain Python or,
+if the input is large, as compiled code. For JAX input ``_secular_jax.py`` is used instead.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
 Each flow i has a rate r_i and an over-estimate x_i of the propagation delay; Delta is the queueing
 delay. Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). If x_k changes and
-the flows stay in the equilibrium (6), dDelta/dx_k = w_k. Arguments are those of ``secular.rates``
-(variant ``paper``): [..., n] and [...]. A flow with alpha = 0 is absent: its rate is 0, and nothing
-depends on its over-estimate, so all these derivatives are 0. Where there is no steady state, the
-result is NaN. Each function that evaluates a derived formula has a twin with the paper's printed
-formula, in which all flows have one alpha.
+the flows stay in the equilibrium (6), dDelta/dx_k = w_k. The arguments alpha and x have the shape
+[..., n], and the capacity c has the shape [...]; the equations are those of the variant ``paper``.
+A flow with alpha = 0 is absent: its rate is 0, and nothing depends on its over-estimate, so all
+these derivatives are 0. Where there is no steady state, the result is NaN. Each function that
+evaluates a derived formula has a twin with the paper's printed formula, in which all flows have one
+alpha.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The stack ``linux``: how the Linux kernel's TCP differs from the law (``docs/linux.md``).
 
-It has windows of whole packets, SACK, RACK and proportional rate reduction.
+Linux has windows of whole packets, SACK, RACK and proportional rate reduction.
 """
 
 from vegasmodel.stacks.stack import Stack

@@ -4,7 +4,8 @@ The numbers of packets sent, arrived and lost are piecewise linear functions of 
 longer than the shortest delay between a sender and the queue, so all past values that a step reads
 are known. Steps end where a flow starts or stops, where a sender hears of a loss, and where the
 queue empties or the buffer fills; false position finds the times at which it empties or fills. If a
-Vegas window meets its threshold within a step, the time of this is the root of a quadratic.
+Vegas window meets its threshold within a step, the time at which it does so is the root of a
+quadratic.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The fluid of thousands of scenarios at once; it returns averages only.
 
-A flow adjusts its window once a round trip or at every instant, as its stack and law say. If all
-flows of a scenario follow the papers' law, all adjust their windows at every instant
-(``windows.py``). Such scenarios are packed into arrays, padded with flows that never start. Two
-engines solve them. The engine ``threads`` runs the compiled loop of ``march.py`` over the
-scenarios, with one thread per core. Its averages are bit for bit those of single runs. Once a
+A flow adjusts its window once a round trip or at every instant, as its law and its stack, the TCP
+implementation, say. If all flows of a scenario follow the papers' law, all adjust their windows at
+every instant (``windows.py``). Such scenarios are packed into arrays, padded with flows that never
+start. Two engines solve them. The engine ``threads`` runs the compiled loop of ``march.py`` over
+the scenarios, with one thread per core. Its averages are bit for bit those of single runs. Once a
 scenario's cycles repeat (to 1e-9 of a window), ``threads`` skips whole cycles. The engine ``jax``
 steps all scenarios together through jit and vmap, on whatever device JAX has. It is meant for a
 GPU; on a CPU it is slower than ``threads``. Neither engine stores trajectories, so a scenario needs

@@ -1,11 +1,11 @@
 """The steady state of the flows that ``sampled`` simulates, most of which decide once a round trip.
 
 States are compared at the moments at which ACKs make a window fall by a packet or more: a cut, or a
-step down of Vegas. If the state of senders and queue returns, and returns once more after as many
-such moments, the motion is periodic. If no window moves, the state is a fixed point. In all other
-cases, and always if the scenario is random, the answer is the long average with its standard error.
-The answer has no Floquet multipliers (``cycle.py``), because windows move in steps of whole
-packets, which have no derivative.
+step down of Vegas. If the state of senders and queue returns, and after the same number of such
+moments returns once more, the motion is periodic. If no window moves, the state is a fixed point.
+In all other cases, and always if the scenario is random, the answer is the long average with its
+standard error. The answer has no Floquet multipliers (``cycle.py``): these are derivatives, and
+windows of whole packets move in jumps.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The steady state of the packet simulator: rest, a periodic motion, or a long average.
 
 All counts are whole packets, so the exact state of senders, packets in flight and queues
-(``snapshot.py``) can return.  States are compared at the moments at which some window falls by a
-packet.  If the state returns, and returns once more after as many such moments, the motion is
-periodic.  If no window moves, the state is a fixed point.  Otherwise the answer is the long average
-with its standard error.
+(``snapshot.py``) can return. States are compared at the moments at which some window falls by a
+packet. If the state returns, and after the same number of such moments returns once more, the
+motion is periodic. If no window moves, the state is a fixed point. Otherwise the answer is the long
+average with its standard error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Delayed ACKs (RFC 1122 4.2.3.2): one ACK for two packets, or for one after a pause.
 
-While a packet is missing, each packet that arrives is acknowledged at once.  Delayed ACKs halve the
+While a packet is missing, each packet that arrives is acknowledged at once. Delayed ACKs halve the
 growth per round trip of a window that grows upon ACKs, and packets leave in pairs.
-``Sender.delack_packets`` is the number of packets that have arrived and whose ACK still waits.
-Times are those at which the ACK reaches the sender.
+``Sender.delack_packets`` is the number of packets that have arrived and whose ACK still waits. All
+times here are those at which an ACK reaches the sender.
 """
 
 # mypy: disable-error-code="no-any-return"

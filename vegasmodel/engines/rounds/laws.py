@@ -1,10 +1,9 @@
 """When a source moves its window, in whole packets: at ACKs, rounds, losses, marks, timeouts.
 
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
-third duplicate ACK, and ``retransmission_timeout`` at a timeout.  These rules hold for every
-sender.  The files in ``laws/`` say how far each law then moves its window.  The rules of ``ns2``
-are those of its Agent/TCP family with the defaults of 1999-2001. The rules of ``linux`` are the
-kernel's.
+third duplicate ACK, and ``retransmission_timeout`` at a timeout. They are the same for all laws,
+and the files in ``laws/`` say how far each law then moves its window. For ``ns2`` they do what the
+Agent/TCP family of ns-2 does with the defaults of 1999-2001, for ``linux`` what the kernel does.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,7 +1,7 @@
 """Entry to the packet simulator: a scenario in, trajectories and totals out.
 
-A round trip costs a bounded number of events, so the cost does not grow with the capacity.  If a
-round trip holds fewer packets than this bound, each packet is its own event.  So small windows,
+The number of events in a round trip is bounded, so the cost does not grow with the capacity. If a
+round trip holds fewer packets than this bound, each packet is its own event. So small windows,
 where whole packets decide the outcome, are simulated packet by packet.
 """
 

@@ -4,7 +4,7 @@ A parcel is a group of packets that travel together. At a queue its packets arri
 interval, or together at its end. At the end of the interval the simulator knows which packets are
 lost and when the others leave. So the next queue receives the parcel only when the parcel's last
 packet has left this queue. By then the next queue's clock must not have passed the time at which
-the first packet arrives there. Two limits ensure this: an interval lasts at most
+the first packet arrives there. Two numbers ensure this: an interval lasts at most
 ``Sender.longest_stretch`` seconds, and the next queue's clock runs behind by ``Queue.shift``
 seconds.
 """

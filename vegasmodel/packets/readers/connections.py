@@ -3,10 +3,10 @@
 - Counts are in bytes.  At the end they are divided by the payload of the flow's full packets.
 - Delivered bytes are the growth of the ACK number, without bytes that the capture does not contain.
   If the capture has no ACKs of a flow, all captured data count as delivered.
-- An RTT is the time from a segment to the ACK of its last byte, unless the segment was
-  retransmitted. If the capture was not made at the sender, this time covers only the path from the
-  capture point to the receiver and back. Then the time for the path to the sender and back is
-  added: the time from an ACK to the data segment that echoes the ACK's timestamp.
+- An RTT is the time from a segment to the ACK of its last byte; retransmitted segments give none.
+  If the capture was not made at the sender, this time covers only the path from the capture point
+  to the receiver and back. Then the time for the path to the sender and back is added: the time
+  from an ACK to the data segment that echoes the ACK's timestamp.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
 - A SYN begins a new connection, even between ports that had a connection before.
 """

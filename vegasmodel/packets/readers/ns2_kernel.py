@@ -1,8 +1,8 @@
 """The inner loop over an ns-2 trace, compiled by Numba: it reads bytes and adds counts to sums.
 
-``scan`` works through complete lines.  It stops before a line if the line's time is beyond the last
-bin, if a table is full or if the line is wrong.  In the first two cases the caller widens the bins
-or enlarges the table and calls ``scan`` again.  In the third it reports the wrong line.
+``scan`` works through complete lines. It stops before a line if the line's time is beyond the last
+bin, if a table is full or if the line is wrong. In the first two cases the caller widens the bins
+or enlarges the table and calls ``scan`` again. In the third case it reports the wrong line.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 

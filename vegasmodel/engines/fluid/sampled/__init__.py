@@ -2,9 +2,9 @@
 
 The times at which an implementation of TCP decides are part of its law. ns-2's and Linux's Vegas
 decide at the end of a round trip, on what they measured in it, and they send whole packets only. So
-here the equations (W1) and (W2) of ``windows.py`` are changed. Flow i has the window ``W_i``, the
-propagation delay ``T_i`` and ``n_i`` packets in flight, of which ``k_i`` are lost. The link has the
-capacity ``c`` and the queueing delay ``s``:
+here the equations (W1) and (W2) of ``windows.py`` become (S1) to (S3). Flow i has the window
+``W_i``, the propagation delay ``T_i`` and ``n_i`` packets in flight, of which ``k_i`` are lost. The
+link has the capacity ``c`` and the queueing delay ``s``:
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 where that sum is below c               (S1)
     dW_i/dt = m_i/(T_i + s),   m_i = drift of the law                                   (S2)
