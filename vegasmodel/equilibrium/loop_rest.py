@@ -13,8 +13,9 @@ and lies between the least and the largest window that the flow allows. The rate
 (1 - p) W/(T + s) = c. Under RED p includes RED's drops at its average queue v = c s
 (``red.effective``). Demand falls as the queue grows, so there is at most one equilibrium.
 
-If alpha < beta, a Vegas window may rest at any backlog between the two. Losses pull it down to a
-backlog of alpha. Without losses there is a set of equilibria, which is not linearised.
+If alpha < beta, a Vegas window may rest at any backlog between the two. Losses pull the window down
+to the lower end of this range. Without losses there is a set of equilibria, which is not
+linearised.
 """
 
 from __future__ import annotations
