@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.packets.readers.linux_csv import NEEDED
+from vegasmodel.packets.readers.linux_csv import NEEDED, check_header
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet
 
@@ -78,4 +78,5 @@ def _find(source: Source) -> str:
     for name in FORMATS:
         if importlib.import_module(f"vegasmodel.packets.readers.{name}").matches(source.head):
             return name
+    check_header(source, source.head.split(b"\n", 1)[0].decode("ascii", "replace"), sure=False)
     return source.fail("byte 0", source.head[:16], KNOWN)

@@ -8,7 +8,9 @@ vegas_baseRTT_us or else minrtt_us, and total_retrans.
 from __future__ import annotations
 
 import csv
+import difflib
 import math
+import re
 
 from vegasmodel.packets.readers.snapshots import Sample, Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
@@ -27,13 +29,28 @@ def matches(head: bytes) -> bool:
     return all(name in first for name in NEEDED)
 
 
+def check_header(source: Source, first: str, *, sure: bool = True) -> None:
+    """Raise ``TraceError`` if the first line names some of the columns, but not all.
+
+    With ``sure``, also if it names none of them.
+    """
+    names = [name.strip() for name in re.split("[,;\t]", first.strip())]
+    missing = [name for name in NEEDED if name not in names]
+    if not missing and first.strip().split(",") != names:
+        source.fail("line 1", first[:60], "columns separated by commas alone")
+    if missing and (sure or len(missing) <= len(NEEDED) // 2):
+        near = [n for name in missing for n in difflib.get_close_matches(name, names, 1)]
+        said = f"; is {near[0]!a} meant?" if near else ""
+        wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
+        source.fail("line 1", first[:120], wanted)
+
+
 def read(source: Source) -> Trace:
     """Read the whole file.  Raises ``TraceError`` with the line."""
     rows = source.lines()
     _, header = next(rows, (0, ""))
+    check_header(source, header)
     names = header.split(",")
-    if not all(name in names for name in NEEDED):
-        source.fail("line 1", header[:60], f"columns {', '.join(NEEDED)}")
     snapshots = Snapshots(source)
     for number, text in rows:
         if not text.strip():
