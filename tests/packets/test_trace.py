@@ -21,6 +21,7 @@ from tests.packets import mutations, samples
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, measured, read
 from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.inspection import inspect, windows_a_round_trip
 from vegasmodel.packets.trace import KEY, VARIABLES, make
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,6 +41,44 @@ SUMMARY = {
     ),
     "e1j1_2M_320ms_a3b3": ((95.506, 154.492), (0.382, 0.618), (320.031, 336.205), (356.0, 356.0)),
 }
+
+
+def kernel_log(second=1.0, trip=1.0, byte=1.0):
+    """A CSV of one flow that delivers 10 packets of 1000 B in each of 100 round trips of 50 ms.
+
+    The arguments are factors by which time, RTT and bytes are wrong.
+    """
+    lines = [
+        f"{0.05 * k * second:.9g},a,10,{10_000 * k * byte:g},1000,{5e4 * trip:g}"
+        for k in range(101)
+    ]
+    return "\n".join(["time,flow,cwnd,bytes_acked,snd_mss,rtt_us", *lines]).encode()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({}, None),
+        ({"byte": 8}, "8 windows in an RTT, as if bits were taken for bytes"),
+        ({"trip": 1e-3}, "0.001 of its window"),
+        ({"second": 1e3}, "0.001 of its window"),
+        ({"trip": 1e4}, "an RTT of 500 s, as if milliseconds"),
+        ({"second": 1e-6}, "Gbit/s, as if bits"),
+    ],
+)
+def test_a_column_in_another_unit_is_doubted(wrong, said, tmp_path):
+    (tmp_path / "log.csv").write_bytes(kernel_log(**wrong))
+    doubt = inspect(tmp_path / "log.csv")["doubts"].get("usual-units", "")
+    assert (said or "") in doubt
+    assert bool(doubt) == bool(said)
+
+
+@pytest.mark.parametrize("run", list(SUMMARY))
+def test_a_kernel_delivers_its_window_in_a_round_trip(run):
+    """Little's law, on which the doubt stands."""
+    trace = read(LINUX / f"{run}.parquet")
+    for i in range(len(trace.flows)):
+        assert np.nanmedian(windows_a_round_trip(trace, i)) == pytest.approx(1.0, abs=0.1)
 
 
 def small(**changes):

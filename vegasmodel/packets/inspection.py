@@ -15,6 +15,13 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["inspect"]
 
+LONGEST_RTT = 100.0  # s; to the moon and back is 2.6 s
+MOST_BITS = 1e12  # per second and flow; the fastest network cards have 4e11
+# By Little's law a flow that always has data to send delivers its window in a round trip.
+MOST_OF_WINDOW, LEAST_OF_WINDOW = 4.0, 0.02
+MORE = "bits were taken for bytes, or the RTT had another unit"
+LESS = "it has little to send, or the RTT or the time has another unit"
+
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
     """A summary of a trace file as plain data (``None``: unknown); errors as in ``read``."""
@@ -33,8 +40,44 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
         "capacity_pps": None if capacity is None else _number(capacity.value),
         "flows": [_flow(trace, i) for i in range(len(trace.flows))],
         "provenance": dict(trace.provenance),
-        "doubts": dict(trace.doubts),
+        "doubts": {**trace.doubts, **_unlikely_units(trace)},
     }
+
+
+def _unlikely_units(trace: Trace) -> dict[str, str]:
+    """A doubt if some flow's RTT or throughput looks as if a column had another unit."""
+    for i, name in enumerate(trace.flows):
+        rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
+        bits = 8.0 * float(packet_sizes(trace)[i] * np.nanmax(rate, initial=0.0))
+        part = _median(windows_a_round_trip(trace, i))
+        if trip > LONGEST_RTT:
+            said = f"has an RTT of {trip:.3g} s, as if milliseconds were taken for seconds"
+        elif bits > MOST_BITS:
+            said = f"delivers {1e-9 * bits:.3g} Gbit/s, as if bits were taken for bytes"
+        elif part > MOST_OF_WINDOW:
+            said = f"delivers {part:.3g} windows in an RTT, as if {MORE}"
+        elif part < LEAST_OF_WINDOW:
+            said = f"delivers {part:.3g} of its window in an RTT: {LESS}"
+        else:
+            continue
+        return {"usual-units": f"{name} {said}"}
+    return {}
+
+
+def windows_a_round_trip(trace: Trace, flow: int) -> Any:
+    """Throughput times RTT over window in each interval, [time]; NaN where one is not known."""
+    rate, rtt, window = (_column(trace, key, flow) for key in ("throughput", "rtt", "window"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((rate > 0) & (window > 0), rate * rtt / window, np.nan)
+
+
+def _median(values: Any) -> float:
+    return float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
+
+
+def _column(trace: Trace, variable: str, flow: int) -> Any:
+    values = trace.known(variable)
+    return np.full(len(trace.edges) - 1, np.nan) if values is None else values[:, flow]
 
 
 def _flow(trace: Trace, i: int) -> dict[str, Any]:
