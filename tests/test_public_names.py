@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +63,28 @@ def test_a_package_shows_its_public_names_and_nothing_else(package: str) -> None
     assert all(getattr(module, name) is not None for name in dir(module))
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = module.no_such_name
+
+
+def modules(package: ModuleType) -> Iterator[ModuleType]:
+    for name in dir(package):
+        inner = getattr(package, name)
+        if isinstance(inner, ModuleType):
+            yield from modules(inner) if hasattr(inner, "__path__") else [inner]
+
+
+def test_a_module_shows_its_own_names_and_no_imports() -> None:
+    import vegasmodel.testing.strategies as strategies
+
+    assert dir(strategies) == sorted(strategies.__all__)
+    seen = list(modules(vm))
+    assert len(seen) > 40
+    for module in seen:
+        things = [getattr(module, name) for name in dir(module)]
+        assert things
+        if hasattr(module, "__all__"):
+            assert dir(module) == sorted(module.__all__)
+        else:
+            assert {thing.__module__ for thing in things} == {module.__name__}
 
 
 def test_what_a_user_needs_stands_at_the_top() -> None:

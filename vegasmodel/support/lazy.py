@@ -1,7 +1,7 @@
 """Lets a package import its public names only when they are used, and show no other names.
 
 A package lists its public names once, in the stub ``__init__.pyi``.  Editors and mypy read the same
-stub.
+stub.  The package's modules show only their own names, too.
 """
 
 from __future__ import annotations
@@ -11,11 +11,34 @@ import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 __all__ = ["attach"]
 
 Loader = Callable[[str], Any]
+
+
+class _Package(ModuleType):
+    """A package whose modules show their public names and no others.
+
+    Python sets a module as an attribute of its package when it has imported the module.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and "__dir__" not in vars(value):
+            setattr(value, "__dir__", lambda: _public(value))  # noqa: B010 - mypy refuses the other
+        super().__setattr__(name, value)
+
+
+def _public(module: ModuleType) -> list[str]:
+    """The names in ``__all__``, or else the functions and classes that the module defines."""
+    own = {
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+    }
+    return sorted(vars(module).get("__all__", own))
 
 
 def attach(
@@ -26,6 +49,7 @@ def attach(
     The stub has lines ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is
     one of its modules.  Before a name is imported, ``before`` is called with its full name.
     """
+    sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     places = {
         alias.name: str(node.module)
