@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel.adapters.common import settles
+from vegasmodel.engines.fluid.run import by_chance
 from vegasmodel.predictor import CLOSED_FORMS, MODELS, predict_all
 
 RED = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt"}
@@ -168,6 +169,17 @@ def test_many_arrivals_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         fast = vm.predict(s, model)
         assert fast.applicable
         np.testing.assert_allclose(fast.throughput, slow.throughput, rtol=1e-12)
+
+
+def test_which_runs_differ_by_chance() -> None:
+    """Senders wait at random by default; the fluid of the papers' law ignores that."""
+    flows = [vm.Flow("vegas", "40 ms"), vm.Flow("reno", "40 ms")]
+    plain = vm.Scenario([vm.Link(1000, buffer=20)], flows)
+    still = plain.replace({"flow.send_jitter": 0})
+    red = still.replace({"link.queue": vm.Red(5, 15)})
+    sampled = plain.replace({"flow.variant": "ns2"})
+    assert [s.by_chance for s in (plain, still, red, sampled)] == [True, False, True, True]
+    assert [by_chance(s) for s in (plain, still, red, sampled)] == [False, False, True, True]
 
 
 def test_no_such_model() -> None:

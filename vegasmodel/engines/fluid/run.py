@@ -118,11 +118,13 @@ def sound(scenario: Scenario) -> None:
 
 
 def by_chance(scenario: Scenario) -> bool:
-    """Whether runs of the scenario differ by chance."""
-    link = scenario.links[0]
-    waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
-    tossed = isinstance(link.queue, Red) or link.loss > 0
-    return scenario.run.start_jitter > 0 or tossed or (waits and not papers_only(scenario))
+    """Whether runs of ``fluid`` differ by chance: ``Scenario.by_chance``.
+
+    Senders' random waits do not count if all flows follow the papers' law, which ignores them.
+    """
+    if papers_only(scenario):
+        scenario = scenario.replace({"flow.send_jitter": 0.0})
+    return scenario.by_chance
 
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
