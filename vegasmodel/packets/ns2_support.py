@@ -106,6 +106,8 @@ def _vegas(flow: Flow, where: str) -> None:
         if not value.is_integer():
             raise FieldError(f"{where}.{key}", value, "a whole number of packets in ns-2")
     if flow.variant == "linux":
-        raise FieldError(f"{where}.variant", "linux", "paper or ns2: ns-2 runs its own Vegas")
+        allowed = "it has the variants paper and ns2"
+        wrong = "cannot be measured in ns-2, which runs a Vegas of its own"
+        raise FieldError(f"{where}.variant", "linux", allowed, wrong=wrong)
     if flow.decrease != 0.75:
         raise FieldError(f"{where}.decrease", flow.decrease, "0.75: ns-2's Vegas has it fixed")
