@@ -148,9 +148,21 @@ def test_several_models_have_no_answer_for_one_reason() -> None:
     assert console.notes(none[:1]) == ["a has no answer: two links."]
 
 
+def test_the_pair_with_the_largest_error_is_named() -> None:
+    """The error is of a ratio; of three groups the table must say of which."""
+    flows = tuple(Flow(law="reno", rtt=0.05, name=name) for name in "abc")
+    scenario = Scenario(links=(Link(name="l", capacity=1000.0, buffer=20.0),), flows=flows)
+    model = Prediction("fluid", scenario, np.array([250.0, 500.0, 250.0]))
+    measured = Prediction("ns2", scenario, np.array([200.0, 200.0, 600.0]))
+    text = comparison.Comparison(scenario, measured, (model,)).table()
+    assert "1.79 (b/c)" in text  # ln 6
+
+
 def test_without_a_measurement_the_error_names_the_other_ways() -> None:
     """ns-2 has no Vegas of Linux, and no such run is stored."""
     flow = Flow(law="vegas", rtt=0.04321, variant="linux")
     scenario = Scenario(links=(Link(name="l", capacity=833.0, buffer=31.0),), flows=(flow,))
-    with pytest.raises(FieldError, match=r"own Vegas; --trace .* predict --model all"):
+    with pytest.raises(
+        FieldError, match=r"cannot be measured in ns-2.* --trace .* predict --model all"
+    ):
         vm.compare(scenario)

@@ -54,6 +54,9 @@ def test_errors_by_hand() -> None:
     found = metrics.log_ratio_error(pair, metrics.group_ratios({"a": 350.3, "b": 669.8}))
     assert found == pytest.approx(math.log(300.4 / 754.7 * 669.8 / 350.3))
     assert metrics.log_ratio_error({}, {"a/b": 1.0}) is None
+    three = metrics.group_ratios({"a": 1.0, "b": 1.0, "c": 3.0})
+    even = metrics.group_ratios({"a": 1.0, "b": 2.0, "c": 1.0})
+    assert metrics.worst_ratio(even, three) == ("b/c", pytest.approx(math.log(6.0)))
 
 
 def test_comparison_against_a_measurement(tmp_path: Path) -> None:

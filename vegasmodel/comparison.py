@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import ENOUGH_PRECISION, log_ratio_error, nrmse, relative_uncertainty
+from vegasmodel.metrics import (
+    ENOUGH_PRECISION,
+    log_ratio_error,
+    nrmse,
+    relative_uncertainty,
+    worst_ratio,
+)
 from vegasmodel.prediction import Assumption, Prediction, with_error
 from vegasmodel.predictor import MODELS, SIMULATED, predict_all
 from vegasmodel.scenario import VARIANTS, Scenario, expect
@@ -192,7 +198,9 @@ class Comparison:
         rows = [
             [
                 name,
-                *(console.number(e[key], 3) for key in ("throughput_nrmse", "ratio", "base_rtt")),
+                console.number(e["throughput_nrmse"], 3),
+                f"{console.number(e['ratio'], 3)}{self._pair(name)}",
+                console.number(e["base_rtt"], 3),
             ]
             for name, e in self.errors.items()
         ]
@@ -209,6 +217,12 @@ class Comparison:
         console.paragraphs(
             [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
         )
+
+    def _pair(self, model: str) -> str:
+        """The pair of groups whose ratio a model has most wrong; empty if there is one pair."""
+        ratios = next(p.ratios for p in self.models if p.model == model)
+        found = worst_ratio(ratios, self.measured.ratios)
+        return f" ({found[0]})" if found and len(self.scenario.flows) > 2 else ""
 
     def plot(self, path: Path | None = None) -> Figure:
         """Draw each group's throughput by every model and by the measurement.
@@ -388,8 +402,9 @@ def _measurement(scenario: Scenario, trace: str | Path | None, timeout: float | 
     try:
         found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
-        other = "--trace takes another measurement, and predict --model all needs none"
-        raise FieldError(error.field, error.value, f"{error.allowed}; {other}") from None
+        other = "compare --trace takes another measurement, and predict --model all needs none"
+        allowed = f"{error.allowed}; {other}"
+        raise FieldError(error.field, error.value, allowed, wrong=error.wrong) from None
     if not damaged:
         return found
     detail = f"{', '.join(damaged)} cannot be read and may be of this scenario"

@@ -69,13 +69,21 @@ def log_ratio_error(
     "Largest" means in magnitude; the result keeps its sign.  ``None`` if no pair of groups has both
     ratios.
     """
+    found = worst_ratio(computed, measured)
+    return None if found is None else found[1]
+
+
+def worst_ratio(
+    computed: Mapping[str, float | None], measured: Mapping[str, float | None]
+) -> tuple[str, float] | None:
+    """The pair ``a/b`` of groups that ``log_ratio_error`` is of, and that error."""
     errors = []
     for pair, value in measured.items():
         other = computed.get(pair)
         if value and other:
-            errors.append(math.log(other / value))
+            errors.append((pair, math.log(other / value)))
     # The errors of a/b and b/a are equal but for sign and rounding: the first one counts.
-    return max(errors, key=lambda error: round(abs(error), 12)) if errors else None
+    return max(errors, key=lambda error: round(abs(error[1]), 12)) if errors else None
 
 
 def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
