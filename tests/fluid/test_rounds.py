@@ -230,6 +230,18 @@ def test_runs_of_flows_that_arrive_at_random_are_as_many_as_asked() -> None:
     assert three.throughput_se.max() > 0.0  # each run draws arrivals of its own
 
 
+@pytest.mark.parametrize(
+    ("n", "capacity", "rtt"), [(1, 1200.0, 0.089), (2, 1001.0, 0.092), (3, 1287.0, 0.188)]
+)
+def test_waiting_packets_are_their_rate_times_their_wait(n: int, capacity: float, rtt: float):
+    """Little's law; the packet in transmission does not wait, and its time is part of the RTT."""
+    flows = tuple(exact("vegas", rtt, name=f"flow-{i}", variant="ns2") for i in range(n))
+    case = Scenario((Link(capacity, buffer=100.0),), flows, run=Run(60.0, 20.0))
+    found = answer(case, runs=1)
+    wait = np.asarray(found.rtt_mean) - rtt
+    assert np.asarray(found.queue_mean)[0] == pytest.approx(wait @ found.throughput, abs=0.01)
+
+
 def test_one_run_does_not_tell_how_far_another_would_differ() -> None:
     """Each run of this scenario draws its own starts, but for one run there is nothing to compare.
 

@@ -280,14 +280,9 @@ def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:
 
 
 def waiting(links: NDArray[Any]) -> Floats:
-    """Number of waiting packets after warm-up, integrated over time, [queue].
-
-    The queue's state is work, which includes the packet in transmission. That packet does not wait.
-    On average half of it is left, so half a packet is subtracted while the link is busy.
-    """
-    busy = (links["served"] - links["mark_served"]) / links["capacity"]
-    waiting: Floats = np.maximum(links["area"] - links["mark_area"] - 0.5 * busy, 0.0)
-    return waiting
+    """Number of waiting packets after warm-up, integrated over time, [queue]."""
+    counted: Floats = np.maximum(links["area"] - links["mark_area"], 0.0)
+    return counted
 
 
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def _periodic(
         return counted
 
     totals, links = simulation.totals(0), array(simulation.net.links).copy()
-    links["mark_area"], links["mark_served"] = before.queues
+    links["mark_area"] = before.areas
     first, last = np.searchsorted(simulation.times, (before.time, after.time))
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = more("rtt_area") / more("rtt_samples")

@@ -80,8 +80,9 @@ def finish_interval(net: Net, f: Sender) -> bool:
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
-    end_arrivals(link, f.rate, h.work)
-    f.rate = 0.0
+    if f.rate > 0.0:
+        end_arrivals(link, f.rate, h.work)
+        f.rate = 0.0
     fits = True
     e, now, rtt = f.hop, f.time, f.rtt
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
@@ -169,7 +170,7 @@ def _end_warmup(net: Net, k: int) -> None:
             f.mark_lost, f.mark_retransmits, f.mark_acks = f.lost, f.retransmits, f.acks
             f.rtt_area, f.rtt_samples = 0.0, 0.0
     link = net.links[k]
-    link.mark_area, link.mark_served, link.mark_now = link.area, link.served, link.now
+    link.mark_area, link.mark_now = link.area, link.now
     link.warm = 1
 
 

@@ -43,6 +43,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
     slope = link.rate - capacity
     before = link.queue
     after = before + slope * span
+    busy = span if after > 0.0 else before / -slope if slope < 0.0 else 0.0
     if after < 0.0:
         link.idle += after / slope  # since the link fell idle
         after = 0.0
@@ -78,8 +79,22 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         link.served += link.rate * span + before - after
     link.arrived += link.rate * span
     link.queue = after
-    link.area += area * link.packets_per_work
+    link.area += _waiting(link, area, busy, capacity)
     link.now = now
+
+
+@jit
+def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
+    """The number of waiting packets, integrated over a stretch; ``area`` is that of the work.
+
+    The work includes what is left of the packet in transmission, which does not wait: half of it on
+    average.  A packet of a flow that sends evenly joins the queue at the end of its gap, but its
+    work is added throughout the gap: half a packet too much on average.  Both count for the
+    ``busy`` seconds in which there is work.  A class of a Rate-Delay link transmits for the part
+    ``capacity`` over the link's capacity of them.
+    """
+    halves = capacity / link.capacity + link.even
+    return area * link.packets_per_work - 0.5 * halves * busy
 
 
 @jit

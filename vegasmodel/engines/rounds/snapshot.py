@@ -96,7 +96,7 @@ LEFT_OUT = {
         "capacity buffer discipline loss min_threshold max_threshold max_probability weight "
         "ecn mark_limit gentle mixed largest smallest oldest rows partner class_weight shift "
         "instant lateness foreseen sampled warm handshake_excess handshake_leaves arrived lost "
-        "served area mark_area mark_served mark_now"
+        "served even area mark_area mark_now"
     ),
     "parcel": (),
 }
@@ -109,7 +109,7 @@ class Snapshot(NamedTuple):
     rough: bytes
     state: Floats  # packets; those of ``rough`` first, then of ns-2's coarse timers
     flows: bytes  # records
-    queues: Floats  # [(area, served), queue]
+    areas: Floats  # [queue], of ``Queue``
 
 
 class Observer:
@@ -136,8 +136,8 @@ class Observer:
 
     def keep(self, now: float, rough: bytes, state: Floats) -> Snapshot:
         """A snapshot of what ``look`` returned; it copies the arrays."""
-        queues = np.array([self._links["area"], self._links["served"]])
-        return Snapshot(now, rough, state.copy(), self._flows.tobytes(), queues)
+        areas = self._links["area"].copy()
+        return Snapshot(now, rough, state.copy(), self._flows.tobytes(), areas)
 
     def flows(self, seen: Snapshot) -> NDArray[np.void]:
         """The records of the flows at the time of a snapshot."""

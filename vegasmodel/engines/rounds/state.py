@@ -289,6 +289,7 @@ class Queue:
     handshake_leaves: float  # ... until then
     excess: float  # arrivals beyond a full buffer whose losers are not yet picked
     rate: float  # sum of the flows' arrival rates
+    even: float  # flows whose packets arrive evenly, at these rates
     average: float  # RED
     idle: float  # RED: seconds without a packet since the last arrival
     early: int  # RED: the average is above the lower threshold
@@ -298,9 +299,8 @@ class Queue:
     arrived: float
     lost: float
     served: float
-    area: float
+    area: float  # the number of waiting packets, integrated over time
     mark_area: float
-    mark_served: float
     mark_now: float
 
 

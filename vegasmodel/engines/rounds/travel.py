@@ -336,6 +336,7 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
     rate = packets / span
     link.rate += rate * work
     link.packet_rate += rate
+    link.even += 1.0
     return rate
 
 
@@ -344,6 +345,7 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
     """End even arrivals: subtract their rate from the queue's."""
     link.rate -= rate * work
     link.packet_rate -= rate
+    link.even -= 1.0
 
 
 @jit
