@@ -234,3 +234,17 @@ def test_the_command_tells_of_outcomes_and_of_starts_without_one(
     assert f"{low:.3g}..{high:.3g}" in capsys.readouterr().out
     assert run([*line[:2], "--model", "bands", "--starts", "2"]) == 0
     assert "No answer" in capsys.readouterr().out
+
+
+def test_nothing_is_compared_with_a_model_that_has_no_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = pair().to_toml() + '[[flow]]\nlaw = "reno"\nrtt = "60 ms"\n'
+    (tmp_path / "a.toml").write_text(mixed)
+    line = ["basins", str(tmp_path / "a.toml"), "--starts", "10"]
+    for one, other in (("minicycle", "bands"), ("bands", "minicycle"), ("bands", "bands")):
+        assert run([*line, "--model", one, "--against", other, "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)["against"]["agreement"]
+        assert said["p"] is said["chi_squared"] is said["same_start_same_outcome"] is None
+    assert run([*line, "--model", "minicycle", "--against", "bands"]) == 0
+    assert "not compared: no answer by bands" in " ".join(capsys.readouterr().out.split())

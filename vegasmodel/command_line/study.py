@@ -322,7 +322,10 @@ def basins(
             for name, (low, high) in zip(answer.names, ends, strict=True)
         ]
         lines.append(f"The set by {answer.model}, pkt/s: {', '.join(spans[:8])}.")
-    if against is not None:
+    if against is not None and math.isnan(same.p):
+        none = " and ".join(each.model for each in found if not each.answered)
+        lines.append(f"Shares of starts are not compared: no answer by {none}.")
+    elif against is not None:
         lines.append(
             f"Shares of starts by {model} and {against}: chi-squared {same.statistic:.4g}, "
             f"{same.freedom} degrees of freedom, p = {same.p:.3g}; {100 * same.alike:.3g} % of the "

@@ -31,7 +31,7 @@ class Agreement:
     ends: Floats  # [outcome, flow, 2] least and greatest throughput, pkt/s
     statistic: float  # chi-squared; 0 where all starts lead to one outcome
     freedom: int
-    p: float
+    p: float  # NaN, as ``statistic``, if one of the two has no outcome at all
     alike: float  # share of the common starts with the same outcome in both; NaN: none in common
 
     def to_json(self) -> dict[str, Any]:
@@ -39,9 +39,9 @@ class Agreement:
         return {
             "counts": self.counts.tolist(),
             "throughput_range_pps": self.ends.tolist(),
-            "chi_squared": self.statistic,
+            "chi_squared": None if math.isnan(self.statistic) else self.statistic,
             "degrees_of_freedom": self.freedom,
-            "p": self.p,
+            "p": None if math.isnan(self.p) else self.p,
             "same_start_same_outcome": None if math.isnan(self.alike) else self.alike,
         }
 
@@ -75,6 +75,8 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     same = [label[i] == label[split + j] for i, j in pairs if label[i] >= 0 <= label[split + j]]
     alike = float(np.mean(same)) if same else math.nan
     each = counts.sum(axis=1)
+    if not each.all():
+        return Agreement(counts, ends, math.nan, 0, math.nan, alike)
     together = _few_together(rates, label, float(each.min() / max(each.sum(), 1)))
     table = _counts(together, split, int(together.max(initial=-1)) + 1)
     if table.shape[1] < 2:
