@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from vegasmodel import comparison, console
 from vegasmodel.fields.units import FieldError
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Link, Scenario
+
+ROOT = Path(__file__).parents[1]
 
 
 def pair(variant: str, other: str = "reno") -> Scenario:
@@ -166,3 +169,10 @@ def test_without_a_measurement_the_error_names_the_other_ways() -> None:
         FieldError, match=r"cannot be measured in ns-2.* --trace .* predict --model all"
     ):
         vm.compare(scenario)
+
+
+def test_more_runs_are_asked_of_a_simulator_only() -> None:
+    """The kernel's stored trace of this scenario cannot be run again; nor can ns-2 run it."""
+    scenario = vm.load(ROOT / "paper_checks/linux/e1a_2M_40ms_a3b3.toml")
+    with pytest.raises(FieldError, match=r"^runs: 3 is not allowed; nothing beside the stored"):
+        vm.compare(scenario, models=["equilibrium"], runs=3)

@@ -152,6 +152,14 @@ def test_scenario_files_name_a_registered_law():
         vm.Scenario.from_toml(text.replace("own-reno", "own-remo"))
 
 
+def test_a_law_that_ns2_lacks_is_said_to_be_lacking():
+    flows = [vm.Flow("own-reno", "60 ms"), vm.Flow("vegas", "60 ms")]
+    scenario = vm.Scenario([Link(1080.0, buffer=20)], flows)
+    with pytest.raises(FieldError, match=r"is not in ns-2, .* --trace") as told:
+        vm.compare(scenario, models=["equilibrium"])
+    assert str(told.value).count("--trace") == 1
+
+
 MINE = """import vegasmodel as vm
 
 @vm.register_law("mine")
@@ -183,6 +191,7 @@ def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
         (MINE.replace("return", "retrun"), 5, "SyntaxError: invalid syntax"),
         (MINE + "raise SystemExit(3)", 6, "SystemExit: 3"),
         (MINE.replace('"mine"', '"mine", decreas=0.5'), 3, "decreas: 0.5"),
+        (MINE.replace("1.0", "1 / (f.rtt - f.rtt)"), 3, "law mine: drift: .* was raised; a rule"),
         (MINE.replace("1.0", "f.rrt"), 3, "law mine: drift: .*f.py, line 5"),
         ("x = 1", None, "laws: .*f.py' is not allowed; .* calls vegasmodel.register_law"),
         (None, None, "laws: .*No such file or directory"),

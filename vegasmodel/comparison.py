@@ -295,11 +295,24 @@ def compare(
         if trace is None:
             return compare(Scenario.from_dict(scenario), None, models, timeout, runs=runs)
         return _compare_estimated(scenario, trace, models)
+    if runs is not None and _stored_elsewhere(scenario):
+        allowed = "nothing beside the stored measurement of this scenario, which ns-2 did not make"
+        raise FieldError("runs", runs, allowed)
     measured = _measurement(run_often(scenario, runs), trace, timeout)
     note = enough_runs(measured)
     measured = replace(measured, assumptions=(*measured.assumptions, *note))
     results = _noted(predict_all(scenario, models), same_case(scenario, measured))
     return Comparison(scenario, measured, results)
+
+
+def _stored_elsewhere(scenario: Scenario) -> bool:
+    """Whether a measurement of this scenario is stored that a packet simulator has not made."""
+    from vegasmodel.packets import reference
+
+    stored = reference.lookup(scenario)
+    if stored is not None:
+        return stored.model not in ENGINES
+    return bool(reference.traces(scenario)[0])
 
 
 def run_often(scenario: Scenario, runs: int | None) -> Scenario:
@@ -402,6 +415,8 @@ def _measurement(scenario: Scenario, trace: str | Path | None, timeout: float | 
     try:
         found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
+        if "--trace" in error.allowed:
+            raise
         other = "compare --trace takes another measurement, and predict --model all needs none"
         allowed = f"{error.allowed}; {other}"
         raise FieldError(error.field, error.value, allowed, wrong=error.wrong) from None

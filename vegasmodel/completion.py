@@ -99,7 +99,8 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         return Scenario.from_dict(completed), tuple(filled)
     except FieldError as error:
         said = f"{error.field} = {error.value}"
-        raise FieldError("trace, its estimates", said, error.allowed) from None
+        where = "trace, its estimates"
+        raise FieldError(where, said, error.allowed, wrong=error.wrong) from None
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:

@@ -544,5 +544,4 @@ def _invoke(context: click.Context) -> None:
         options = {each.name: each for each in command.params if isinstance(each, click.Option)}
         if name not in options:
             raise
-        field = f"{options[name].opts[0]}{comma}{rest}"
-        raise FieldError(field, error.value, error.allowed, wrong=error.wrong) from None
+        raise error.of(f"{options[name].opts[0]}{comma}{rest}") from None

@@ -399,7 +399,7 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     try:
         return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
     except FieldError as error:  # the field is named without its place
-        raise FieldError(_join(where, error.field), error.value, error.allowed) from None
+        raise error.of(_join(where, error.field)) from None
 
 
 def write_table(instance: Any) -> dict[str, Any]:
@@ -442,7 +442,7 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
     try:
         return cls(**values)
     except FieldError as error:  # of __post_init__, which does not know the part's place
-        raise FieldError(_join(where, error.field), error.value, error.allowed) from None
+        raise error.of(_join(where, error.field)) from None
 
 
 def _join(where: str, key: str) -> str:

@@ -43,6 +43,10 @@ class FieldError(ValueError):
         self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
         super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
 
+    def of(self, field: str) -> FieldError:
+        """The same fault of the field with this name."""
+        return FieldError(field, self.value, self.allowed, wrong=self.wrong)
+
 
 def show(value: object) -> str:
     """A value as shown in a one-line message: quoted, printable, short."""

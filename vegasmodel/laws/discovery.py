@@ -71,9 +71,7 @@ def run(path: Path) -> None:
     try:
         runpy.run_path(str(path), run_name=path.stem)
     except FieldError as error:  # as ``register_law`` says it
-        raise FieldError(
-            f"{_place(path, error)}: {error.field}", error.value, error.allowed
-        ) from error
+        raise error.of(f"{_place(path, error)}: {error.field}") from error
     except (Exception, SystemExit) as error:  # whatever the user's file raises
         raise CodeError(_place(path, error), error, ALLOWED) from error
 

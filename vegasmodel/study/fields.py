@@ -190,4 +190,4 @@ def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
         if not left or not any(name.endswith(".alpha") for name in changes):
             raise
         remedy = f"{error.allowed}; with beta = alpha in the scenario both move"
-        raise FieldError(error.field, error.value, remedy) from None
+        raise FieldError(error.field, error.value, remedy, wrong=error.wrong) from None
