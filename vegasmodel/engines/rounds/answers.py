@@ -228,7 +228,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         "rounds",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
-        throughput_se=_standard_error(rates) if len(rates) > 1 else None,
+        throughput_se=standard_error(rates) if len(rates) > 1 else None,
         assumptions=(
             *_assumptions(scenario, rates, acks_lost, chance=chance),
             *_base_lost(scenario, outcomes),
@@ -243,14 +243,15 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
     )
 
 
-def _standard_error(rates: Floats) -> Floats:
+def standard_error(rates: Floats) -> Floats:
+    """The standard error of each flow's mean over runs, [n_flows]; ``rates`` [runs, n_flows]."""
     found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
     return found
 
 
 def _uncertainty(rates: Floats) -> Floats:
     """Half the 95 % interval of each flow's mean, over that mean; ``rates`` [runs, flows]."""
-    return relative_uncertainty(rates.mean(axis=0), _standard_error(rates), len(rates))
+    return relative_uncertainty(rates.mean(axis=0), standard_error(rates), len(rates))
 
 
 def _wanted(

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.answers import answer, standard_error
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Scenario
 
 DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ
-RUNS = 2  # runs of the other answer where chance has a part in it
 GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
@@ -50,19 +50,42 @@ def otherwise(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, flows=flows)
 
 
+def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
+    """Whether throughputs [n_flows] differ from those of ``found``; None if chance may be why.
+
+    They differ if one of them is further away than ``DIFFERENT`` of the mean and than twice the
+    standard error of the difference; ``error`` is that of ``changed``.
+    """
+    mean = np.asarray(found.throughput)
+    known = 0.0 if found.throughput_se is None else found.throughput_se
+    distance = np.abs(changed - mean)
+    far = distance > DIFFERENT * mean.mean()
+    if not np.any(far):
+        return False
+    return True if np.any(far & (distance > 2.0 * np.hypot(known, error))) else None
+
+
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """Compare the answer ``found`` with the answer for the opposite choice of random waits."""
+    """Compare the answer ``found`` with the answer for the opposite choice of random waits.
+
+    If chance has a part in the other answer, there are at least two runs of it.  More follow only
+    while the answers differ and chance may be the reason.
+    """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
+
+    def decided(single: Sequence[Prediction]) -> bool:
+        rates = np.array([one.throughput for one in single])
+        return _differ(found, rates.mean(axis=0), standard_error(rates)) is not None
+
     asked = otherwise(scenario)
-    other = answer(asked, runs=RUNS if asked.by_chance else None)
+    asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
+    other = answer(asked, enough=decided)
     if other.throughput is None:
         return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
-    spreads = [p.throughput_se for p in (found, other) if p.throughput_se is not None]
-    noise = np.sqrt(np.sum(np.square(spreads), axis=0)) if spreads else 0.0
-    differ = np.abs(changed - mean)
-    if not np.any((differ > DIFFERENT * mean.mean()) & (differ > 2.0 * noise)):
+    error = 0.0 if other.throughput_se is None else other.throughput_se
+    if not _differ(found, changed, error):
         return Assumption("phase-effects", True)
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     random, locked = (
