@@ -159,7 +159,9 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         some["size"] = _sizes(member.flow, len(some), rng)
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
-    flows = np.concatenate(found)
+    flows = np.zeros(len(places), FLOW)  # np.concatenate would compare the records field by field
+    for some, end in zip(found, np.cumsum([len(some) for some in found]), strict=True):
+        flows[end - len(some) : end] = some
     # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
     # it put on its wire first. That is the packet with the longer wire. So flows with a longer RTT
     # come first here. The order of flows in the scenario must not matter.

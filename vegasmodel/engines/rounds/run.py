@@ -45,6 +45,7 @@ SINGLE = 1.5  # intervals for each packet of a round trip, so that none holds tw
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
 _HOLES = 256  # ranges of lost packets that a flow's record has room for
 _MOST_HOLES, _ALL_HOLES = 2**11, 2**16  # ... if packets are single: of one flow, and of all
+_FIRST_ROOM = 64  # parcels that a flow's ring has room for at first
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
 SEED_STRIDE = 2654435761  # odd: random seeds are then as many as seeds of scenarios
@@ -174,9 +175,11 @@ class Simulation:
         held = pipe + max(buffers, default=0.0)
         most = 4.0 * held if near > coarse else pipe
         room = int(min(max(16 * coarse + 8192, spare, int(most)), _RING))
-        way.hops["room"] = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
-        way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-        rings = np.zeros(int(way.hops["room"].sum()), PARCEL)
+        reserved = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
+        way.hops["reserved"], way.hops["room"] = reserved, np.minimum(reserved, _FIRST_ROOM)
+        way.hops["ring"] = np.cumsum(way.hops["reserved"]) - way.hops["reserved"]
+        # memory of bytes is not touched before it is used, unlike that of records
+        rings = np.zeros(int(way.hops["reserved"].sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
         tree = np.zeros(2 * len(way.hops), np.int64)
         tree[len(way.hops) :] = np.arange(len(way.hops))
         keys = np.full(len(way.hops), NEVER)

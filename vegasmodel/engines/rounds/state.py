@@ -228,7 +228,8 @@ class Hop:
     lead: float  # 0 to 1: of arrivals of one instant, that of the greatest comes first
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # its parcels lie there in ``Net.rings``,
-    room: int  # ... at most so many
+    room: int  # ... so many before the ring's end is followed by its start,
+    reserved: int  # ... and at most so many
     latest: float  # when its last parcel gets there
     # The fields below are used only for the second and later queues of a flow's path.  They
     # describe the packets that are on their way to this queue (a circular buffer of groups), and

@@ -83,6 +83,20 @@ def next_other_event(net: Net, e: int) -> float:
 
 
 @jit
+def _enlarge(net: Net, h: Hop, head: int) -> None:
+    """Double the room of the full ring of hop ``h``, if memory is reserved for it.
+
+    ``head`` is the place of the first parcel.  Those before it follow the ring's end.  A ring no
+    longer than needed stays in the processor's cache.
+    """
+    before, ring = h.room, net.rings[h.ring : h.ring + h.reserved]
+    h.room = min(2 * before, h.reserved)
+    ring = ring[: h.room]
+    for k in range(head if h.room > before else 0):
+        ring[around(before + k, ring)] = ring[k]
+
+
+@jit
 def push(
     holder: Sender | Hop,
     ring: Table[Parcel],
@@ -183,6 +197,8 @@ def _forward(
         back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
     if h.last:
         home = net.hops[f.hop]
+        if f.count == home.room:
+            _enlarge(net, home, f.head)
         ring = net.rings[home.ring : home.ring + home.room]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         if f.awaits_parcels:
@@ -191,6 +207,8 @@ def _forward(
             schedule(net, f.hop, f.time)
     else:
         after = net.hops[e + 1]
+        if after.count == after.room:
+            _enlarge(net, after, after.head)
         ring = net.rings[after.ring : after.ring + after.room]
         done = 0
         plain = lost == 0.0 and marked == 0
