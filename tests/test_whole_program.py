@@ -6,6 +6,7 @@ import gc
 import itertools
 import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,20 @@ def test_an_llvmlite_that_cannot_ask_for_inlining(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(llvm.ValueRef, "add_function_attribute", never)
     again = WholeProgram(top.py_func, {"error_model": "numpy", "_nrt": False})
     assert again(rows(), 7) == expected
+
+
+def test_only_where_an_index_may_be_negative_is_the_length_added() -> None:
+    def at(values, k):  # type: ignore[no-untyped-def]
+        return values[k]
+
+    values, options = np.arange(4.0), {"error_model": "numpy", "_nrt": False}
+    either, place = (WholeProgram(at, options, negative) for negative in (True, False))
+    assert [either(values, k) for k in range(-4, 4)] == [*values, *values]
+    assert [place(values, k) for k in range(4)] == [*values]
+    additions = [
+        len(re.findall(r"= (ashr|select|add)", *f.inspect_llvm().values())) for f in (either, place)
+    ]
+    assert additions[0] > additions[1]
 
 
 @pytest.mark.parametrize("operator_", [operator.add, operator.truediv, operator.lt, operator.neg])

@@ -79,20 +79,24 @@ def compiled(
     made_of: tuple[str, ...] = (),
     *,
     whole_program: bool = False,
+    negative_indices: bool = True,
     **options: Any,
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
 
     ``made_of``: other source files from which the code may be made.  The cache's digest covers
     these files, the function's own file and all files that they import.  ``whole_program``: the
-    compiled functions that this function calls are compiled as part of it, not separately.
+    compiled functions that this function calls are compiled as part of it, not separately.  Without
+    ``negative_indices`` the whole program must not have any: they would read other memory.
 
     Compiled code is kept in ``NUMBA_CACHE_DIR``, beside the sources or in the user's cache folder:
     the first of these that can be written.  If reading or writing there fails, the function is
     compiled again; its results stay the same.
     """
     whole_program = whole_program and not numba.config.DISABLE_JIT
-    made = WholeProgram(function, options) if whole_program else None
+    made = None
+    if whole_program:
+        made = WholeProgram(function, options, negative_indices)
     dispatcher = made or numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError, OSError):  # no writable folder: no cache
         dispatcher._cache = _Kept(function, made_of)

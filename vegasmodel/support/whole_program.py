@@ -18,7 +18,7 @@ import copy
 import functools
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import BuiltinFunctionType, NoneType
 from typing import Any
 
@@ -51,9 +51,12 @@ SMALL = 250  # LLVM instructions; a smaller function is inlined wherever it is c
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
     """A compiled function that Python calls; it contains the parts (``Part``) that it calls."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], negative_indices: bool = True
+    ) -> None:
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
         super().__init__(function, targetoptions=options, pipeline_class=_WholePasses)
+        self._negative_indices = negative_indices
         self._part = Part(function, {**options, "no_cpython_wrapper": True})
 
     @property
@@ -67,6 +70,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
             _without_garbage_collection(),
             _without_lock_events(),
             _with_shortcuts(),
+            nullcontext() if self._negative_indices else _without_negative_indices(),
         ):
             return super().compile(sig)
 
@@ -118,6 +122,30 @@ def _without_lock_events() -> Iterator[None]:
         yield
     finally:
         lock._cblist = told
+
+
+@contextmanager
+def _without_negative_indices() -> Iterator[None]:
+    """Let an index of an array be the place itself, without a test whether it is below 0.
+
+    Numba would add the array's length to a negative index, so each access to a record needs four
+    instructions more.
+    """
+    from numba.np import arrayobj
+
+    plain = getattr(arrayobj, "fix_integer_index", None)
+    if plain is None:  # another version of Numba
+        yield
+        return
+
+    def place(context: Any, builder: Any, kind: Any, index: Any, _: Any) -> Any:
+        return context.cast(builder, index, kind, types.intp)
+
+    arrayobj.fix_integer_index = place
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = plain
 
 
 @contextmanager

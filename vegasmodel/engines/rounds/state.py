@@ -8,6 +8,7 @@ the sender. Each queue has a clock of its own, which may run behind that of the 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.tables import Table as Table
 from vegasmodel.engines.tables import array as array
-from vegasmodel.engines.tables import jit as jit
+from vegasmodel.engines.tables import jit as any_index
 from vegasmodel.engines.tables import layout
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks.stack import Mechanisms
+
+jit = functools.partial(any_index, negative_indices=False)
 
 # what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
