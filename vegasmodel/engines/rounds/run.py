@@ -173,13 +173,15 @@ class Simulation:
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         buffers = [math.floor(link.buffer) for link in scenario.links if link.buffer < math.inf]
         held = pipe + max(buffers, default=0.0)
-        most = 4.0 * held if near > coarse else pipe
-        room = int(min(max(16 * coarse + 8192, spare, int(most)), _RING))
-        reserved = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0)
-        way.hops["reserved"], way.hops["room"] = reserved, np.minimum(reserved, _FIRST_ROOM)
-        way.hops["ring"] = np.cumsum(way.hops["reserved"]) - way.hops["reserved"]
-        # memory of bytes is not touched before it is used, unlike that of records
-        rings = np.zeros(int(way.hops["reserved"].sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
+        at_once = 4.0 * held if near > coarse else pipe
+        room = int(min(max(16 * coarse + 8192, spare, int(at_once)), _RING))
+        most = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0).astype(np.int64)
+        way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
+        way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
+        # A ring doubles until it has ``most`` places.  What it leaves, less than twice as many, is
+        # not used again.  Memory of bytes is not touched before it is used, that of records is.
+        rings = np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
+        free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)
         tree[len(way.hops) :] = np.arange(len(way.hops))
         keys = np.full(len(way.hops), NEVER)
@@ -188,7 +190,9 @@ class Simulation:
         if near > coarse:
             holes = int(max(holes, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
         missing = np.zeros((len(seen), holes, 6))
-        self.net = Net(flows, way.hops, way.links, rings, seen, missing, keys, tree, near, calm)
+        self.net = Net(
+            flows, way.hops, way.links, rings, free, seen, missing, keys, tree, near, calm
+        )
         self.holes = np.zeros((len(flows), holes, 6))
         self.routes = way
         self.duration, self.capacity = scenario.run.duration, scenario.links[0].capacity

@@ -90,7 +90,7 @@ LEFT_OUT = {
         "rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
     ),
     "hop": _words(
-        "flow link data last work precedes lead to_next ring room reserved latest head idle since"
+        "flow link data last work precedes lead to_next ring room most latest head idle since"
     ),
     "link": _words(
         "capacity buffer discipline loss min_threshold max_threshold max_probability weight "

@@ -231,8 +231,8 @@ class Hop:
     lead: float  # 0 to 1: of arrivals of one instant, that of the greatest comes first
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # its parcels lie there in ``Net.rings``,
-    room: int  # ... so many before the ring's end is followed by its start,
-    reserved: int  # ... and at most so many
+    room: int  # ... in a circle of so many places,
+    most: int  # ... which may grow up to so many
     latest: float  # when its last parcel gets there
     # The fields below are used only for the second and later queues of a flow's path.  They
     # describe the packets that are on their way to this queue (a circular buffer of groups), and
@@ -322,6 +322,7 @@ class Net(NamedTuple):
     rings: Table[
         Parcel
     ]  # parcels on their way to each hop's queue; a flow's first: ACKs to the flow
+    free: NDArray[np.int64]  # of one number: from there on ``rings`` are not in use
     receivers: Table[Receiver]  # of all flows, or none if no queue holds ACKs
     missing: Floats  # [receiver, hole, column] what they miss, as the senders' holes
     keys: Floats  # [hop] when the hop's next event is, by the simulation's clock

@@ -83,17 +83,19 @@ def next_other_event(net: Net, e: int) -> float:
 
 
 @jit
-def _enlarge(net: Net, h: Hop, head: int) -> None:
-    """Double the room of the full ring of hop ``h``, if memory is reserved for it.
+def _enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
+    """Move the full ring of hop ``h`` to a place of twice its size, if it may grow.
 
-    ``head`` is the place of the first parcel.  Those before it follow the ring's end.  A ring no
-    longer than needed stays in the processor's cache.
+    Rings that are no longer than needed lie close together, so they stay in the processor's cache.
     """
-    before, ring = h.room, net.rings[h.ring : h.ring + h.reserved]
-    h.room = min(2 * before, h.reserved)
-    ring = ring[: h.room]
-    for k in range(head if h.room > before else 0):
-        ring[around(before + k, ring)] = ring[k]
+    room, place = min(2 * h.room, h.most), net.free[0]
+    if room == h.room or place + room > net.rings.shape[0]:
+        return
+    old, new = net.rings[h.ring : h.ring + h.room], net.rings[place : place + room]
+    for k in range(holder.count):
+        new[k] = old[around(holder.head + k, old)]
+    h.ring, h.room, holder.head = place, room, 0
+    net.free[0] += room
 
 
 @jit
@@ -198,7 +200,7 @@ def _forward(
     if h.last:
         home = net.hops[f.hop]
         if f.count == home.room:
-            _enlarge(net, home, f.head)
+            _enlarge(net, f, home)
         ring = net.rings[home.ring : home.ring + home.room]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         if f.awaits_parcels:
@@ -208,7 +210,7 @@ def _forward(
     else:
         after = net.hops[e + 1]
         if after.count == after.room:
-            _enlarge(net, after, after.head)
+            _enlarge(net, after, after)
         ring = net.rings[after.ring : after.ring + after.room]
         done = 0
         plain = lost == 0.0 and marked == 0
