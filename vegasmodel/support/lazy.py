@@ -46,8 +46,10 @@ def attach(
 ) -> tuple[Loader, Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` for the package whose ``__init__`` is ``file``.
 
-    The stub has lines ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is
-    one of its modules.  Before a name is imported, ``before`` is called with its full name.
+    With them the package imports each public name at its first use.  The names are those of the
+    stub ``__init__.pyi``, in lines ``from PLACE import NAME as NAME``.  If PLACE is the package
+    itself, NAME is one of its modules.  ``before``, if given, is called with a name's full name
+    before the name is imported.
     """
     sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))

@@ -84,10 +84,11 @@ def compiled(
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
 
-    ``made_of``: other source files from which the code may be made.  The cache's digest covers
-    these files, the function's own file and all files that they import.  ``whole_program``: the
-    compiled functions that this function calls are compiled as part of it, not separately.  Without
-    ``negative_indices`` the whole program must not have any: they would read other memory.
+    ``made_of``: other source files whose functions the code may contain.  If one of these files,
+    the function's own file or a file that they import changes, the function is compiled anew.
+    ``whole_program``: the compiled functions that this function calls are compiled as part of it,
+    not separately.  ``negative_indices``: whether the program uses negative array indices.  If it
+    does although this is False, it reads memory outside the array.
 
     Compiled code is kept in ``NUMBA_CACHE_DIR``, beside the sources or in the user's cache folder:
     the first of these that can be written.  If reading or writing there fails, the function is
@@ -117,9 +118,10 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache, with the digest in its file names.
+    """Numba's cache of machine code, whose file names contain a digest of the source files.
 
-    If the cache fails, the call goes on without it.
+    So code that was made from other sources is never loaded.  If reading or writing the cache
+    fails, the function is compiled as without a cache.
     """
 
     def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
@@ -155,7 +157,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
 @functools.cache
 def digest(*files: str | Path) -> str:
-    """The digest of these files and of every file of this package that they import."""
+    """A hash of the contents of these files and of every file of this package that they import."""
     found = {path for file in files for path in sources(Path(file))}
     total = hashlib.sha256()
     for path in sorted(found):

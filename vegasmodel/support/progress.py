@@ -18,7 +18,10 @@ PATIENCE = 1.0  # s before anything is shown
 
 
 class Series:
-    """Runs of equal length, one after another; ``wanted`` is the number of runs known so far."""
+    """Simulator runs of equal length, one after another, which make one answer.
+
+    ``wanted`` is the number of runs that are needed, as far as is known yet.
+    """
 
     def __init__(self) -> None:
         self.wanted = 1

@@ -152,11 +152,12 @@ def _without_negative_indices() -> Iterator[None]:
 def _with_shortcuts() -> Iterator[None]:
     """Make three of Numba's functions faster while it compiles; the code stays the same.
 
-    The first lists the variables in an instruction.  The type of most parts of an instruction shows
-    at once that they contain no variable.  The second finds the signature of an operator.  The
-    signature is now found once for each combination of operands' types, not again at each place in
-    the program.  The third writes a record's type as text.  Numba does this at each access of a
-    field, for the message of an exception that it catches; the type's name is ready and will do.
+    - The first lists the variables in an instruction.  It now skips parts of the instruction whose
+      type shows that they contain no variable.
+    - The second finds the signature of an operator.  It now does so once for each combination of
+      operands' types, not again at each place in the program.
+    - The third writes a record's type as text.  Numba does this at each access of a field, for the
+      message of an exception that Numba itself catches.  It now writes only the type's name.
     """
     instruction: Any = ir.Inst
     function: Any = types.BaseFunction
@@ -278,9 +279,9 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference, except that it remembers the results for operators.
+    """Numba's type inference, which here finds each operator's signature only once per types.
 
-    Numba tries dozens of candidates for each ``+`` and ``max``.
+    Numba would try dozens of candidates at each ``+`` and ``max`` of the program.
     """
 
     _name = "whole_program_typing"

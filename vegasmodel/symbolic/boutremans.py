@@ -37,7 +37,10 @@ def rate() -> Derivation:
 
 
 def rate_linux() -> Derivation:
-    """(5) with Linux's rule W (RTT - baseRTT)/baseRTT = alpha; the step is in partial fractions."""
+    """The rate (5) of the paper, for Linux's Vegas: W (RTT - baseRTT)/baseRTT = alpha.
+
+    A step of the derivation gives the rate also in partial fractions.
+    """
     base, rtt = d + x, d + Delta
     rest = sp.Eq(W * (rtt - base) / base, alpha)
     [window_] = sp.solve(rest, W)
@@ -46,7 +49,10 @@ def rate_linux() -> Derivation:
 
 
 def band() -> tuple[Derivation, Derivation]:
-    """(10) and (11): window and rate at the upper edge beta; at the lower one they are (4), (5)."""
+    """(10) and (11): Vegas's window and rate if its backlog is beta.
+
+    They are (4) and (5), the window and rate at backlog alpha, with beta in place of alpha.
+    """
     size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
         Derivation("10", "cwnd_i", (window().derived,), (), size, beta * (d + Delta) / (Delta - x)),
@@ -66,10 +72,10 @@ def no_over_estimate() -> Derivation:
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     """(7), (8) and (9): relative changes of the rate r_i of flow i = 1; all flows have one alpha.
 
-    (7) and (8) are the logarithmic derivatives of r_i by its own over-estimate x_i and by the
-    over-estimate x_k of flow k = 2. Delta moves with x_i and x_k so that (6) still holds; the
-    implicit function theorem gives how far. (9) is the logarithmic derivative of r_i by Delta, with
-    x_i fixed.
+    (7) is the derivative of ln r_i by the flow's own over-estimate x_i.  (8) is that by the
+    over-estimate x_k of flow k = 2.  In both, the queueing delay Delta changes too, because by (6)
+    the rates must still add up to the capacity.  The implicit function theorem gives its change.
+    (9) is the derivative of ln r_i by Delta, with x_i fixed.
     """
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, v) for v in over]
@@ -104,8 +110,8 @@ def two_arrivals() -> Derivation:
     """Two flows arrive one after the other: the rate of the second over the rate of the first.
 
     Equation (6) is solved with x_i = Delta_{i-1}: the over-estimate x_i of flow i is the queueing
-    delay Delta_{i-1} that it finds when it arrives.  Delays are in units of alpha/c.  The printed
-    formula is Bonald's.
+    delay Delta_{i-1} that it finds when it arrives.  Delays are in units of alpha/c.  The paper
+    prints another result, which it takes from Bonald.
     """
     first = sp.Eq(1 / Delta, 1)
     [wait] = sp.solve(first, Delta)
@@ -135,27 +141,29 @@ def arrivals_bonald(flows: int) -> tuple[Any, ...]:
 
 
 def bonald_total() -> Derivation:
-    """The sum (6) at Bonald's x_i and Delta, for two flows: it should be c and is not."""
+    """The sum of Bonald's two rates for two flows: by (6) it should be the capacity c, and is not.
+    """
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
     return Derivation("6", r"\sum rate_i/c", rates, (), sp.Integer(1), sum(rates), note)
 
 
 def bend_integrand() -> Any:
-    """((1-s) ln(1-s) + s)/s^2; ``asymptotic`` needs its integral from 0 to 1."""
+    """The function ((1-s) ln(1-s) + s)/s^2 of s; ``asymptotic`` uses its integral from 0 to 1."""
     return ((1 - s) * sp.log(1 - s) + s) / s**2
 
 
 def asymptotic() -> tuple[Derivation, Derivation]:
     """Many flows arrive one by one: C in Delta_n = n (ln n + C), and the sum of Bonald's rates.
 
-    Delays are in units of alpha/c, and n is large.  Let k = n s and Lambda = ln n + C. Then Delta_n
-    - Delta_{n-k} = n (s Lambda - (1-s) ln(1-s)).  A rate is the reciprocal of such a difference.
-    The sum of the rates over k is expanded in powers of 1/Lambda.  The second term is (1-s)
-    ln(1-s)/(s^2 Lambda^2), where (1-s) ln(1-s)/s^2 = -1/s + ``bend_integrand``.  The terms in 1/s
-    are harmonic sums.  Together they are (ln n + gamma) (1/Lambda - 1/Lambda^2 + ...), which is (ln
-    n + gamma)/(Lambda + 1).  Since (1-s) ln(1-s) = -s + sum over m >= 2 of s^m/(m (m-1)), the
-    integral of ``bend_integrand`` is the sum of 1/(k^2 (k+1)).
+    Delta_n is the queueing delay with n flows, in units of alpha/c, and n is large.  A flow that
+    found n - k flows has the rate 1/(Delta_n - Delta_{n-k}).  With s = k/n and Lambda = ln n + C,
+    this difference is n (s Lambda - (1-s) ln(1-s)).  The sum of the rates over k = 1 .. n is
+    expanded in powers of 1/Lambda and is, with Euler's constant gamma and g of ``bend_integrand``,
+
+        (ln n + gamma)/(Lambda + 1) + (integral of g(s) from 0 to 1)/Lambda^2.
+
+    By (6) the sum is 1, which gives C.  The integral is the sum of 1/(m^2 (m+1)) over m >= 1.
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))

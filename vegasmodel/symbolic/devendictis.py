@@ -44,7 +44,7 @@ class Formula:
 
     @property
     def difference(self) -> Expr:
-        """Printed minus derived, simplified; zero where the paper is right."""
+        """The printed formula minus the derived one, simplified: zero if the paper is right."""
         return sp.simplify(sp.factor(sp.simplify(self.printed - self.derived)))
 
     @property
@@ -96,8 +96,8 @@ def _saturation() -> dict[Expr, Expr]:
 def phase_1() -> tuple[Formula, ...]:
     """Phase 1, from the loss until the two windows fill the link (12): windows, a, A_V, Delta_a.
 
-    a is the number of its mini-cycles, A_V the number of packets that Vegas sends in it, and
-    Delta_a its duration.
+    Phase 1 has a mini-cycles of one round trip each and the duration Delta_a.  In phase 1 Vegas
+    sends A_V packets.
     """
     at = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
@@ -153,10 +153,10 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """(16), the end of phase 2: Vegas's growing window reaches its window at rest, (7).
+    """(16), solved for b: the mini-cycle b in which Vegas's window reaches its window at rest, (7).
 
-    The queue is then q = 2 (b - a), where phase 2 begins at mini-cycle a and ends at b.  The
-    equation is solved for b.
+    Phase 2 begins at mini-cycle a, with a full link and no queue, and ends at b.  In phase 2 both
+    windows grow by one packet per mini-cycle.  So at its end the queue is q = 2 (b - a).
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
@@ -171,9 +171,9 @@ def crossing() -> tuple[Formula, ...]:
 
 
 def _positive(root: Expr) -> bool:
-    """Whether a root is positive at a sample point.
+    """Whether a root of a quadratic is positive for one choice of the parameters' values.
 
-    Of the two roots exactly one is, since their product is negative.
+    The product of the two roots is negative, so exactly one root is positive.
     """
     point = {W_Va: 50, alpha: 3, mu: 1000, T: sp.Rational(1, 10), W_R: 60, q: 10, W_Rb: 60}
     return bool(root.subs(point) > 0)
@@ -204,9 +204,9 @@ def phase_3() -> tuple[Formula, ...]:
 
 
 def slope_in_queue() -> Expr:
-    """The slope dW_V/dW_R along (7).
+    """dW_V/dW_R while Vegas keeps its window at rest, (7): W_V = alpha (mu T + q)/q.
 
-    Both windows are functions of the queue q: W_R = mu T + q - W_V.
+    The queue q sets both windows, because they add up to mu T + q.
     """
     vegas = equilibrium_window().derived
     return sp.simplify(sp.diff(vegas, q) / sp.diff(M + q - vegas, q))
@@ -223,7 +223,10 @@ def cycle_count() -> Formula:
 
 
 def _small_buffer() -> dict[Expr, Expr]:
-    """Windows and N of appendix A, where both windows grow by N - 1 packets from loss to loss."""
+    """Solve appendix A: Vegas's and Reno's windows after and at a loss, and N.
+
+    In appendix A both windows grow by N - 1 packets from one loss to the next.
+    """
     system = [
         sp.Eq(W_VN, W_V1 + N - 1),
         sp.Eq(W_RN, W_R1 + N - 1),
@@ -236,10 +239,11 @@ def _small_buffer() -> dict[Expr, Expr]:
 
 
 def appendix_a() -> tuple[Formula, ...]:
-    """Appendix A, for buffers below B_th: the number N of mini-cycles, the packets, a and Delta.
+    """Appendix A, for buffers below B_th: N, P_Reno, P_Vegas, a and Delta.
 
-    Delta is the duration of a cycle, and a the mini-cycle at which the link is full.  Packets, a
-    and Delta are expressed in terms of N, as the paper prints them.
+    A cycle lasts from one loss to the next.  It has N mini-cycles of one round trip each and the
+    duration Delta.  P_Reno and P_Vegas are the packets sent in a cycle.  In mini-cycle a the two
+    windows fill the link.  As in the paper, the last four are functions of N.
     """
     at = _small_buffer()
     # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
@@ -277,9 +281,10 @@ def appendix_a() -> tuple[Formula, ...]:
 
 
 def buffer_threshold() -> Formula:
-    """B_th, the buffer at which W_V(N) of appendix A equals (7) at q = B.
+    """B_th, the smallest buffer B at which Vegas reaches its window at rest before a loss.
 
-    The paper prints its limit for large mu T.
+    At this buffer, Vegas's window at the loss in appendix A equals (7), its window at rest, with
+    the queue q = B.  The paper prints the limit of B_th for a large bandwidth-delay product mu T.
     """
     equal = sp.Eq(_small_buffer()[W_VN], equilibrium_window().derived.subs(q, B))
     D, k = sp.symbols("D k", positive=True)  # mu T, alpha (3 - 2 lambda)
@@ -320,7 +325,7 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """What the numeric model adds to the paper: an expression and the premises that give it."""
+    """A formula that the paper lacks and the numeric model needs, with its premises."""
 
     symbol: str
     premises: tuple[Expr, ...]
@@ -328,7 +333,10 @@ class Completion:
 
 
 def loss_limited() -> Completion:
-    """Appendix A for n_vegas and n_reno sources: V, the sum of the Vegas windows at the loss."""
+    """V, the sum of all Vegas windows at a loss, if no Vegas source stops growing before it.
+
+    This is appendix A of the paper, for n_vegas Vegas and n_reno Reno sources.
+    """
     system = (
         sp.Eq(V * (1 - lam), n_vegas * (N - 1)),
         sp.Eq(R / 2, n_reno * (N - 1)),
@@ -339,10 +347,10 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """The quadratic in V - h whose root gives V, if Vegas stops growing before the loss.
+    """The equation for V, the sum of all Vegas windows at a loss, if Vegas stops growing before it.
 
-    V is the sum of the windows of all Vegas sources at the loss.  They stop at the lower edge of
-    their dead zone, where V = h + X/q and q is the queue.
+    Vegas stops when its backlog reaches the lower threshold.  By (7) that is where V = h + X/q,
+    with the queue q and two constants h and X.  The result is a quadratic in V - h.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
@@ -354,11 +362,11 @@ def held() -> Completion:
 
 
 def meeting() -> Completion:
-    """The quadratic in n that (16) becomes for n_vegas and n_reno sources; its root gives n.
+    """(16) for n_vegas Vegas and n_reno Reno sources: a quadratic in n.
 
-    n is the number of mini-cycles from the one that fills the link until Vegas reaches the lower
-    edge of its dead zone.  The constant h makes the equation valid for the papers' rule and for
-    Linux's.
+    The queue is empty until the windows fill the link.  n is the number of mini-cycles from then
+    until Vegas's backlog reaches the lower threshold.  There the Vegas windows add up to h + X/q,
+    with the queue q = (n_vegas + n_reno) n and two constants h and X.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
@@ -366,9 +374,10 @@ def meeting() -> Completion:
 
 
 def catching_up() -> Completion:
-    """Mini-cycles that Vegas needs to come down to (17), its window at rest.
+    """The number t of mini-cycles for which Vegas's window is above its window at rest, (17).
 
-    Each Vegas source gives up one packet per mini-cycle.
+    As Reno fills the queue, Vegas's window at rest falls.  Each Vegas source gives up only one
+    packet per mini-cycle, so Vegas lags behind.  It has caught up after t mini-cycles.
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
@@ -376,9 +385,10 @@ def catching_up() -> Completion:
 
 
 def following() -> tuple[Completion, ...]:
-    """Integrals over phase 3, in which Vegas keeps its window at rest, (17), as the queue q grows.
+    """Integrals of 1, W, q W and V over the mini-cycles of phase 3, as antiderivatives in q.
 
-    Each is given as an antiderivative in q.
+    In phase 3 Reno's growth fills the queue q, and Vegas keeps its window at rest, (17).  V is the
+    sum of the Vegas windows, W = mu T + q that of all windows.
     """
     vegas = h + X / q
     reno = M + q - vegas
@@ -390,7 +400,10 @@ def following() -> tuple[Completion, ...]:
 
 
 def trapezoids() -> Expr:
-    """Zero: a sum of a linear f over i = a .. b, less its integral and half of both end values."""
+    """The error of the trapezoidal rule for a linear f: it is zero.
+
+    The sum of f(i) over i = a .. b is the integral of f from a to b, plus (f(a) + f(b))/2.
+    """
     c, d = sp.symbols("c d")
     f = c + d * i
     total = sp.integrate(f, (i, a, b)) + (f.subs(i, a) + f.subs(i, b)) / 2

@@ -12,10 +12,10 @@ links, long, cross = sp.symbols("l n_long n_cross", positive=True)
 
 
 def stationarity() -> Derivation:
-    """The rate r that maximises alpha ln r + x r - q r: there alpha = r (q - x).
+    """The rate r = alpha/(q - x) of a Vegas flow maximises alpha ln r + x r - q r.
 
-    r is the rate of a Vegas flow, q the queueing delay of its path, and x its over-estimate of
-    baseRTT. The second derivative is negative.
+    q is the queueing delay of the flow's path, and x the flow's over-estimate of baseRTT.  The
+    second derivative by r is negative.
     """
     lagrangian = alpha * sp.log(r) + x * r - q * r
     condition = sp.Eq(sp.diff(lagrangian, r), 0)

@@ -20,7 +20,10 @@ cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 
 def volume_ratio() -> Derivation:
-    """(5): data volume of class D over that of R, where an R flow has k times a D flow's rate."""
+    """(5): lambda, the data volume of class D over that of R, if an R flow's rate is k times D's.
+
+    D is the low-delay class with n_D flows, R the rate class with n_R flows.
+    """
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
     [solution] = sp.solve([per_flow, volumes], [S_D, lam], dict=True)
@@ -44,10 +47,10 @@ def service_rates() -> tuple[Derivation, Derivation]:
 
 
 def scheduler() -> Derivation:
-    """The test of figure 2, ``k n_R L_D > n_D L_R``: D has sent more than its due lambda L_R.
+    """The test of figure 2, ``k n_R L_D > n_D L_R``: has class D sent more than its due?
 
-    L_D and L_R are the volumes that D and R have sent.  The test asks for the sign of ``L_D -
-    lambda L_R``; figure 2 multiplies it by k n_R.
+    L_D and L_R are the volumes that classes D and R have sent.  The due of D is lambda L_R, with
+    lambda = n_D/(k n_R) by (5).  The test is L_D > lambda L_R, multiplied by k n_R.
     """
     rate_backlog = L_D - volume_ratio().derived * L_R
     derived = sp.expand(rate_backlog * k * n_rate)
@@ -64,8 +67,7 @@ def scheduler() -> Derivation:
 def relative_fairness() -> Derivation:
     """Section IV-A: mean utilisation of a Vegas flow over that of a NewReno flow.
 
-    The paper defines this ratio in words.  Its example, 0.97, is the quotient of 0.24 and 0.74/3.
-    Our copy of the text has a dot between the two, where a division sign must have stood.
+    The paper defines this ratio in words.  Its example 0.97 is 0.24 / (0.74 / 3).
     """
     vegas, newreno = U_V / n_delay, U_R / n_rate
     derived = sp.simplify(vegas / newreno)
@@ -103,9 +105,10 @@ def vegas_difference() -> Derivation:
 def rate_utilization() -> Derivation:
     """Fraction of its service rate S that class R uses: n AIMD flows, one RTT, losses at one time.
 
-    Their windows add up to W, which falls from W_max to b W_max and grows by n packets per round
-    trip.  Below M = S T the link idles and a round trip lasts T; above M it lasts W/S. y = W_max /
-    M = 1 + B_R / M.
+    A loss multiplies the sum W of the n windows by b, from W_max to b W_max.  Then W grows by n
+    packets per round trip.  T is the round-trip time without a queue, and M = S T.  Below M the
+    link idles, and a round trip lasts T.  Above M a round trip lasts W/S.  B_R is the buffer, and
+    y = W_max/M = 1 + B_R/M.
     """
     n = sp.Symbol("n", positive=True)
     idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW
@@ -117,10 +120,10 @@ def rate_utilization() -> Derivation:
 
 
 def delay_loss() -> Derivation:
-    """The product p W^2 of Vegas flows whose buffer is too small for alpha packets each.
+    """The product p W^2 of a Vegas flow, if the buffer is too small for alpha packets per flow.
 
-    p is their loss probability.  Their windows grow until a loss.  So the window is a sawtooth from
-    b W_max to W_max with mean W. There is one loss in each tooth, so p = 1/(packets of a tooth).
+    Then the window grows by one packet per round trip until a loss multiplies it by b.  It is a
+    sawtooth from b W_max to W_max with mean W.  The loss probability is p = 1/(packets of a tooth).
     """
     packets = sp.integrate(W, (W, b * W_max, W_max))
     mean = (1 + b) / 2 * W_max

@@ -20,7 +20,7 @@ HALF = sp.Rational(1, 2)
 def square_root_periodic() -> Derivation:
     """The constant of the square-root law, rate * RTT * sqrt(b p), with a loss every 1/p packets.
 
-    The window is a periodic sawtooth from d W to W.
+    The window is a periodic sawtooth: it grows from d W to W by one packet in b round trips.
     """
     rounds = b * (1 - d) * W
     packets = sp.integrate(b * w, (w, d * W, W))
@@ -35,9 +35,11 @@ def square_root_periodic() -> Derivation:
 def moment_step() -> Derivation:
     """The ratio E U^s / E U^(s-1) of two moments of U = b p w^2 / 2, where w is the window.
 
-    Losses are random: one per 1/p packets on average.  If that is the unit of time, U grows at rate
-    1, and losses come at rate 1, each of which multiplies U by d^2. In the steady state the mean of
-    U^s does not change: growth adds s E U^(s-1), and losses take E U^s - E (d^2 U)^s.
+    Losses are random, with a mean distance of 1/p packets.  The window grows by one packet in b
+    round trips, and a loss multiplies the window by d.  Let the unit of time be the time in which
+    1/p packets are sent.  Then U grows at rate 1.  Losses also come at rate 1, and each multiplies
+    U by d^2.  In the steady state the mean of U^s is constant: growth adds s E U^(s-1), and losses
+    take away E U^s - E (d^2 U)^s.
     """
     u = sp.Symbol("u", positive=True)
     growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
@@ -46,12 +48,15 @@ def moment_step() -> Derivation:
 
 
 def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
-    """The moments M(s) = E U^s as a product of ``terms`` factors, and their ratio M(s)/M(s - 1).
+    """The moment M(s) = E U^s as a product of ``terms`` factors, and the ratio M(s)/M(s - 1).
 
-    U is that of ``moment_step``.  M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k))
-    with the window factor d.  In the ratio all factors but two cancel: it is s (1 - d^(2 (s +
-    terms))) / (1 - d^(2 s)).  For many terms d^(2 terms) vanishes, and this is the exact ratio of
-    ``moment_step``.
+    U is b p w^2 / 2 for the window w, and a loss multiplies w by d.  The product is
+
+        M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)),  k = 1 .. terms.
+
+    The ratio of two products is s (1 - d^(2 (s + terms))) / (1 - d^(2 s)), since the other factors
+    cancel.  For many terms d^(2 (s + terms)) vanishes.  What remains is the exact ratio, which
+    ``moment_step`` derives.
     """
 
     def moment(at: Expr) -> Expr:
@@ -65,8 +70,9 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
 def square_root_random() -> Derivation:
     """The constant of the square-root law, rate * RTT * sqrt(b p), under independent losses.
 
-    It is expressed by m = E sqrt(U), where U = b p W^2 / 2 for the window W at a loss.  A cycle
-    from loss to loss carries 1/p packets in b (1 - d) E W round trips.
+    The constant is a function of m = E sqrt(U), where U = b p W^2 / 2 for the window W at a loss.
+    The loss multiplies the window by d; then it grows by one packet in b round trips.  So on
+    average 1/p packets are sent from loss to loss, in b (1 - d) E W round trips.
     """
     m = sp.Symbol("m", positive=True)
     mean_top = sp.sqrt(2 / (b * p)) * m
@@ -79,8 +85,8 @@ def pftk_window() -> Derivation:
     """PFTK (13): the mean window W at a loss, from two counts of the packets of a cycle.
 
     First count: (1 - p)/p packets arrive until the first loss, and W more are sent after it.
-    Second count: the window grows from d W to W in X = b (1 - d) W round trips, b of them at each
-    size, and the last round trip carries half a window.
+    Second count: a loss multiplies the window by d, and the window stays at each size for b round
+    trips.  So it grows from d W to W in b (1 - d) W round trips.  Half a window is sent after them.
     """
     rounds = b * (1 - d) * W
     counted = rounds / 2 * (d * W + W - 1) + W / 2
@@ -139,7 +145,11 @@ def pftk_silence() -> Derivation:
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
-    """The window at which Vegas rests: at an RTT that others set, and alone on a link of rate c."""
+    """Two windows W at which Vegas rests, i.e. at which W (RTT - baseRTT)/RTT = alpha.
+
+    The first is for a given RTT.  The second is for a flow alone on a link of rate c, where
+    RTT = W/c.
+    """
     rest = sp.Eq(W * (RTT - base) / RTT, alpha)
     shared = sp.solve(rest, W)[0]
     alone = sp.solve(rest.subs(RTT, W / c), W)[0]
@@ -150,10 +160,10 @@ def hold_windows() -> tuple[Derivation, Derivation]:
 
 
 def repaired() -> Derivation:
-    """Probability that n packets after a loss cause no timeout.
+    """Probability that none of n packets after a loss causes a timeout: (1 - p^2)^n.
 
-    A packet causes none if it arrives, or if it is lost and its second copy arrives.  The sum over
-    the number of lost packets, for n = 5, is compared with the closed form (1 - p^2)^n.
+    A packet causes a timeout if both the packet and its second copy are lost.  The closed form is
+    compared, for n = 5, with the sum over the number of lost packets.
     """
     n = 5
     chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))

@@ -41,13 +41,15 @@ def spacing_uniform() -> Derivation:
 
 
 def falling() -> tuple[Expr, ...]:
-    """Derivatives whose signs prove that demand falls in the queue q and in the loss rate p.
+    """Four derivatives; their signs prove that rates fall as the queue q or the loss rate p grows.
 
-    The first three are derivatives of 1/rate of a loss-based flow and are > 0. By the short form of
-    PFTK, 1/rate = R sqrt(b p)/K + T_0 stalls(p), where R = R_0 + q/c, and T_0 also grows by q/c.
-    They are the derivative by q and two by p: below and above the point at which the minimum in
-    PFTK's second term changes.  The fourth is the derivative of a Vegas flow's rate by q and is <
-    0.
+    The short formula of PFTK (Padhye et al. 1998) gives a loss-based flow's rate r:
+
+        1/r = (R_0 + q/c) sqrt(b p)/K + (T_0 + q/c) min(1, 3 sqrt(3 b p/8)) p (1 + 32 p^2).
+
+    The first three derivatives are > 0: that of 1/r by q, that of 1/r by p where the minimum is
+    less than 1, and that of 1/r by p where the minimum is 1.  The fourth is the derivative of a
+    Vegas flow's rate by q and is < 0.
     """
     smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
     stalls = p * (1 + 32 * p**2)

@@ -12,9 +12,9 @@ Expr = Any  # SymPy carries no types
 
 @dataclass(frozen=True)
 class Derivation:
-    """``derived`` follows from ``premises`` by ``steps``.
+    """A formula, ``derived`` from ``premises`` by ``steps``.
 
-    ``printed`` is the paper's form, or None.
+    ``printed`` is the formula as the paper prints it, or None.
     """
 
     number: str  # of the equation, or of the section it stands in
@@ -27,7 +27,7 @@ class Derivation:
 
     @property
     def difference(self) -> Expr:
-        """Printed minus derived, simplified: 0 if the print is right, None without a print."""
+        """The printed formula minus the derived one, simplified; None if the paper prints none."""
         return None if self.printed is None else sp.simplify(self.printed - self.derived)
 
     @property
