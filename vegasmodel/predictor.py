@@ -40,7 +40,10 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
 def choose(model: str | None) -> tuple[str, ...]:
-    """The models that a user's ``model`` stands for: one name, ``all``, or None (closed forms)."""
+    """The names of the models to ask: the one that ``model`` names, or all models for ``all``.
+
+    ``None`` means every closed form.  Raises ``FieldError`` for any other value.
+    """
     if model is None:
         return CLOSED_FORMS
     if model == "all":

@@ -101,9 +101,9 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
 
 
 def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
-    """The number of samples that shows every cycle of the windows: two per shortest RTT.
+    """A number of samples that shows every rise and fall of the windows: two per shortest RTT.
 
-    It is limited to ``most`` divided by the number of flows, but is at least ``usual``.
+    The number is at most ``most`` divided by the number of flows, and at least ``usual``.
     """
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
@@ -207,7 +207,7 @@ def limit_cycle(
     continuously for every implementation, and only the thresholds are those of the implementation.
 
     Whole packets have no Floquet multipliers.  ``rounds`` therefore reports the multipliers of
-    ``fluid`` with continuous adjustment, if ``fluid`` finds a steady state of the same kind.
+    ``fluid`` with continuous adjustment, if both find a fixed point or both a periodic motion.
 
     ``longest``, in round trips: for ``fluid``, the longest wait for an overflow or for rest; for
     ``rounds``, the length of the run.  A larger value finds more cycles, and gives averages with
@@ -227,7 +227,11 @@ def limit_cycle(
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
-    """The steady state by ``rounds``; with ``fluid``'s multipliers if both are of one kind."""
+    """The steady state by ``rounds``, with ``fluid``'s Floquet multipliers.
+
+    The multipliers are left out unless ``rounds`` and ``fluid`` both find a fixed point or both
+    find a periodic motion.
+    """
     from vegasmodel.engines.fluid.continuous import unsupported
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.cycle import steady

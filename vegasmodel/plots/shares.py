@@ -173,8 +173,8 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     The upper panel shows the mean throughput of a rate-class and of a delay-class flow, as a
     fraction of the fair share (capacity over number of flows).  The lower panel shows the delay
     class's rate over the rate class's, ``podlesny``'s relative fairness, which is 1 if both are
-    equal.  A model has one curve for the scenarios whose first link has a Rate-Delay queue (RD) and
-    one for the others, with hollow markers.  Each model has its own line style in both panels.
+    equal.  Scenarios whose first link has a Rate-Delay queue (RD) make one curve of a model; the
+    other scenarios make another, with hollow markers.  Each model has its own line style.
     """
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
@@ -217,7 +217,11 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
 def _kinds(
     models: Iterable[Prediction], measured: Iterable[Prediction]
 ) -> list[tuple[Prediction, Look, bool]]:
-    """Each prediction that has rates: the prediction, its look, and whether it has markers only."""
+    """The predictions that have throughputs, and how to draw each.
+
+    Returns tuples of the prediction, its colour and line style (``Look``), and True for a
+    measurement, which is drawn with markers only.
+    """
     both = [(p, False) for p in _answers(models, "models")]
     both += [(p, True) for p in _answers(measured, "measured")]
     return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
@@ -262,7 +266,11 @@ def _rows(result: Prediction, group: int) -> list[int]:
 
 
 def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
-    """Ends of the error bar of a group's mean: the range of a set, or two standard errors."""
+    """The two ends of the error bar of a group's mean throughput, pkt/s; ``None`` if unknown.
+
+    They are the ends of the range if the model gives a range of throughputs, else two standard
+    errors below and above the mean.
+    """
     if result.throughput_range is not None:
         low, high = result.throughput_range[rows].mean(axis=0)
         return float(low), float(high)

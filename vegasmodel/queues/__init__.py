@@ -20,7 +20,7 @@ _QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDel
 
 
 class QueueRule:
-    """Rule of a scenario's queue table: its ``discipline`` decides which keys it may have."""
+    """The rule for a link's queue table in a scenario; ``discipline`` decides its other keys."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Read a scenario's queue table by the rules of its discipline."""
@@ -30,7 +30,7 @@ class QueueRule:
         return rules.read(_QUEUES[value["discipline"]], value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Accept an object of one of the disciplines, and nothing else."""
+        """Raise ``FieldError`` unless the value is a ``DropTail``, ``Red`` or ``RateDelay``."""
         if not isinstance(value, Queue):
             raise FieldError(where, value, "a DropTail, Red or RateDelay")
 

@@ -73,7 +73,11 @@ def _set_nested(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any
 
 
 def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
-    """A copy of the dataclass with the changes of ``tree``; inner dataclasses are changed first."""
+    """A copy of the dataclass ``part`` with changed attributes.
+
+    ``tree`` maps each attribute to its new value.  For an attribute that is a dataclass itself,
+    ``tree`` may hold such a mapping in turn.
+    """
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
         if isinstance(value, Mapping) and dataclasses.is_dataclass(getattr(part, key))
@@ -84,7 +88,7 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 
 
 def _attribute(part: Any, key: str, name: str) -> str:
-    """The name of the attribute for a key of the file (or for the attribute's own name)."""
+    """The attribute of ``part`` for a key of the scenario file; its own name is a key, too."""
     known = {
         key: field.name
         for field in dataclasses.fields(part)

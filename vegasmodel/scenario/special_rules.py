@@ -13,7 +13,7 @@ __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
 
 
 class PacketNumbers:
-    """A list of the sequence numbers of packets to drop, without repeats."""
+    """The rule for a list of the sequence numbers of packets to drop, without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
         """Read a list of sequence numbers from a file."""

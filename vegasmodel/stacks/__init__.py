@@ -30,9 +30,9 @@ _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
     """The dead zone of Vegas: the backlogs (low, high), packets, between which its window rests.
 
-    The window grows at a backlog below ``low`` and shrinks above ``high``. At ``low`` it rests. At
-    ``high`` it rests only in ``paper``. Raises ``ValueError`` for an unknown variant and for beta
-    below alpha.
+    The window grows at a backlog below ``low`` and shrinks above ``high``. It rests at ``low``, but
+    at ``high`` only in the variant ``paper``. Raises ``ValueError`` for an unknown variant and for
+    beta below alpha.
     """
     stack = find(variant)
     a, b = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
@@ -62,11 +62,11 @@ def find(variant: str, ns2_defaults: str = "papers") -> Stack:
 
 
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
-    """The stack whose code a source of ``law`` runs; ``variant`` is the one that the source states.
+    """The name of the stack whose code a source with this ``law`` and ``variant`` runs.
 
-    The stack ``paper`` implements Vegas only.  A loss-based source that states ``paper`` therefore
-    runs the stack of the other sources, whose variants are ``beside``: Linux if one of these is
-    Linux and none is ns-2, else ns-2, as in the papers.
+    This is the variant itself, except that the variant ``paper`` implements Vegas only.  For any
+    other law, ``paper`` means the stack of the sources beside it, whose variants are ``beside``:
+    Linux if one of them is Linux and none is ns-2, else ns-2, as in the papers.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -77,9 +77,9 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
     """The stack that decides how the links of a scenario behave: ns-2 or ``paper``.
 
-    With Vegas sources the links are ns-2's if any group states ``ns2``.  Without Vegas they are
-    ns-2's if any group runs the code of ns-2. Each argument has one entry per group of flows;
-    ``running`` holds the results of the function ``running``.
+    Each argument has one entry per group of flows: its law, the variant that it states, and the
+    stack whose code it runs. With Vegas flows, the links are ns-2's if any group states ``ns2``.
+    Without Vegas flows, they are ns-2's if any group runs the code of ns-2.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     found = {STACKS[name] for name in (variants if own else running)}

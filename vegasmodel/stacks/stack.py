@@ -15,7 +15,7 @@ from dataclasses import dataclass
 class Mechanisms:
     """What a sender does when an ACK arrives or its timer expires.
 
-    Each field switches one mechanism or sets a number of it, in packets or seconds.
+    Each field switches one mechanism on or off, or sets one of its numbers, in packets or seconds.
     ``engines/rounds``, the packet simulator, copies each field into its record of a flow.
     """
 

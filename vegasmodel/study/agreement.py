@@ -86,7 +86,11 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """The starts' labels after each label with a wide range of ``rates`` was divided into parts."""
+    """The outcome (``label``) of each start, after each wide outcome was divided into parts.
+
+    An outcome is wide if the ``rates`` of one flow differ between its starts by more than twice the
+    tolerance.  The result has a label of its own for each part.
+    """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
     for i in range(n):
@@ -124,11 +128,11 @@ def _cuts(along: Floats, near: float) -> Floats:
 
 
 def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
-    """The starts' labels after rare labels were merged.
+    """The outcome (``label``) of each start, after rare outcomes were merged.
 
-    A label is rare if the smaller source has fewer than ``EXPECTED`` expected starts in it.
-    ``least``: the smaller source's number of starts, as a fraction of all starts.  If the merged
-    label has many starts, it is divided into parts again.
+    Two models are compared; ``least`` is the fraction of all starts that belong to the model with
+    fewer starts.  An outcome is rare if fewer than ``EXPECTED`` starts of that model are expected
+    in it.  If many starts are in rare outcomes, these are merged into several outcomes.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

@@ -31,7 +31,7 @@ class StabilityBoundary:
     """Curves in the plane of two fields, where two characteristic roots are purely imaginary.
 
     Values are in the package's units (``units``).  ``jumps``: places where a scan saw the stability
-    change without such roots; no curve is traced from there.
+    change although no roots are purely imaginary there; no curve is traced from them.
     """
 
     scenario: Scenario

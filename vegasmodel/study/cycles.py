@@ -78,17 +78,18 @@ def limit_cycles(
 ) -> LimitCycles:
     """The steady states of ``scenario``, and the share of starts that lead to each.
 
-    ``model``, ``losers``, ``packets`` and ``longest`` are those of ``limit_cycle``.  The number
+    ``limit_cycle`` explains ``model``, ``losers``, ``packets`` and ``longest``.  The number
     ``starts`` of starts is drawn as in ``basins``, which explains ``seed``, ``phase`` (s),
     ``windows`` (packets) and ``order``.  The shares hold for starts drawn in this way, and for no
     others.  A steady state is found only if some start leads to it, so an unstable one never is.
 
-    Two steady states are close if they are of the same kind, the logarithms of their periods differ
-    by at most ``tolerance``, and no flow's throughput differs by more than ``tolerance`` times the
-    mean throughput of all flows and starts.  For averages of motions that do not repeat, the
-    tolerance grows by their standard errors.  Steady states that are close, directly or through a
-    chain of others, count as one outcome.  So a range of fixed points without gaps is one outcome,
-    with two ends.  ``threads``: by default one per core.
+    A steady state is of one of three kinds: a fixed point, a periodic motion, or averages of a
+    motion that does not repeat.  Two are close if their kind is equal, the logarithms of their
+    periods differ by at most ``tolerance``, and no flow's throughput differs by more than
+    ``tolerance`` times the mean throughput of all flows and starts.  For averages, the tolerance
+    grows by their standard errors.  Steady states that are close, directly or through a chain of
+    others, count as one outcome.  So a range of fixed points without gaps is one outcome, with two
+    ends.  ``threads``: by default one per core.
 
     Raises ``FieldError`` for bad input, and ``ValueError`` if the model has no equation for the
     scenario.

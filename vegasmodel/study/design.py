@@ -150,8 +150,8 @@ def design(
     searched, in seconds, packets or packets per second (default: the usual range of the field).
 
     If the field holds whole numbers, or if the model's answer jumps, a target is seldom met within
-    1e-6.  The value whose answer comes nearest is then a solution if it meets the target within the
-    fraction ``within``.  It is not ``exact``, and its ``note`` says why.
+    1e-6.  Then the best value is a solution if it meets the target within the fraction ``within``.
+    Such a solution is not ``exact``, and its ``note`` says why.
 
     The models or simulators in ``verify`` are run at each solution; their results are in
     ``verified``.  If the scenario is random and does not give a number of runs, ns-2 and ns-3 run
@@ -196,9 +196,9 @@ class _Search:
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
-        """Achieved minus wanted at the values ``x`` of the field; the results are remembered.
+        """The model's answer minus the target at the values ``x`` of the field.
 
-        ``whole``: as in ``_ask``.
+        Answers are kept, so the model is asked once per value.  ``whole``: as in ``_ask``.
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         y = np.full(flat.size, np.nan)
@@ -215,7 +215,7 @@ class _Search:
         return y.reshape(np.shape(x))
 
     def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
-        """Evaluate the model at the values ``x`` of the field; return achieved minus wanted.
+        """Evaluate the model at the values ``x`` of the field; return the answer minus the target.
 
         ``whole``: make all runs, even if a few runs show on which side of the target the answer is.
         """
@@ -246,7 +246,7 @@ class _Search:
         return sure
 
     def _settle(self) -> bool:
-        """Make all runs at the values that may be solutions; return whether any was missing."""
+        """Make all runs at the values that may be solutions; return whether runs were missing."""
         ends = [i for pair in self._met() for i in pair]
         ends += [self._nearer(*pair) for pair in self._crossings()]
         few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
@@ -300,7 +300,10 @@ class _Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """New values to try around each place where the answer nears the target and turns away."""
+        """New values around each one at which the answer is nearest to the target, on one side.
+
+        Between two such values the answer may meet the target unseen.
+        """
         x, y = self.x, self.y
         new: list[float] = []
         for i in range(1, x.size - 1):
@@ -311,12 +314,13 @@ class _Search:
         return self.range.rounded(np.array(new), self.whole)
 
     def _follow_integers(self) -> None:
-        """For each change of sign, find the two neighbouring whole numbers between which it lies.
+        """Find neighbouring whole numbers with answers on opposite sides of the target.
 
-        In each step the model is evaluated at two values inside the gap, in parallel on two cores.
-        The first two are the neighbours of an estimated root.  The estimate is the root of a power
-        law through the ends of the gap, or of a straight line if the range is not logarithmic.  The
-        later ones divide the gap into thirds.
+        The search narrows each gap between two such values that are not neighbours.  In each step
+        the model is evaluated at two values inside the gap, in parallel on two cores.  In the first
+        step these are the whole numbers beside an estimated root.  The estimate takes the answer to
+        be linear in the field's value, or in its logarithm if the range is logarithmic.  In later
+        steps the two values divide the gap into thirds.
         """
         guessed = False
         while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
@@ -333,7 +337,7 @@ class _Search:
             self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
 
     def _follow(self) -> None:
-        """Find the value of the field at each change of sign."""
+        """Find the value of the field at each place where the answer crosses the target."""
         pairs = self._crossings()
         if not pairs:
             return
@@ -385,7 +389,7 @@ class _Search:
     def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
         """A note if ``runs`` runs are too few to tell whether the target is met within ``within``.
 
-        ``error``: the standard error of the target's quantity by ``model``.
+        ``error``: the standard error of the model's answer for the quantity that has the target.
         """
         if error is None or half_interval(error, runs) <= self.within * self.aim.value:
             return []
@@ -438,9 +442,9 @@ class _Search:
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
     """Whether only whole numbers make sense for the field in this model.
 
-    Numbers of flows and first windows are whole.  Numbers of packets are whole if the model
-    simulates single packets.  In such a model thresholds are whole, too, if an implementation
-    rounds the backlog before it compares the backlog with them.
+    This is so for a number of flows and for a first window.  In a model that simulates single
+    packets it is also so for every number of packets, and for Vegas's thresholds if the flow's
+    stack rounds the backlog before it compares it with them.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True
@@ -468,9 +472,10 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 
 
 def _verified(search: _Search, solution: Solution, others: Sequence[str]) -> Solution:
-    """The solution, with what the models ``others`` give for the quantity that has the target.
+    """The solution, with what the models ``others`` answer at its value of the field.
 
-    The standard errors of these figures are added, too.
+    The answers are those for the quantity that has the target, such as a share.  Their standard
+    errors are added, too.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}

@@ -46,17 +46,17 @@ class Field:
 
     @property
     def plain(self) -> Any:
-        """The rule for a plain value: a number or a word, not a table."""
+        """The rule by which the field's value is checked if it is a number or a word, no table."""
         return self.rule.plain if isinstance(self.rule, OneOf) else self.rule
 
     @property
     def number(self) -> bool:
-        """Whether its values are numbers, not words."""
+        """Whether the field's values are numbers, not words."""
         return isinstance(self.plain, (Quantity, Integer))
 
     @property
     def unit(self) -> str:
-        """The unit of its values inside the package; empty for counts and fractions."""
+        """The unit of the field's values in the package; empty for counts and fractions."""
         return KINDS[self.plain.kind].unit if isinstance(self.plain, Quantity) else ""
 
     def read(self, text: str, scenario: Scenario) -> Any:
@@ -80,7 +80,7 @@ class Field:
         return scenario.packet_size
 
     def of(self, scenario: Scenario) -> Any:
-        """The field's value in the scenario; of several links or groups, the first one's."""
+        """The field's value in the scenario: that of the first link or group that has the field."""
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:
@@ -120,7 +120,7 @@ def known(scenario: Scenario) -> list[str]:
 
 
 def _brief(names: list[str], most: int = 6) -> list[str]:
-    """A few common names of fields and the number of all names, for an error message."""
+    """A few common names out of ``names``, and the total number of names, for an error message."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]

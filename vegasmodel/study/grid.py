@@ -35,7 +35,10 @@ Block = tuple[slice, ...]  # of each dimension
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A field and its values; if ``drawn``, the two ends of a range for random values."""
+    """A field and its values in a sweep.
+
+    If ``drawn``, the values are drawn at random, and ``values`` holds the two ends of their range.
+    """
 
     field: Field
     values: NDArray[Any]
@@ -94,7 +97,7 @@ class Grid:
         return tuple(shape)
 
     def blocks(self, chunks: tuple[int, ...]) -> Iterator[Block]:
-        """All blocks of this shape; those at the edges may be smaller."""
+        """Divide the grid into blocks of the shape ``chunks``, smaller at the grid's far ends."""
         starts = [range(0, n, step) for n, step in zip(self.shape, chunks, strict=True)]
         for corner in itertools.product(*starts):
             yield tuple(

@@ -269,7 +269,7 @@ def _bits(scenario: Scenario) -> Floats:
 
 
 def _parts(bits: Floats) -> Floats:
-    """Each flow's share of everything delivered, over the last axis."""
+    """Each flow's share of all bits delivered; the last axis of ``bits`` is the flow."""
     with np.errstate(invalid="ignore", divide="ignore"):
         part: Floats = bits / bits.sum(axis=-1, keepdims=True)
     return part
@@ -285,8 +285,9 @@ def _of_arrays(
 ) -> Figures:
     """The results as ``Figures``, from arrays for one link and a fixed number of flows.
 
-    ``known``: arrays by the names of ``Figures``.  ``bits`` [point or 1, flow]: the bits of a
-    packet.  ``capacity`` [point]: pkt/s.  ``bad`` [point]: no answer, for the reason ``why``.
+    ``known``: results that are known, by their names in ``Figures``.  ``bits`` [point or 1, flow]:
+    the size of a packet in bits.  ``capacity`` [point]: pkt/s.  ``bad`` [point]: True at points
+    without an answer; ``why`` is the reason.
     """
     n = len(points)
     scenario, table = points.scenario, _blank(points, n)
@@ -309,7 +310,10 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The points' columns, by the mini-cycle model's names; ``None`` if it lacks one."""
+    """The values that vary from point to point, by the names of the mini-cycle model's parameters.
+
+    ``None`` if a field that varies is no parameter of that model.
+    """
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
         groups = field.indices if field.part == "flow" else ()
@@ -377,7 +381,10 @@ def _by_arrays(points: Points) -> Figures | None:
 
 
 def _closed(scenarios: Sequence[Scenario | str]) -> bool:
-    """Whether ``fluid`` can compute all scenarios in one batch: only flows of the papers' law."""
+    """Whether ``fluid`` can compute all scenarios in one batch.
+
+    It can if every flow follows the papers' law, whose window changes continuously.
+    """
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(
         fluid_run.all_continuous(each) and fluid_run.unsupported(each) is None for each in known
@@ -421,9 +428,9 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether point i differs from the scenario only in the values of the columns.
+    """Whether ``values``, the values that vary, are all that differs at point i.
 
-    A value outside the columns may also change, as a buffer of ``"1 BDP"`` changes with the RTT.
+    Another value may differ, too: a buffer of ``"1 BDP"`` changes with the RTT.
     """
     try:
         made, base = points.at(i), points.scenario
@@ -443,9 +450,10 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points are valid: alpha <= beta, and the RTT is long enough.
+    """Which points are valid: alpha <= beta, and every flow's RTT is long enough.
 
-    It must be at least the sum of its transmission times and the given delay of the link.
+    An RTT must be at least the transmission times of a packet and its ACK, plus twice the link's
+    delay if the scenario gives that delay.
     """
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)

@@ -37,7 +37,10 @@ class Range:
     log: bool
 
     def values(self, n: int, whole: bool) -> Floats:
-        """``n`` values from end to end; fewer if ``whole`` and rounding makes some equal."""
+        """``n`` values from one end of the range to the other.
+
+        If ``whole``, they are rounded, and values that have become equal are given once.
+        """
         spread = np.geomspace if self.log else np.linspace
         values = spread(self.low, self.high, n)
         values[0], values[-1] = self.low, self.high

@@ -39,10 +39,11 @@ def run_rates(found: Prediction | None) -> Floats:
 
 
 def standard_error(aim: Target, found: Prediction | None) -> float | None:
-    """The standard error, by the jackknife, of the target's quantity at the mean throughputs.
+    """The standard error, by the jackknife, of the quantity for which ``aim`` sets a target.
 
-    Let ``T_k`` be the quantity computed without run ``k`` of ``n`` runs (Efron, "The jackknife, the
-    bootstrap and other resampling plans", 1982, equation 3.5):
+    The quantity, such as a share, is computed from the mean throughputs of ``n`` runs.  Let ``T_k``
+    be the quantity without run ``k`` (Efron, "The jackknife, the bootstrap and other resampling
+    plans", 1982, equation 3.5):
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 

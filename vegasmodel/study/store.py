@@ -108,8 +108,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
 def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
     """Create an empty store at ``path``.
 
-    Its files are written beside ``path`` and renamed together.  They are made in memory first, so
-    a process that is killed has hardly any time in which to leave them there.
+    The store's files are first made in memory, then written to a temporary folder beside ``path``,
+    which is renamed to ``path`` last.  So a process that is killed leaves no incomplete store.
     """
     if path.exists():
         if not (path / "zarr.json").is_file():

@@ -77,11 +77,11 @@ def sweep(
     """The answers of ``model`` at every point of a grid: ``throughput[.., flow]``, ``share``, ...
 
     ``over``: the values of each field, as a mapping ``{"link.buffer": [5, 10, 20], "flow.rtt":
-    "20ms:200ms:20ms"}`` or as texts ``FIELD=START:STOP:STEP`` and ``FIELD=a,b,c``.  With ``draw``,
-    the texts are ``FIELD=LOW..HIGH``; the number ``draw`` of points is drawn uniformly at random,
-    with ``seed``, and the points lie along one dimension ``point``.  The variable ``status`` is 0
-    at a point with an answer.  At any other point ``status`` says why there is none, and the other
-    variables are NaN.
+    "20ms:200ms:20ms"}`` or as a list of texts ``FIELD=START:STOP:STEP`` or ``FIELD=a,b,c``.
+    ``draw``: if given, this number of random points is used instead of a grid.  The texts are then
+    ``FIELD=LOW..HIGH``.  The points are drawn uniformly, with ``seed``, and lie along one dimension
+    ``point``.  The variable ``status`` is 0 at a point with an answer.  At any other point
+    ``status`` says why there is none, and the other variables are NaN.
 
     ``out``: a Zarr folder (extra ``sweep``).  It is written block by block, so memory stays
     bounded.  If the process is killed, the same call continues the sweep.  ``processes``: how many
@@ -168,7 +168,7 @@ def _size(block: Block) -> int:
 
 
 def _kind(space: Grid, model: str) -> str:
-    """How the model evaluates many points (a key of ``BLOCK``); this decides a block's size."""
+    """How the model evaluates many points: a key of ``BLOCK``, which gives the blocks' sizes."""
     if model != "minicycle":
         return model if model in BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
@@ -222,7 +222,11 @@ def _layout(space: Grid, model: str) -> Layout:
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:
-    """A short form that identifies an array: its values, or (of many) ends, number and hash."""
+    """A short list that identifies an array of values.
+
+    Up to 1000 values are listed as text.  Of more, the list has the first, the last, the number of
+    values and a hash.
+    """
     import hashlib
 
     if values.size <= 1000:

@@ -41,7 +41,11 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """Fields that vary together: by one fraction of their values (``share``), or by one amount."""
+    """Fields that share one error with the standard deviation ``sd``.
+
+    With ``share``, the error is the same fraction of each field's value; else it is the same amount
+    for each field.
+    """
 
     name: str
     fields: tuple[Field, ...]
@@ -59,8 +63,8 @@ class Sensitivity:
     """How a model's throughputs depend on fields.
 
     ``slopes`` [flow, field]: d ln(throughput)/d(field), with the field in the package's unit; NaN
-    if there is no answer near the scenario's values.  ``smooth`` [field]: True unless the answer
-    has a corner at the scenario's value.
+    if there is no answer near the scenario's values.  ``smooth`` [field]: False if the slopes for
+    two step sizes differ, as at a value of the field where the slope jumps.
     """
 
     model: str
@@ -191,9 +195,10 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
 def _slopes(
     scenario: Scenario, model: str, inputs: list[_Input]
 ) -> tuple[Floats, tuple[bool, ...]]:
-    """The slopes of ln(throughput) and ln(ratio), and whether each input has no corner.
+    """The slopes of ln(throughput) and ln(ratio) by each input, and whether each can be trusted.
 
-    The slopes have the shape [flows, then pairs of groups; input].
+    The slopes are an array [row, input].  Its rows are the flows' throughputs and then the ratios
+    of pairs of groups.  An input's slopes can be trusted if two step sizes give the same slopes.
     """
     if model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")

@@ -100,7 +100,10 @@ def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
 
 
 def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
-    """Call ``answers`` on another machine, which gets the user's laws ``own`` instead of files."""
+    """Call ``answers`` on another machine, after adding the user's laws ``own`` there.
+
+    The other machine cannot read the files that define these laws.
+    """
     for law in own:
         laws.add(law)
     return answers(points, model, 1)

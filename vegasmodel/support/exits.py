@@ -171,7 +171,7 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let signals raise ``Stopped``; end the process if it still runs ``GRACE`` seconds later."""
+    """Let a signal raise ``Stopped``, and end the process if it still runs after ``GRACE`` s."""
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()
     os.set_blocking(tell, False)

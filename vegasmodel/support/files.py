@@ -40,10 +40,10 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Make an ``OSError`` of the ``with`` block name ``path`` if its own file name is no help.
+    """Make an ``OSError`` of the ``with`` block name ``path``, the file that the user knows.
 
-    This is done if the error names no file, as when the disk is full, or if it names a temporary
-    file or a file inside the folder ``path``.
+    The name is put in if the error names no file because the disk is full, and if it names a
+    temporary file or a file inside the folder ``path``.
     """
     try:
         yield

@@ -141,8 +141,7 @@ def arrivals_bonald(flows: int) -> tuple[Any, ...]:
 
 
 def bonald_total() -> Derivation:
-    """The sum of Bonald's two rates for two flows: by (6) it should be the capacity c, and is not.
-    """
+    """The sum of Bonald's rates for two flows: by (6) it should be the capacity c, and is not."""
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
     return Derivation("6", r"\sum rate_i/c", rates, (), sp.Integer(1), sum(rates), note)
