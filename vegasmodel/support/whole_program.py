@@ -87,6 +87,7 @@ class Part(CPUDispatcher):  # type: ignore[misc]
         Returns the key under which the tables hold it.
         """
         arguments, result = sigutils.normalize_signature(sig)
+        arguments = tuple(unliteral(kind) for kind in arguments)  # 0 is an integer like others
         with global_compiler_lock, self._compiling_counter:
             if tuple(arguments) not in self.overloads:
                 made = self._compiler.compile(arguments, result)
