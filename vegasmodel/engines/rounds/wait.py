@@ -49,7 +49,7 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     free = np.floor(usable_window(f, f.time) + 1e-9)
     if f.phase == RECOVERY and f.scoreboard:
         send_in_recovery(f, holes, free, 0.0)
+        if _may_send(f, holes, f.time):  # the rest of several holes follows at once
+            f.wait_ends = f.time
     else:
         send(f, free, 0.0)
-    if _may_send(f, holes, f.time):  # the rest of several holes follows at once
-        f.wait_ends = f.time
