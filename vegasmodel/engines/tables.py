@@ -28,13 +28,16 @@ def making(function: _Function) -> _Function:
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 
-def jit(function: _Function, *, negative_indices: bool = True) -> _Function:
+def jit(
+    function: _Function, *, negative_indices: bool = True, forceinline: bool = False
+) -> _Function:
     """Like ``making``, for functions that create no arrays: faster, without reference counts.
 
     Without ``negative_indices`` they are faster again, but each index must be a place in its array.
+    With ``forceinline`` each caller contains a copy of the function, whatever its size.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
-    options["negative_indices"] = negative_indices
+    options |= {"negative_indices": negative_indices, "forceinline": forceinline}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 

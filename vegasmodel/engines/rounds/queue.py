@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import RED, Queue, Table, jit
+from vegasmodel.engines.rounds.state import RED, Queue, Table, inlined, jit
 from vegasmodel.engines.rounds.stock import append, count, front_packets, remove_last, transmit
 
 TOLERANCE = 1e-6  # packets: what a sum of arrivals may miss
@@ -34,7 +34,7 @@ def advance(links: Table[Queue], k: int, now: float) -> None:
         _serve_both(link, links[link.partner], now)
 
 
-@jit
+@inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
     """Serve one queue: dq/dt = sum of the arrival rates - c, with q not below 0."""
     span = now - link.now

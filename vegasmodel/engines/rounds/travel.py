@@ -33,6 +33,7 @@ from vegasmodel.engines.rounds.state import (
     Sender,
     Table,
     around,
+    inlined,
     jit,
 )
 from vegasmodel.laws.packets import NEVER
@@ -172,7 +173,7 @@ def _noise(f: Sender, h: Hop, back: float) -> float:
     return h.latest - back
 
 
-@jit
+@inlined
 def _forward(
     net: Net,
     e: int,
@@ -280,7 +281,7 @@ def _count_lost(f: Sender, h: Hop, lost: float) -> float:
     return 0.0
 
 
-@jit
+@inlined
 def arrive_at_once(
     net: Net,
     e: int,
