@@ -1,7 +1,7 @@
 """Explains each model: its equations, its hypotheses, its source and its measured accuracy.
 
-If the scenario breaks a hypothesis, the prediction's ``assumptions`` state this, under the name
-that the hypothesis has here.
+A prediction's ``assumptions`` have the same names as the hypotheses here. They say whether the
+scenario meets each of them.
 """
 
 from __future__ import annotations
@@ -157,8 +157,9 @@ EXPLANATIONS = MappingProxyType(
             | _RECOVERY
             | _without("fifo-queue", "window-not-limited", "one-ack-a-packet"),
             "mean-field fixed point; uniqueness proved in vegasmodel/equilibrium/red.py",
-            "beside ns-2 the mean queue is within 11 % with drops and 32 % with marks, the rates "
-            "of the classes within 29 % and 41 % (vegasmodel/equilibrium/red.py)",
+            "the largest errors beside ns-2: if RED drops packets, 11 % of the mean queue and 29 % "
+            "of the rates of Vegas and of the loss-based flows; if RED marks them, 32 % and 41 % "
+            "(vegasmodel/equilibrium/red.py)",
         ),
         "random-loss": Explanation(
             "flows that share a link which loses packets at random",

@@ -33,12 +33,10 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """What the implementations do in addition to our rules for the laws, as text.
+    """A text that says how the scenario's TCP implementations differ from our rules for the laws.
 
-    The text is empty if there is nothing.
-
-    ``counted``: whether the caller simulates an implementation's own version of CUBIC, so that this
-    version need not be reported.
+    The text is empty if they do not differ.  ``counted``: the caller simulates the implementation's
+    own CUBIC, so the text need not mention CUBIC.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))
@@ -61,7 +59,11 @@ def work(scenario: Scenario, group: Flow) -> float:
 
 
 def empty_rtt(scenario: Scenario, member: Member) -> float:
-    """The flow's RTT with all queues empty, s: ``rtt`` and the transmission of extra headers."""
+    """The flow's RTT with all queues empty, s.
+
+    This is the field ``rtt`` plus the time for which the headers beyond the scenario's packet size
+    are transmitted.
+    """
     group = member.flow
     more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
     slow = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2
@@ -69,7 +71,11 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
 
 
 def access_leg(scenario: Scenario, member: Member) -> float:
-    """The propagation delay of each of the flow's four access legs, s."""
+    """The propagation delay of one access link in one direction, s.
+
+    A round trip crosses an access link four times: two links, at the sender and at the receiver, in
+    both directions.  Their delays are equal.
+    """
     delays = 2.0 * sum(link.delay for link in scenario.path(member.flow))
     return (member.rtt - scenario.transmission(member.flow) - delays) / 4.0
 

@@ -1,8 +1,8 @@
 """Functions that the adapters share; most of them test an assumption of a closed form.
 
-If the scenario breaks a hypothesis of the model, the prediction's ``assumptions`` say so, and the
-model answers all the same. A model is inapplicable only if its equations cannot be evaluated at
-all; the adapter then gives the reason.
+A prediction's ``assumptions`` say whether the scenario meets the hypotheses of the model. If the
+scenario breaks one, the model answers all the same. A model is inapplicable only if its equations
+cannot be evaluated at all; the adapter then gives the reason.
 """
 
 from __future__ import annotations

@@ -68,12 +68,12 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
 
 
 def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
-    """The assumption that features of a real TCP stack that the equations lack do not matter.
+    """The assumption ``whole-stack``: what real TCP stacks add to the equations has no effect.
 
-    Probes, timers, recovery and a restarted baseRTT matter if packets are lost.  A flow begins with
-    a burst: its handshake and its first window.  The burst matters if a Vegas flow starts later
-    than another flow, because the burst changes the baseRTT that the Vegas flow measures.  The list
-    is empty if no flow runs such a stack.
+    A real stack adds probes, timers and a recovery; they have an effect if packets are lost.  It
+    also begins a flow with a burst: the handshake and the first window.  The burst has an effect if
+    a Vegas flow starts later than another flow, because it changes the baseRTT that this flow
+    measures.  Returns a list of this one assumption, or of none if no flow runs a real stack.
     """
     members = scenario.members
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])

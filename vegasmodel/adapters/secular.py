@@ -350,7 +350,7 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """The assumption, without the detail if it holds: the detail explains a failure."""
+    """Return the assumption; if it holds, drop its detail, which explains a failure."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 

@@ -6,23 +6,23 @@ recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
 
 * w - 1 packets follow the lost one. If fewer than three of them arrive there is no fast retransmit,
   and the source waits for its coarse timer.
+* Vegas needs fewer, because it also has a fine-grained timer of 17/16 of a steady RTT. If this
+  timer has expired when a duplicate ACK arrives, Vegas retransmits, even if that ACK is the first
+  or second duplicate. The k-th duplicate comes k packet times after the missing ACK was due.
 * Tahoe has no recovery: slow start follows a fast retransmit, too.
 * Reno leaves recovery at the first partial ACK and may not retransmit fast again in the same
   window, so a second loss means a timeout. NewReno and Vegas retransmit one missing packet per
   round, and SACK retransmits all of them in one round.
-* Vegas also has a fine-grained timer of 17/16 of a steady RTT. If it has expired when a duplicate
-  ACK arrives, Vegas retransmits, even if this is the first or second duplicate. The k-th duplicate
-  comes k packet times after the missing ACK was due.
 * If a retransmission is lost, a timeout follows. (Vegas's fine-grained timer does not prevent this.
   Each retransmission raises it by an eighth, so it has not expired when the ACKs of the packets
   sent right behind the retransmission arrive.)
-* A timeout doubles the timer until an RTT is measured, of a packet that was sent only once. For
-  this the retransmission and the two packets after it must arrive. Then slow start runs to half the
-  window.
+* A timeout doubles the coarse timer. The timer stays doubled until an RTT is measured, of a packet
+  that was sent only once. For this the retransmission and the two packets after it must arrive.
+  Then slow start runs to half the window. In Vegas a fast retransmit doubles the coarse timer, too.
 * Loss-based sources grow by 1/window at each ACK. The window rises within a round, so in one round
   it grows by less than one packet: about 1/(2 window) less.
 * For Vegas the ACK that ends a recovery carries an RTT sample that contains the recovery, so one
-  round has no growth. A fast retransmit doubles Vegas's coarse timer until an RTT is measured.
+  round has no growth.
 
 The chain is an approximation: rounds do not overlap, and ACKs arrive evenly.  The protocol gives
 every constant; none is fitted.  Beside ns-2 2.35 (one flow on each of three links, p from 0.1 to 6

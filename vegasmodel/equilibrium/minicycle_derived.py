@@ -250,11 +250,13 @@ def _course(path: Path, V_N: Floats) -> Course:
 
 
 def _lagging_window(path: Path, least: Floats) -> Floats:
-    """Vegas's total window V at the loss if it cannot come down to the upper edge in time.
+    """Vegas's total window V at a loss, if at the loss its backlog still exceeds beta.
 
-    It is found as a bracketed root: the course that begins with V must end with V. From ``least``,
-    the lower end of the bracket, it ends too high.  From the upper end, the window at which Vegas
-    would hold if there were no upper edge, it ends too low.
+    As Reno fills the queue, Vegas's backlog rises above beta.  Vegas then shrinks by at most one
+    packet per flow and round trip, so the next loss may come too early.  A cycle begins and ends
+    with a loss, so a cycle that begins with V must end with V: V is the root of the difference.
+    The root lies between ``least`` and the window that Vegas would have if it never shrank.  A
+    cycle that begins with the first ends above it; one that begins with the second ends below it.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 

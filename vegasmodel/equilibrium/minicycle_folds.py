@@ -7,8 +7,8 @@ Vegas's window by the factor lambda (appendix A). In the other, Vegas has stoppe
 overflow and is never cut. To connect the two, suppose that a fraction p of the overflows cut Vegas.
 Then an overflow multiplies Vegas's window by lambda^p on average (the geometric mean), and Vegas,
 if nothing else stops its growth, comes to the window V(p) = loss_limited_window(lambda^p) at the
-next overflow. E(B) is Vegas's edge: the window at which its backlog equals its threshold when the
-buffer B is full. Then
+next overflow. E(B) is Vegas's edge: the window at which its backlog equals its threshold if it sees
+a full buffer, a queue of B packets. (With ``response`` it sees an earlier and shorter queue.) Then
 
     p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
 

@@ -57,7 +57,10 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
-    """``queueing_delay`` and ``rates`` with residual, passes and status; the same arguments."""
+    """The queueing delay and the rates, with the solver's residual, passes and status.
+
+    The arguments are those of ``queueing_delay`` and ``rates``.
+    """
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base
     if linux and rtt is None:
@@ -79,8 +82,8 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 def compile_kernel() -> None:
     """Load the compiled kernel now; from then on small inputs use it too.
 
-    It takes a second (several, the first time on a machine), which pays off before thousands of
-    small calls.
+    This takes a second, and several seconds the first time on a machine.  It saves time in total
+    only if thousands of small calls follow.
     """
     _compiled().batch(threads=False)
 
@@ -92,9 +95,9 @@ def is_jax(value: Any) -> bool:
 
 
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    """The inputs broadcast: alpha, x and rtt [..., n], c [...].
+    """The inputs, broadcast to the shapes [..., n] (alpha, x and rtt) and [...] (c).
 
-    Without rtt, x stands in for it.
+    If rtt is ``None``, its array is x, which no equation then uses.
     """
     alpha, x, c = (np.asarray(a, dtype=np.float64) for a in (alpha, x, c))
     rtt = x if rtt is None else np.asarray(rtt, dtype=np.float64)
@@ -122,10 +125,11 @@ def _compiled() -> Any:
 def _run(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
 ) -> None:
-    """Fill the output arrays with the copy of the kernel that is fastest at this size.
+    """Solve m cases of n flows, by the kernel's Python or compiled version, whichever is faster.
 
-    ``alpha``, ``x``, ``rtt``, ``out`` (rates): flat, the m cases one after the other.  ``c`` [m].
-    ``floats`` [m, 3]: delay, gap, residual.  ``integers`` [m, 2]: passes, status.
+    ``alpha``, ``x`` and ``rtt`` [m n] hold the cases one after the other; ``c`` [m].  The results
+    are written to ``out`` [m n] (rates), ``floats`` [m, 3] (delay, gap, residual) and ``integers``
+    [m, 2] (passes, status).
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

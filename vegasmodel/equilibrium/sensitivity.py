@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 def own(alpha: Any, x: Any, c: Any) -> Floats:
     """(7), derived: relative change of rate r_i by its own over-estimate x_i, [..., n], 1/s.
 
-    (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i = Delta - x_i and the weights w of the module.
+    (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j
+    (alpha_j/y_j^2).
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, _others(w) / y, w))
@@ -35,8 +36,8 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
     """(8), derived: relative change of rate r_i by another's over-estimate x_k, [..., i, k], 1/s.
 
-    (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta - x_i and the weights w of the module. The diagonal
-    holds (7).
+    (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j
+    (alpha_j/y_j^2). The diagonal holds (7).
     """
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
@@ -57,7 +58,7 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
 def own_printed(y: Any) -> Floats:
     """(7) as printed, for gaps y_i = Delta - x_i; it equals ``own``.
 
-    y_i s/(1 + y_i^2 s), s = sum over k != i of 1/y_k^2.
+    (dr_i/dx_i)/r_i = y_i s/(1 + y_i^2 s) with s = sum over k != i of 1/y_k^2.
     """
     y = positive("y", y)
     s = _others(1.0 / y**2)
@@ -67,8 +68,8 @@ def own_printed(y: Any) -> Floats:
 def cross_printed(y: Any) -> Floats:
     """(8) as printed, [..., i, k], for gaps y_i = Delta - x_i; NaN on the diagonal.
 
-    -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  It is wrong where the y_j differ: the derived
-    form has y_i in place of the numerator's y_j.
+    (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  This is wrong if the y_j
+    differ: the derived form has y_i in place of the numerator's y_j.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
@@ -83,7 +84,10 @@ def delay_printed(y: Any) -> Floats:
 
 
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
-    """The gaps y and weights w [..., n]; y = 1, w = 0 if a flow is absent, NaN on failure."""
+    """y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2), both [..., n].
+
+    An absent flow (alpha = 0) has y = 1 and w = 0.  Both are NaN if there is no steady state.
+    """
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
     there = np.broadcast_to(np.asarray(alpha, dtype=np.float64), state.rates.shape) != 0
@@ -94,10 +98,10 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
 
 
 def _others(w: Floats) -> Floats:
-    """Sum of w over the other flows, without the difference 1 - w_i.
+    """For each flow i, the sum of w over all other flows.
 
-    If flow i outweighs all others, that difference would lose digits.  So sums from both ends are
-    added.
+    It is the sum over the flows before i plus that over the flows after i.  The difference 1 - w_i
+    would be inexact if w_i is nearly 1.
     """
     pad = [(0, 0)] * (w.ndim - 1)
     before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)

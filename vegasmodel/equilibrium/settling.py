@@ -20,7 +20,10 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 
 
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
-    """Seconds that a flow alone needs: slow start fills the link, linear growth the queue."""
+    """Seconds until the window of a flow alone on the link is at rest.
+
+    Slow start fills the link; then the window grows by one packet per round trip to the backlog.
+    """
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())
 
@@ -37,10 +40,10 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
 
 
 def later(before: Floats, after: Floats, trips: Floats) -> float:
-    """Seconds from one equilibrium to the next; ``before`` is 0 for the new flows.
+    """Seconds from one equilibrium to the next, when new flows start.
 
-    The windows of the new flows rise and those of the earlier flows fall, at worst one after the
-    other.
+    ``before`` and ``after`` are the windows [flow] in the two equilibria; a new flow has 0 before.
+    At worst the windows of the earlier flows fall only after those of the new flows have risen.
     """
     seconds = np.abs(after - before) * trips
     new = before == 0
@@ -50,8 +53,8 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
     """Upper bound, s, of the queueing delay Delta while the windows of new flows rise.
 
-    ``new``: their backlogs and over-estimates.  At worst the earlier flows keep their ``windows``
-    [n].  Then Delta solves sum W_j/(rtt_j + Delta) + sum backlog/(Delta - x) = c.
+    ``new``: the backlogs A_i and over-estimates x_i of the new flows.  At worst the earlier flows j
+    keep their windows W_j.  Then sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.
     """
     poles = np.concatenate([-rtt, new[1]])
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
@@ -80,7 +83,7 @@ def lag(
     between: tuple[float, float],
     doubling: float,
 ) -> float:
-    """Speed at which earlier windows must fall for a new flow, over the speed at which they can.
+    """How fast earlier flows' windows must fall when a new flow starts, over how fast they can.
 
     The new flow raises the queueing delay Delta from one equilibrium to the next; ``between`` holds
     the two delays.  Earlier flows j have propagation delays d_j (``rtt``), over-estimates x_j and
@@ -93,13 +96,13 @@ def lag(
 
     The product of the two, -dW_j/dt, is the speed at which window j has to fall.  A window falls by
     at most one packet in T_j, so the result is the maximum of the product times T_j over all flows
-    and delays.  If it exceeds 1, some flow lags behind, Delta overshoots, and the other flows lose
-    what that flow still holds.
+    and delays.  If it exceeds 1, some window falls too slowly.  Delta then exceeds its next
+    equilibrium for a time, in which the other flows have less than their rates there.
 
-    ``newcomer``: over-estimate, propagation delay and gamma of the new flow. v is 1, but in slow
-    start (backlog below gamma) it is W ln 2/``doubling`` if that is more.  W is the new flow's
-    window, which doubles in ``doubling`` round trips.  As the delay grows, the new flow's own rate
-    W/T_n falls, too, so T_n^2 G + W replaces T_n^2 G.
+    ``newcomer``: over-estimate, propagation delay and gamma of the new flow. Its window W grows by
+    v = 1.  In slow start, while its backlog is below gamma, W doubles in ``doubling`` round trips,
+    and v is the larger of 1 and W ln 2/``doubling``.  As Delta grows, the new flow's own rate W/T_n
+    falls, too.  So T_n^2 G + W takes the place of T_n^2 G.
     """
     over, d, gamma = newcomer
     first, last = between

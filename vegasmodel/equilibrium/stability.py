@@ -72,13 +72,18 @@ WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """The numbers that the linearised loop depends on; arrays are [flow].
+    """The numbers of an equilibrium that decide its stability; arrays are [flow].
 
-    ``rtt`` R_i with the queueing delay, s.  ``rate`` lambda_i, packets sent per second.  ``slope``
-    gamma_i of a window on a threshold, else 0. ``window`` W_i, packets.  ``climb`` m_i, packets per
-    round trip, of a window that losses limit, else 0. ``loss`` p in total, and ``steep`` dp/dv per
-    packet of RED's average v.  ``pole`` K, 1/s (inf: no average).  ``marks``: p is the probability
-    of marks, and nothing is dropped.  Raises ``FieldError`` for values out of range.
+    - ``rtt``: R_i, the round-trip time with the queueing delay, s.
+    - ``rate``: lambda_i, packets sent per second.  ``window``: W_i, packets.
+    - ``slope``: gamma_i, how strongly a Vegas window on its threshold falls as the queueing delay
+      grows; 0 for other windows.
+    - ``climb``: m_i, packets per round trip by which a window grows that losses limit; else 0.
+    - ``loss``: p, the loss probability.  ``steep``: dp/dv, per packet of RED's average queue v.
+    - ``pole``: K, 1/s, the speed at which v follows the queue (inf: at once).
+    - ``marks``: True if RED marks packets with the probability p and drops none.
+
+    Raises ``FieldError`` for values out of range.
     """
 
     rtt: Floats
@@ -103,15 +108,15 @@ class Loop:
 
     @property
     def gain(self) -> float:
-        """The sum Gamma of mu_i gamma_i (shares times slopes).
+        """Gamma, the sum of each flow's share of all rates times its ``slope``.
 
-        Without RED, stable if it is below 1.
+        Without RED the equilibrium is stable if Gamma < 1.
         """
         return float(self.rate @ self.slope / self.rate.sum())
 
     @property
     def plain(self) -> bool:
-        """True if losses do not depend on the queue."""
+        """Whether the loss probability is independent of the queue, as without RED."""
         return self.steep == 0.0
 
 
@@ -119,16 +124,18 @@ class Loop:
 class Stability:
     """The stability of one equilibrium.
 
-    ``stable``: no root right of the imaginary axis was found in the box that was searched; one
-    above ``top`` is not excluded.  Without RED the criterion is Gamma < 1, which is exact.
-    ``roots``: those found, rightmost first, one of each conjugate pair, 1/s.  ``residual``: the
-    largest |F| at a root over the sum of its terms' sizes.
+    ``stable``: without RED, whether Gamma < 1, which is exact.  With RED, whether no root of the
+    characteristic function F lies right of the imaginary axis, in the box that was searched.
 
-    The box lies right of ``left`` and below ``top`` (1/s; above it losses add less than 2 % to F).
-    ``complete``: as many roots were found in it as the argument principle counts.  If it is
-    complete and has no roots, every disturbance decays faster than ``left``.  If there are no roots
-    and it is not complete, the box holds more than ``MAX_PERIODS`` periods and was not searched.
-    Then ``stable`` is False, unless the criterion without RED applies.
+    ``roots``: the roots found, rightmost first, one of each conjugate pair, 1/s.  ``residual``: the
+    largest |F| at a root over the sum of the sizes of F's terms.
+
+    The box is the part of the complex plane with real parts above ``left`` and imaginary parts
+    below ``top``, both in 1/s.  Above ``top`` losses add less than 2 % to F; a root there is not
+    excluded.  ``complete``: as many roots were found in the box as the argument principle counts.
+    If the box is complete and has no roots, disturbances decay faster than ``left``.  If it is not
+    complete and has no roots, it holds more than ``MAX_PERIODS`` periods and was not searched.
+    With RED, ``stable`` is then False.
     """
 
     stable: bool
@@ -182,7 +189,10 @@ def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
 
 
 def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
-    """Classes of equal flows: (share of all rates, RTT, (gamma, m/W, m lambda/W^2)) of each."""
+    """Classes of equal flows: (share of all rates, RTT, (gamma, m/W, m lambda/W^2)) of each.
+
+    gamma, m, W and lambda are ``slope``, ``climb``, ``window`` and ``rate`` of ``Loop``.
+    """
     rows: dict[tuple[float, ...], list[float]] = {}
     total = float(loop.rate.sum())
     for R, rate, gamma, W, m in zip(
@@ -196,7 +206,11 @@ def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]
 def _answer(
     loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
 ) -> tuple[Any, Any]:
-    """How the windows of a class react to the delay, g(z), and its derivative."""
+    """g(z), by which the windows of a class of flows react to the queueing delay, and dg/dz.
+
+    A window on a threshold has g = -gamma.  A window that losses limit has, with the notation of
+    ``Loop``, g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
+    """
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
         return -gamma, 0.0
@@ -260,7 +274,10 @@ def _right(loop: Loop) -> float:
 
 
 def _top(loop: Loop) -> float:
-    """Frequency above which losses add less than ``SMALL`` to the characteristic function F."""
+    """Frequency above which the terms of losses add less than ``SMALL`` to F.
+
+    F is the characteristic function.
+    """
     w, total = 4.0 * math.pi / float(loop.rtt.min()), float(loop.rate.sum())
     if loop.plain:
         return w
@@ -276,7 +293,7 @@ def _top(loop: Loop) -> float:
 
 
 def _periods(loop: Loop) -> Floats:
-    """The different RTTs; RTTs that differ by a rounding count as one."""
+    """The flows' RTTs, each once; RTTs that differ only by rounding errors count as one."""
     each = np.unique(loop.rtt)
     return np.asarray(each[np.concatenate([[True], np.diff(each) > LIKE * each[1:]])])
 
@@ -306,7 +323,7 @@ def _real_poles(loop: Loop) -> Floats:
 
 
 def _beside(loop: Loop, edge: float) -> float:
-    """A real number near ``edge`` that is not on a real pole."""
+    """A real number near ``edge`` that is not close to a real pole of F."""
     for pole in _real_poles(loop):
         if abs(edge - pole) < 0.02 * abs(edge):
             edge = 1.05 * pole

@@ -57,12 +57,15 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """Those of the named laws that were registered from outside the package; each appears once."""
+    """The laws among ``laws`` that a user or another package registered; each appears once."""
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why the closed forms cannot take these laws, as text; None if the papers have all of them."""
+    """The reason why a closed form has no answer for these laws: a law that the papers do not have.
+
+    ``None`` if the papers have all of the laws.
+    """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None
 

@@ -12,7 +12,7 @@ ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fai
 # either case.  So that `drift` can tell the two cases apart, a reduced W_max is stored with a minus
 # sign.
 def remember(f: Source) -> float:
-    """W_max after a loss, with a minus sign if fast convergence has reduced it."""
+    """W_max after a loss; it is stored with a minus sign if fast convergence has reduced it."""
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
@@ -23,11 +23,11 @@ def remember(f: Source) -> float:
 # the RFC's alpha each round trip. Once W_est is above the window at the loss, it grows by 1 packet
 # each round trip.
 def drift(f: Source) -> float:
-    """Growth of the window in packets per round trip: up to its target one round trip ahead.
+    """Growth in packets per round trip: the target of one round trip later, minus the window.
 
-    The target is the cubic's value or the window that Reno would have, whichever is larger; it is
-    at most 1.5 windows.  Recovery takes the first round trip after a loss, and the cubic's time t
-    counts from the end of that round trip.
+    The target is the cubic function's value or the window that Reno would have, whichever is
+    larger; it is at most 1.5 windows.  Recovery takes the first round trip after a loss.  The time
+    t of the cubic function counts from the end of that round trip.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -45,7 +45,10 @@ def drift(f: Source) -> float:
 
 
 def left_out(stack: str, decrease: float) -> str:
-    """Where this law differs from the stack's CUBIC or ignores ``decrease``: a text, else empty."""
+    """A text on how this law differs from the stack's CUBIC, or on how it ignores ``decrease``.
+
+    The text is empty if it does neither.
+    """
     if decrease != BETA:
         return f"CUBIC's K and its Reno-friendly region are those of a factor of {BETA:g}"
     return "CUBIC's slow start in Linux ends by HyStart, too" if stack == "linux" else ""

@@ -67,8 +67,8 @@ class PacketRules(NamedTuple):
 def cwnd_packets(f: Window) -> float:
     """The window rounded down to whole packets.
 
-    A window that is short of a whole packet by rounding errors alone counts as that packet.  In
-    ns-2 (``plain_sums``) it does not: there the rounding errors of the summed window have effects.
+    A window that is below a whole number only by rounding errors counts as that number.  In ns-2
+    (``plain_sums``) it does not, because ns-2's own window has these rounding errors, too.
     """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets

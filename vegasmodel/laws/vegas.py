@@ -59,7 +59,10 @@ def add(f: Window, acks: float) -> None:
 
 
 def upon_round(f: Window, over: Round) -> None:
-    """Vegas's decision once a round trip: on the round's mean RTT (ns-2) or least RTT (Linux)."""
+    """Decide once per round trip how the window moves.
+
+    ns-2 decides by the mean RTT of the round trip, Linux by the least.
+    """
     if f.whole_window:
         if over.opens:
             decide_whole(f)
@@ -78,7 +81,11 @@ def upon_round(f: Window, over: Round) -> None:
 
 
 def decide(f: Window, diff: float, delta: float) -> None:
-    """The decision of ns-2, or of the papers on real numbers: how far each ACK moves the window."""
+    """Decide how far each ACK of the next round trip moves the window, as in ns-2 or the papers.
+
+    ns-2 compares the rounded backlog ``delta`` with the thresholds, the papers the backlog ``diff``
+    itself.
+    """
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
         if f.grow_next == 0:
@@ -132,7 +139,10 @@ def decide_whole(f: Window) -> None:
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """Apply the rule of ns-2 to the last RTT, at every ACK instead of once a round trip."""
+    """Decide at every ACK, by the last RTT, how far the next ACKs move the window.
+
+    ns-2's Vegas decides only once per round trip.
+    """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return
     diff = f.cwnd * (1.0 - f.base / f.rtt_last)

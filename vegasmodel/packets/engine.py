@@ -90,8 +90,8 @@ def _packets(scenario: Scenario) -> float:
 def window_limit(scenario: Scenario, f: int) -> int:
     """The greatest number of packets that flow ``f`` may have in flight.
 
-    The simulators need a limit.  If the scenario sets none, this is a number that is large enough
-    not to matter.
+    The simulators need a limit.  If the scenario sets none, the result is a number that no window
+    is expected to reach.
     """
     member = scenario.members[f]
     group = member.flow

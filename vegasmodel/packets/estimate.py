@@ -51,8 +51,9 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
 
     ``rtt`` is a flow's round-trip time with an empty queue; all flows are assumed to share one
     queue.  ``base_rtt`` is the smallest RTT that the source has measured, which Vegas uses instead
-    of ``rtt``.  ``over_base`` names the flows whose Vegas divides by baseRTT; by default these are
-    all flows if the trace comes from a TCP implementation that does so, and else none.
+    of ``rtt``.  ``over_base`` names the flows whose Vegas takes W (RTT - baseRTT) / baseRTT as its
+    backlog, as Linux does, not W (RTT - baseRTT) / RTT.  By default these are all flows or none, as
+    the TCP implementation that wrote the trace does it.
 
     The text ``how`` of each estimate says how reliable it is:
 
@@ -114,7 +115,10 @@ def _capacity(trace: Trace) -> Estimate | None:
 
 
 def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """The number of packets and the seconds of each busy stretch with at least ``RUN`` packets."""
+    """The packets and the seconds of each uninterrupted busy time of the link.
+
+    Busy times with fewer than ``RUN`` packets are left out.
+    """
     edges = np.flatnonzero(np.diff(busy, prepend=False, append=False))
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths)]
     counts, seconds = (total[edges[1::2]] - total[edges[::2]] for total in sums)

@@ -95,10 +95,10 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
 
 
 def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
-    """``[time, flow]``: the fraction of an interval's packets that counts for the averages.
+    """The fraction of each interval's packets that lies in the flow's active time: [time, flow].
 
-    It is the fraction that falls into the flow's span (``_spans``).  Within an interval, the flow's
-    packets are assumed to be evenly spread between its first and its last packet.
+    ``_spans`` gives the active time.  Within an interval, the flow's packets are assumed to be
+    evenly spread between its first and its last packet.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
@@ -127,8 +127,8 @@ def _mean(
 ) -> Floats | None:
     """The mean of a variable over the packets: ``[flow]``.
 
-    An interval's weight is ``weights`` times the number of packets delivered in it.  If no packet
-    of the flow was delivered at all, it is ``weights`` alone.
+    An interval's weight is ``weights`` times the number of packets delivered in the interval.  For
+    a flow of which no packet was delivered, the weight is ``weights``.
     """
     if values is None:
         return None

@@ -40,7 +40,10 @@ class Pairing:
         ]
 
     def assumptions(self) -> tuple[Assumption, ...]:
-        """Doubts about the pairs: guessed pairs, flows with another law, unpaired flows."""
+        """The assumptions of the pairing that are doubtful or wrong.
+
+        They concern guessed pairs, flows that ran another law, and flows of the trace alone.
+        """
         found = []
         names, members = self.trace.flows, self.scenario.members
         if ORDER in self.by:
@@ -70,11 +73,11 @@ class Pairing:
 def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
     """Pair each member (flow of the scenario) with a flow of the trace.
 
-    If ``flows`` is given, it maps the members' names to the trace's names and decides alone.
-    Otherwise the scenario's field ``match`` decides first, then equal names, then the congestion
-    control if the trace has it.  The remaining ones are paired in order: the members by their
-    starts, the trace's flows by their appearance.  Raises ``FieldError`` if flows cannot be paired,
-    or if order alone would pair a member with a flow of another law.
+    If ``flows`` is given, it maps the members' names to the trace's names, and nothing else is
+    used.  Otherwise the scenario's field ``match`` decides first, then equal names, then the
+    congestion control if the trace has it.  The members that remain are paired in order: members by
+    their starts, the trace's flows by their appearance.  Raises ``FieldError`` if flows cannot be
+    paired, or if this order would pair a member with a flow of another law.
     """
     members = scenario.members
     if flows is not None:
@@ -143,8 +146,8 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 def _fits(text: str, name: str) -> bool:
     """Whether the trace's flow ``name`` has an end with the address or port in ``text``.
 
-    ``text`` is an address, a port or ``address:port``; it may also be the text that names an end in
-    ``name``.
+    ``name`` is ``END>END``.  ``text`` is an address, a port, ``address:port`` or one END as it is
+    written in ``name``.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
@@ -181,8 +184,8 @@ def _by_control(
 ) -> None:
     """Pair unpaired members and flows that have the same congestion control.
 
-    A congestion control is left out if the number of members that have it is not the number of
-    flows that have it.  The pairs are added to ``found`` and removed from ``free``.
+    This is done for each congestion control that equally many members and flows have.  The pairs
+    are added to ``found``, and their flows are removed from ``free``.
     """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):

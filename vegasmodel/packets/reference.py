@@ -84,7 +84,8 @@ def traces(
 ) -> tuple[list[tuple[str, Trace]], list[str]]:
     """The stored traces (Linux kernel) of exactly this scenario, each with its file's name.
 
-    The second result lists files that cannot be read, because one of them may be of the scenario.
+    The second result lists the files that cannot be read.  Some of them may hold a trace of this
+    scenario.
     """
     wanted, found, damaged = scenario.fingerprint(), [], []
     for path in sorted(folder.glob("*.parquet")):
@@ -184,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write(record: dict[str, Any]) -> str:
-    """The record as JSON with one key per line, so that two versions can be compared."""
+    """The record as JSON with one key per line, so that a comparison of versions is readable."""
     lines = [f'  "{key}": {json.dumps(record[key], allow_nan=False)}' for key in record]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -55,7 +55,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Output:
-    """The output of one run.  Time 0 is the scenario's start, so earlier probes have times < 0.
+    """The output of one run.
+
+    Time 0 is the scenario's start.  The packets with which flows probe the empty network are sent
+    before, so their times are negative.
 
     Columns of ``flows``: packets acknowledged, retransmitted, sent.  Columns of ``links``: the
     integral of the waiting packets over time (packets s), packets that left, bytes that left.

@@ -130,10 +130,10 @@ class Trace:
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
 
     def known(self, name: str) -> Floats | None:
-        """The values of ``get``, with NaN for values that are negative or above ``LARGEST``.
+        """The values of a variable, NaN where they are impossible; ``None`` if none is known.
 
-        No network has such values, but a damaged or malicious file may.  ``None`` if no value is
-        known.
+        A value is impossible if it is negative or above ``LARGEST``.  A damaged or malicious file
+        may hold such values.
         """
         values = self.get(name)
         if values is None:
@@ -354,7 +354,7 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
 
 
 def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
-    """The list columns to read, and the number of values in each list."""
+    """The file's columns of lists (one value per flow or link): name to length of a list."""
     import pyarrow as pa
 
     sizes = {"flow": len(about["flows"]), "link": len(about["links"])}

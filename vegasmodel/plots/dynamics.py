@@ -33,10 +33,10 @@ CYCLE_SAMPLING = 0.5  # over the shortest RTT: samples this far apart show every
 def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     """Windows over time, and the queues below them, of at most ``most`` flows and links.
 
-    If there are more, evenly spaced ones are drawn, with the first and the last.  ``data`` is the
-    result of ``simulate``.  If there are enough losses, a second column enlarges the last
-    ``cycles`` cycles, each from one loss to the next, with a line at each loss.  For this, samples
-    must be at most half the shortest RTT apart.
+    ``data`` is the result of ``simulate``.  Of more than ``most`` flows, evenly spaced ones are
+    drawn, with the first and the last; so it is with links.  A second column enlarges the last
+    ``cycles`` cycles, each from one loss to the next, with a line at each loss.  It is drawn only
+    if there are enough losses and samples are at most half the shortest RTT apart.
     """
     if "window" not in getattr(data, "data_vars", ()):
         raise FieldError("data", data, "the dataset that vegasmodel.simulate returns")

@@ -52,7 +52,10 @@ class _Plane(NamedTuple):
     variant: str
 
     def top(self) -> Floats:
-        """Where the axes end: at 1.1 c (d + Delta), with the queueing delay at the upper edges."""
+        """The greatest windows on the axes: 1.1 c (d + Delta), packets.
+
+        Delta is the queueing delay if each flow's backlog is at the upper edge of its dead zone.
+        """
         delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
         return 1.1 * self.c * (self.d + float(delay))
 

@@ -81,8 +81,8 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
     """Throughput of each flow over its place in the order of arrival.
 
-    A shaded range shows an answer that is a set (``bands``).  The dotted line is the fair share,
-    which every flow would get if all knew their baseRTT exactly or had a common threshold.
+    A shaded range shows an answer that is a set (``bands``).  The dotted line is the fair share:
+    the capacity divided by the number of flows.
     """
     fig = figure()
     ax = fig.subplots()

@@ -1,6 +1,7 @@
 """The stack ``paper``: Vegas as the papers print it, with a real-valued window.
 
-The sender around Vegas is that of the stack ``ns2``.
+What the papers leave open, such as timers and loss recovery, is as in the stack ``ns2``. Details of
+ns-2's code that contradict the papers are switched off.
 """
 
 from dataclasses import replace

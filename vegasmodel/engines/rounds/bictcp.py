@@ -4,8 +4,9 @@ RFC 9438 gives a target: the window to be reached one RTT ahead. The kernel does
 target, but ``cnt``, the number of ACKs after which the window grows by a packet. It computes
 ``cnt`` from the target in whole numbers, at most once per clock tick. As the RTT it takes the least
 RTT that it has seen. It also computes the window that a Reno flow would have, beginning at the end
-of a recovery, and grows at least to that window. HyStart ends slow start if the RTT has grown, or
-if ACKs have been closely spaced for about half of the least RTT.
+of a recovery, and grows at least to that window. HyStart ends slow start if the RTT has grown. It
+also does so if ACKs have come at most 2 ms apart for more than half of a time: the least RTT plus
+1 ms.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -24,10 +24,10 @@ FIRST_WIDTH = 1e-4  # seconds
 
 
 class Bins:
-    """``flow`` and ``link`` hold the sums; bin i covers ``begin + [i, i + 1) width``.
+    """Sums over time bins, per flow (``flow``) and per link (``link``).
 
-    ``cells`` is a view of the memory of ``flow``, in which adding to a single number is twice as
-    fast.
+    Bin i covers the time from ``begin + i width`` to ``begin + (i + 1) width``.  ``cells`` is
+    another view of the memory of ``flow``, through which single numbers are changed twice as fast.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -66,7 +66,7 @@ class Bins:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Merge neighbouring bins in pairs; then there are ``count`` bins, the last ones empty."""
+        """Merge neighbouring bins in pairs; empty bins at the end make up the number ``count``."""
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf

@@ -194,7 +194,8 @@ class Connections:
     def _before(self, flow: Flow, start: int) -> None:
         """Process a segment that begins below the flow's first byte seen so far.
 
-        The flow then begins with this segment, unless an ACK has already passed.
+        The segment becomes the flow's first one, unless the capture has the flow's SYN or an ACK of
+        later data.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -331,9 +332,11 @@ class Connections:
             table[RTT_MIN, i, k] = rtt
 
     def _point(self, flow: Flow) -> None:
-        """Decide whether the time from a segment to its ACK is the whole RTT.
+        """Decide whether the time from a segment to its ACK in the capture is the whole RTT.
 
-        If the decision changes, the RTTs measured so far are discarded.
+        It is if the capture was taken at the sender.  Elsewhere, the time from the place of the
+        capture to the sender and back must be added; nothing is added if that time is unknown.  If
+        the decision changes, the RTTs measured so far are discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:

@@ -189,9 +189,10 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """If the sender wrote the file: a note that it does not count the bytes that arrived.
+        """A doubt about the counts of bytes, if the sender wrote the file; else empty.
 
-        If the file also has the receiver's count, the note gives both totals.
+        The sender's iperf3 counts the bytes that the kernel took, not those that arrived.  If the
+        file also has the receiver's count, the text gives both totals.
         """
         if not any(sending.values()):
             return {}

@@ -71,10 +71,10 @@ MAX_TIME = 1e10
 
 
 class Tables(NamedTuple):
-    """The state of the scan.
+    """The arrays that hold the state of the scan of a trace file.
 
-    ``flow_slots`` and ``link_slots`` are hash tables of row numbers of ``flow`` and ``link``; -1 is
-    an empty slot.
+    ``flow`` and ``link`` have one row per flow and link.  ``flow_slots`` and ``link_slots`` are
+    hash tables that hold the numbers of these rows; -1 is an empty slot.
     """
 
     counts: NDArray[np.int64]
@@ -97,7 +97,8 @@ class Tables(NamedTuple):
 def _slot(slots, table, columns, a, b, c, d):
     """Look up the row of ``table`` whose values from column ``columns`` on are a, b, c, d.
 
-    Returns the place in ``slots`` that holds its number, or the empty place where it belongs.
+    ``slots`` is a hash table of row numbers.  Returns the place in ``slots`` that holds the row's
+    number, or the empty place for that number if there is no such row.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -148,9 +149,9 @@ def _first_time(s, f, seq):
 
 @jit
 def _remember(s, f, seq, t):
-    """Note in a small hash table that packet ``seq`` of flow f was sent at t (NaN: sent twice).
+    """Note in a hash table that packet ``seq`` of flow f was sent at t (NaN: sent twice).
 
-    A later packet may overwrite the entry.
+    The table is small, so a later packet may overwrite the entry.
     """
     place = (f * 7919 + seq) & (s.sent_time.size - 1)
     s.sent_key[place, 0], s.sent_key[place, 1], s.sent_time[place] = f, seq, t
@@ -258,7 +259,7 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 
 @jit
 def _home(s, f, node):
-    """Whether ``node`` is really the flow's source, not only the first node in the trace."""
+    """Whether ``node`` is the flow's source: its first node in the trace, and in its address."""
     return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
 
 
@@ -369,7 +370,10 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Count any line: an event, a traced variable, or a line to skip.  Returns a status."""
+    """Take the data of one line, whatever its form, and return a status.
+
+    A line is an event, a traced variable or of a form that is skipped.  Any other line is an error.
+    """
     w = s.words
     words = split(buf, i, end, w)
     if words == 0:

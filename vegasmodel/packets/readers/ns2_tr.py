@@ -89,10 +89,10 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """React to the status with which ``scan`` stopped.
+    """Remove the reason (``status``) for which ``scan`` stopped, so that it can go on.
 
-    Widen the bins or enlarge a table, and return the tables; or raise ``TraceError`` for a wrong
-    line.
+    Either the time bins are widened or a table is enlarged.  Returns the tables.  Raises
+    ``TraceError`` for a wrong line.
     """
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]
@@ -156,10 +156,10 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
 
 
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
-    """The flows' names, and the rows of the table in the order of these names.
+    """The flows' names, and the index in ``rows`` of each name's flow.
 
-    The names are the flow ids, sorted, if all flows have different ids.  Otherwise they are
-    addresses, in order of appearance.
+    If all flows have different ids, the names are these ids, sorted.  Otherwise they are addresses,
+    in order of appearance.
     """
     ids = rows[:, kernel.FID].tolist()
     if len(set(ids)) == len(ids) and min(ids) >= 0:

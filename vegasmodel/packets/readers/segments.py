@@ -121,7 +121,7 @@ class Flow:
         return self.largest + self.headers > ETHERNET
 
     def strange(self, start: int, end: int) -> bool:
-        """Whether a segment is a keep-alive or of another connection, so not data of this flow."""
+        """Whether a segment is no data of this flow: a keep-alive, or of another connection."""
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         alive = end == start + 1 == self.high and start < self.acked
         return beyond or alive or (self.opened and start < self.begin)
@@ -135,7 +135,11 @@ class Flow:
         return None
 
     def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
-        """``COPY``, ``AGAIN`` or ``UNSURE`` for a segment whose bytes were seen before."""
+        """Why the bytes of this segment were seen before.
+
+        ``COPY``: the capture has the packet twice.  ``AGAIN``: the sender sent the bytes again.
+        ``UNSURE``: unknown.
+        """
         if self.later(ident, stamp):
             return AGAIN
         known = self.recent.get(start)

@@ -209,7 +209,7 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """Fill in a counter where a flow has no sample: its last value, or 0 before the first one."""
+    """The counter with its gaps filled: where a flow has no sample, the last value before, or 0."""
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
     held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)

@@ -26,7 +26,11 @@ _NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")
 
 
 class _Socket:
-    """A connection's identity, the bytes acknowledged so far, and the ACKs' common divisor."""
+    """The state of a connection while the file is read.
+
+    It has the connection's identity, the bytes acknowledged so far, and ``divisor``, the greatest
+    common divisor of the bytes that single ACKs acknowledge.
+    """
 
     __slots__ = ("bytes", "cookie", "divisor", "high", "number", "una")
 
