@@ -90,36 +90,42 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
     played, exact, bonald = pairs[3.0]
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
-its propagation delay: it over-estimates its baseRTT. So it gets more than the others.  `boutremans`
-says how much more: the last of 20 sources gets "10 times more than the earlier connections".  The
-table has the ratio of the last source's rate to the first one's, in ns-2 2.35 (mean of 5 runs, 90
-to 120 s) and in three models.  "Exact recursion" computes the over-estimate of each newcomer from
-the sources before it, by the paper's equation (6).  "Bonald's form" is the closed form that the
-paper prints.  In the last column the simulator `rounds` has an arrival every {SLOWLY:g} s instead
-of every 2 s:
+its propagation delay: it over-estimates its baseRTT. So it gets more than the sources that started
+before it.  The paper `boutremans` says how much more: the last of 20 sources gets "10 times more
+than the earlier connections".
+
+The table has the ratio of the last source's rate to the first one's.  It compares ns-2 2.35 (mean
+of 5 runs, 90 to 120 s) with the simulator `rounds` and two theories.  "Exact recursion" computes
+the over-estimate of each source from the sources before it, by equation (6) of `boutremans`.
+"Bonald's form" is the closed form that `boutremans` prints.  A source arrives every 2 s; in the
+last column, "rounds, slowly", every {SLOWLY:g} s:
 
 {table(["alpha = beta", *NAMES, "rounds, slowly"], rows)}
 
-The next table has the errors of the models against ns-2 (root mean square over mean).  In each cell
-the first number is the error of the throughputs, and the second the error of the over-estimates:
+The next table has the errors against ns-2 (root mean square error over the mean of ns-2).  In each
+cell the first number is the error of the sources' throughputs, and the second that of their
+over-estimates of baseRTT:
 
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
-**What survives.** The mechanism is confirmed: late sources over-estimate their baseRTT and get
-more.  Theory is "pessimistic", as the paper says.  But Bonald's form is wrong: its rates add up to
-{sums[0]:.3f} of the link for two sources and to {sums[1]:.2f} for 20, so they do not satisfy the
-paper's own equation (6).  This error is not the reason why theory is pessimistic, because the exact
-recursion satisfies (6) and is pessimistic, too.  At each alpha the recursion's over-estimates are
-nearer to ns-2's than Bonald's, but still far off: at alpha = 3 their error is {exact[1]:.0%}, and
-Bonald's is {bonald[1]:.0%}. (`rounds`, with arrivals as in the paper, has an error of
-{played[1]:.0%}.) The recursion's rates at alpha = 3 are further off than Bonald's: {exact[0]:.0%}
-against {bonald[0]:.0%}.
+**What survives.** `boutremans` is right about the mechanism: sources that start late over-estimate
+their baseRTT and get more.  It is also right that its theory is "pessimistic": the theory gives the
+last source more than ns-2 does.  But Bonald's form, which the paper prints, is wrong: its rates add
+up to {sums[0]:.3f} of the link for two sources and to {sums[1]:.2f} for 20.  This mistake does not
+make the theory pessimistic, because the exact recursion, in which it is corrected, is pessimistic,
+too.  At alpha = 3 the over-estimates of baseRTT have an error of {exact[1]:.0%} by the exact
+recursion, of {bonald[1]:.0%} by Bonald's form, and of {played[1]:.0%} by the simulator `rounds`.
+The throughputs have an error of {exact[0]:.0%} by the exact recursion and of {bonald[0]:.0%} by
+Bonald's form.
 
-**Which hypothesis is wrong.** Both theories assume that the queue is in equilibrium when the next
-source comes.  This assumption causes most of the error.  A window grows by only one packet per
-round trip.  With alpha = 5 the queue is still growing after 2 s, so the newcomer finds a shorter
-queue than in theory.  Hence the ratio depends on alpha, which neither theory predicts.  With
-{SLOWLY:g} s between arrivals the result of `rounds` moves towards the recursion.
+**Which hypothesis is wrong.** The exact recursion and Bonald's form both assume that the queue is
+in equilibrium when the next source starts.  This assumption causes most of their error.  In fact a
+window grows by only one packet per round trip.  With alpha = 5 the queue is still growing when the
+next source starts 2 s later, so this source finds a shorter queue than in theory.  The larger alpha
+is, the longer the queue grows; so in ns-2 the ratio of the last source's rate to the first one's
+depends on alpha, and in theory it does not.  With {SLOWLY:g} s between arrivals the ratio by
+`rounds` is nearer to that of the recursion.
 
-**For users.**  A source that knows its true baseRTT has no such bias (see the records of figure 7).
-A larger alpha reduces the ratio and multiplies the delay."""
+**For users.** If sources know their true baseRTT, those that start late do not get more (see the
+records of figure 7).  A larger alpha reduces the advantage of the late sources, but increases the
+queueing delay in proportion."""

@@ -103,39 +103,42 @@ of a NewReno flow:
 
 {table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}
 
-**What survives.** The relative fairness is within 0.15 of 1 at NewReno : Vegas ratios of
-{", ".join(f"{r:g}" for r in fair)}. At a ratio of 0.1 the paper also claims about 1.  There we find
-{rows[0, 1]:.2f} with a standard error of {rows[0, 2]:.2f}, which neither confirms nor refutes the
-claim.  At this ratio NewReno is only two flows with {part:.0%} of the link together, so the value
-depends on which few packets they lose.
+**What survives.** The relative fairness is within 0.15 of 1 if there are
+{", ".join(f"{r:g}" for r in fair)} NewReno flows per Vegas flow.  For 0.1 NewReno flows per Vegas
+flow `podlesny` also claims a relative fairness of about 1.  We find {rows[0, 1]:.2f} with a
+standard error of {rows[0, 2]:.2f}, which neither confirms nor refutes the claim.  In that case
+there are only two NewReno flows, with {part:.0%} of the link together, so the relative fairness
+depends on which few packets these two lose.
 
-**Flows marked for the wrong queue.** The table has the throughput of a flow in pkt/s, for 20
-NewReno and 20 Vegas flows.  There are three settings.  "Router, both ways" is the paper's: the
-router of its figure 2 in ns-3, with as many flows in the reverse direction.  "Router, one way" is
-the same router without reverse flows.  "CBQ, both ways" is class-based queueing in ns-2, with as
-many reverse flows:
+**Flows marked for the wrong queue.** The table has the throughput of one flow in pkt/s, for 20
+NewReno and 20 Vegas flows in three settings.  "Router, both ways" is the setting of `podlesny`: the
+router of its figure 2, simulated in ns-3, with as many flows in the reverse direction.  "Router,
+one way" is the same router without reverse flows.  "CBQ, both ways" is class-based queueing in
+ns-2, with as many reverse flows:
 
 {table(WRONG, marked)}
 
-Section V of the paper says that a NewReno flow in the delay queue "could" have an advantage.  It
-argues that the flow will have none, since that queue is short and other flows may do the same.  In
-the paper's own setting the argument is right: a single such flow gets less ({single[SETTINGS[0]]}
-pkt/s in the runs), and if half of the flows do it, each loses more than a quarter of its
-throughput.  But an advantage is possible in other settings.  With traffic one way a single flow
-gains ({single[SETTINGS[1]]} pkt/s), since the Vegas flows leave room in their queue.  With CBQ,
-which does not count flows, each flow gains even if half of the flows, ten, do it.  The paper also
-argues that a Vegas flow marked as NewReno loses.  This holds in all three settings: the flow
-starves in the long queue.
+Section V of `podlesny` says that a NewReno flow that is marked as Vegas, and so joins the delay
+queue, "could" have an advantage.  It argues that the flow will have none, since the delay queue is
+short and other flows may do the same.  In the paper's own setting (router, both ways) the argument
+is right: a single such flow gets less than one marked right ({single[SETTINGS[0]]} pkt/s in the
+runs), and if half of the NewReno flows do so, each loses more than a quarter of its throughput.
+With traffic one way a single such flow gains ({single[SETTINGS[1]]} pkt/s), since the Vegas flows
+leave room in their queue.  With CBQ, which does not count flows, each such flow gains even if ten
+of the 20 do so.  The paper also argues that a Vegas flow marked as NewReno loses.  This holds in
+all three settings: the flow starves in the long queue.
 
 **The paper's router.** The next table has the relative fairness in ns-3 with traffic one way, for
 the router of the paper's figure 2 (RD), for RED with ECN and for drop-tail:
 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
-With as many reverse flows, as in the paper's experiments, the router gives a relative fairness of
-{two_way} at ratios of {mixes} (CBQ {by_cbq}).  The value at {BY_NS3["NewReno"][0]:g} is the mean of
-{fewest}: with two NewReno flows the runs differ too much for a verdict.
+With as many reverse flows, as in the experiments of `podlesny`, the paper's router gives a relative
+fairness of {two_way} with {mixes} NewReno flows per Vegas flow (CBQ gives {by_cbq}).  The first of
+these values is the mean of {fewest}: with only two NewReno flows the runs differ too much for a
+verdict.
 
-At a ratio of 0.1, with traffic one way, five seeds give {listed}. ns-3 rounds Vegas's backlog up,
-so alpha = 2 in ns-3 means alpha = 1 in the papers.  So with traffic one way RD gives a flow of
-either class the same throughput to within a tenth, even with few NewReno flows (`docs/ns3.md`)."""
+With traffic one way and 0.1 NewReno flows per Vegas flow, five seeds give a relative fairness of
+{listed} (`docs/ns3.md`). ns-3 rounds Vegas's backlog up, so its alpha = 2 is alpha = 1 in the
+papers.  So with traffic one way the router gives a flow of either class the same throughput to
+within a tenth, even with few NewReno flows."""

@@ -138,12 +138,12 @@ def _lottery(runs: Runs) -> str:
     measured = runs(short(buffer, alpha))
     assert measured.base_rtt is not None
     rates = ", ".join(f"{rate:.0f}" for rate in sorted(measured.throughput[:, 0]))
-    return f"""With a buffer of {buffer} packets on the short link the queue never empties after
-Reno has started.  If Vegas starts later, it counts that queue's delay as propagation delay and gets
-far more: {rates} pkt/s in the {RUNS} runs with alpha = {alpha}. Its baseRTT is then
-{1e3 * measured.base_rtt[0]:.0f} ms on average instead of
-{1e3 * short(buffer, alpha).members[0].rtt:.0f} ms.  There a mean over {RUNS} runs is uncertain, in
-ns-2 as in `rounds`."""
+    return f"""With a buffer of {buffer} packets on the link of `evaluation` the queue never empties
+after Reno has started.  If Vegas starts after Reno, it counts the delay of Reno's queue as
+propagation delay, and gets far more than if it starts first: {rates} pkt/s in the {RUNS} runs with
+alpha = {alpha}.  Its baseRTT is then {1e3 * measured.base_rtt[0]:.0f} ms on average instead of
+{1e3 * short(buffer, alpha).members[0].rtt:.0f} ms.  So at this buffer a mean over {RUNS} runs is
+uncertain, in ns-2 as in `rounds`."""
 
 
 def _text(tables: list[np.ndarray], runs: Runs) -> str:
@@ -172,12 +172,16 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
     return f"""`devendictis` finds that Vegas gets less than Reno if the buffer exceeds a threshold
 B_th = alpha (3 - 2 lambda).  `evaluation` 3.3.3 finds alpha = 3, beta = 6 fair at a buffer of 15.
-Neither says which alpha is fair at a given buffer B. This page computes the fair alpha with ns-2
-and three models.  It is the value of alpha = beta at which one Vegas and one Reno source of equal
-delay get the same throughput.  For ns-2 and `rounds` it is interpolated between two whole numbers,
-from means of {RUNS} runs.  The mini-cycle model has two forms: at an overflow either both sources
-lose a packet, or only the source that grows.  Its alpha is ns-2's upper edge, alpha + 1/2, and its
-buffer is one packet smaller, since ns-2's limit counts the packet in transmission (`docs/ns2.md`).
+Neither paper says which alpha is fair at a given buffer B. This page computes the fair alpha: the
+value of alpha = beta at which one Vegas and one Reno source of equal delay get the same throughput.
+For ns-2 and for the simulator `rounds` it is interpolated between two whole numbers, from means of
+{RUNS} runs.
+
+The page also computes the fair alpha by two forms of the mini-cycle model of `devendictis`: at an
+overflow either both sources lose a packet, or only the source whose window grows.  To compare the
+model with ns-2, two numbers are changed. ns-2's Vegas rounds its backlog, so it keeps its window up
+to a backlog of alpha + 1/2, and the model gets this threshold.  The model's buffer is one packet
+smaller than ns-2's limit, which also counts the packet in transmission (`docs/ns2.md`).
 
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets)
 
@@ -191,17 +195,22 @@ Mean error of the fair alpha: {found[0]}.
 
 Mean error of the fair alpha: {found[1]}.
 
-**What survives.** The fair alpha grows in proportion to the buffer, as B_th says.  Straight lines
-through ns-2's points are {lines[0]} and {lines[1]} packets for the two links: about two fifths of
-the buffer, and less on the longer link.  An alpha of 3 is fair at a buffer of {three[0]:.0f} on the
-first link and of {three[1]:.0f} on the second; `evaluation` finds the defaults alpha = 1, beta = 3
-fair at "about 8".  If the buffer is unknown or large, no fixed alpha is fair.
+**What survives.** The fair alpha grows in proportion to the buffer, as the threshold B_th = alpha
+(3 - 2 lambda) of `devendictis` says.  Straight lines through ns-2's points are {lines[0]} packets
+for the link of `evaluation` and {lines[1]} packets for that of `devendictis`, where B is the
+buffer.  So the fair alpha is about two fifths of the buffer.  An alpha of 3 is fair at a buffer of
+{three[0]:.0f} on the first link and of {three[1]:.0f} on the second; `evaluation` finds the
+defaults alpha = 1, beta = 3 fair at "about 8".  If the buffer is unknown or large, no fixed alpha
+is fair.
 
-**Which hypothesis is wrong.** `devendictis` assumes that both sources lose a packet when the buffer
-overflows (hypothesis 5).  But then Vegas's window is constant, so each of its packets takes the
-place that its previous packet has left, and none is lost.  Even if only the growing source loses,
-the mini-cycle's fair alpha is too large by {over.min():.1f} to {over.max():.1f} packets (except at
-the last point of the short link).  We do not know why.
+**Which hypothesis is wrong.** `devendictis` assumes that both sources lose a packet when the
+buffer overflows (hypothesis 5).  But at that moment Vegas's window is constant: each packet that it
+sends takes the place in the buffer that one of its own packets has just left, so none is lost.
+Even the form of the mini-cycle model in which only the growing source loses gives a fair alpha that
+is larger than ns-2's, by {over.min():.1f} to {over.max():.1f} packets (except at a buffer of
+{max(SHORT)} on the link of `evaluation`).  We do not know why.
 
-**Caution.** Above the fair alpha the ratio of Vegas to Reno rises fast.  If in doubt, choose a
-smaller alpha. {_lottery(runs)}"""
+**Caution.** If alpha is larger than the fair alpha, the ratio of Vegas's throughput to Reno's
+rises fast with it.  If in doubt, choose a smaller alpha.
+
+{_lottery(runs)}"""

@@ -121,18 +121,20 @@ def _text(rows: np.ndarray) -> str:
     return f"""In `tsang` two Vegas sources with different propagation delays share a link.  The
 paper concludes from its table 3 that the source with the longer delay gets less.  By equation (6)
 of `boutremans` the propagation delay has no influence, and a source that over-estimates its baseRTT
-*gains*.  We computed `tsang`'s network in several ways.  The table has the ratio of the two rates,
-shorter delay over longer delay.  "Print" is the paper's table.  "Printed rule" is a
-packet-by-packet simulation with the window rule that `tsang` prints in section 2.1.  "Theory" is
-(6) with the baseRTTs that ns-2 measured, and with the middle between alpha and beta as alpha.
-"Rounds of Linux" is the simulator `rounds` with the window rule of Linux.  "1 and 3" are alpha and
-beta.  The first column is the varied propagation delay:
+*gains*.
+
+We computed `tsang`'s network in several ways.  The first column of the table is the longer delay,
+and each other column has the rate of the source with the shorter delay over that of the other
+source.  "Print" is table 3 of `tsang`.  "Printed rule" is a packet-by-packet simulation with the
+window rule that `tsang` prints in section 2.1.  "Theory" is (6) of `boutremans` with the baseRTTs
+that ns-2 measured, and with (alpha + beta)/2 as alpha.  "Rounds of Linux" is the simulator `rounds`
+with the window rule of Linux.  In the heads, "1 and 3" means alpha = 1 and beta = 3:
 
 {table(["ms", *COLUMNS], cells)}
 
-In {len(real)} of the cases above the two delays differ by 10 ms or more.  The next table counts the
-cases among these in which the connection with the longer delay loses, that is, has a throughput
-lower by more than 1 %. It also has a typical ratio of the larger throughput to the smaller:
+In {len(real)} of the cases above the two delays differ by 10 ms or more.  The next table counts in
+how many of these cases the connection with the longer delay loses: its throughput is lower by more
+than 1 %.  The last column has a typical ratio of the larger throughput to the smaller:
 
 | source | the longer delay loses | ratio |
 | --- | ---: | ---: |
@@ -145,27 +147,33 @@ lower by more than 1 %. It also has a typical ratio of the larger throughput to 
 **What survives.** The paper's numbers are confirmed, and so is its conclusion for alpha < beta.
 ns-2's Vegas rounds its backlog to whole packets before it compares it with the thresholds, so its
 window is constant for backlogs between alpha - 1/2 and beta + 1/2.  The rule that `tsang` prints
-does not round.  It reproduces most of table 3 to the sixth digit, and table 4 to the third
-(`vegasmodel paper tsang`).  So the paper's simulator did not round.  With this rule the longer
-connection loses in all {lose[RULE]} cases.  If its own packet is the first at the router, it still
-loses in {swapped} of {len(real)}. With alpha = beta the bias is gone, as the paper says.
+does not round.  With this rule our packet-by-packet simulation reproduces most of the paper's table
+3 to the sixth digit, and its table 4 to the third (`vegasmodel paper tsang`), so the paper's
+simulator did not round either.  By the printed rule the connection with the longer delay loses in
+all {lose[RULE]} cases.  If at the start its packet is the first at the router, it still loses in
+{swapped} of {len(real)}.  With alpha = beta the bias is gone, as the paper says.
 
 **Why the longer connection loses.** A window changes once per round trip, so the connection with
 the shorter RTT grows faster.  Its backlog exceeds alpha first, and its window stops.  The window of
 the longer connection grows on until its own backlog reaches alpha; meanwhile the queue grows, and
 with it the backlog of the shorter connection.  So the shorter one's backlog ends at
 {short.min():.1f} to {short.max():.1f} packets, the longer one's at {long.min():.1f} to
-{long.max():.1f}. The steady state (6) cannot show this, since every backlog between alpha and beta
-satisfies it. ns-2's rounding moves the lower edge down by half a packet.  Then slow start ends at
-another time, and the longer connection's backlog may jump over alpha: ns-2 2.35 gives another
-result in {len(real) - lose[NS2]} of {len(real)} cases.
+{long.max():.1f}.  Equation (6) of `boutremans` cannot show this, since every backlog between alpha
+and beta is a steady state.
+
+ns-2 2.35 gives another result in {len(real) - lose[NS2]} of {len(real)} cases: there the longer
+connection does not lose. ns-2's rounding makes a window stop at a backlog of alpha - 1/2 instead of
+alpha.  Then slow start ends at another time, and the longer connection's backlog may jump over
+alpha.
 
 **Which hypothesis is wrong.** The paper says that no minimum RTT in its study is wrong.  But the
 two connections start together, and the first packet of the longer one waits behind that of the
-other (record "table 1, point 5").  So the longer connection over-estimates its baseRTT. With these
-over-estimates and equal backlogs, (6) says that the longer connection wins.
+other (record "table 1, point 5").  So the connection with the longer delay over-estimates its
+baseRTT. With these over-estimates and equal backlogs, this connection wins by (6) of `boutremans`.
 
-**Linux.** Linux keeps W (RTT - baseRTT)/baseRTT at alpha.  So the rate W/RTT is alpha/(RTT -
-baseRTT) times baseRTT/RTT. The factor baseRTT/RTT is larger for the longer connection, so with
-Linux's rule the longer connection gets more.  This reverses `tsang`'s conclusion.  The column in
-the table is from the simulator `rounds`; no Linux kernel has been run on this network yet."""
+**Linux.** Linux divides by baseRTT where the papers divide by RTT: it keeps W (RTT -
+baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -
+baseRTT) times baseRTT/RTT. The queueing delay RTT - baseRTT is the same for both connections, but
+baseRTT/RTT is larger for the connection with the longer delay, so this connection gets more.  This
+reverses `tsang`'s conclusion.  Our figures for Linux's rule are from the simulator `rounds`; no
+Linux kernel has been run on this network yet."""

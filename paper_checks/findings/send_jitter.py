@@ -375,39 +375,44 @@ arrive just after a departure finds a free place, and the others lose.  This pat
 minutes (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).  Real
 hosts wait at random before they send, which breaks such patterns; in none of the five papers do
 senders wait.  On this page every sender waits each time its window allows it to send.  The wait is
-drawn uniformly, up to one packet's transmission time at the slowest link (`send_jitter`), as Floyd
-and Jacobson recommend.  Everything else is as in each paper.  The table compares ns-2 2.35 without
-waits, ns-2 with waits (median of {SEEDS} runs), and the simulator `rounds` with waits (mean of
-{SEEDS} runs).  A conclusion survives if with waits it holds in at least {SEEDS // 2 + 1} of the
-{SEEDS} runs of ns-2, and for the mean of `rounds`.  X is the delay in ms of the link before the
-second flow, whose round trip is therefore the longer one.  The words in parentheses say which
-number the row has:
+drawn uniformly, from 0 to one packet's transmission time at the slowest link (`send_jitter`), as
+Floyd and Jacobson recommend.  Everything else is as in each paper.
+
+Each row of the table is a conclusion of a paper; the words in parentheses say of which quantity the
+row has the values.  The table compares ns-2 2.35 without waits, ns-2 with waits (median of {SEEDS}
+runs), and the simulator `rounds` with waits (mean of {SEEDS} runs).  A conclusion survives if with
+waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of ns-2, and for the mean of
+`rounds`.  X is the delay in ms of a link that only the second flow crosses, so its round trip is
+the longer one:
 
 {table(HEAD, [_cells(a) for a in answers])}
 
 **What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
 these {len(kept)} survive.  The criteria are wide, so a conclusion may survive although its numbers
-change.  For example, at a buffer of 7 packets Reno over Vegas is {buffers.still[1]:.2f} without
-waits and {buffers.waits[1]:.2f} with waits, so without waits Vegas gets more, and with waits Reno
-does.  Of two Vegas flows at X = 1 ms the one with the longer round trip gets more: first over
-second is {vegas.still[0]:.2f} without waits and {vegas.waits[0]:.2f} with waits.  The criterion
-asks only for a bias against the flow with the longer round trip.
+change.  For example, at a buffer of 7 packets Reno's throughput over Vegas's is
+{buffers.still[1]:.2f} without waits and {buffers.waits[1]:.2f} with waits, so without waits Vegas
+gets more, and with waits Reno does.  Another example has two Vegas flows, the second behind an
+additional link of 1 ms.  Here the second flow, which has the longer round trip, gets more: the
+first flow's throughput over the second's is {vegas.still[0]:.2f} without waits and
+{vegas.waits[0]:.2f} with waits.  The paper's conclusion survives, because it says only that the
+longer flow does not get less.
 
-**What does not survive.** These conclusions hold without waits and not with waits:
-{names or "none"}.
+**What does not survive.** These conclusions of the papers hold without waits and not with waits (X
+is the delay in ms of a link that only the second flow crosses): {names or "none"}.
 
-Table 3 of `evaluation` has ratios of the first flow's throughput to the second's.  In ns-2, without
-waits and with waits, they are for two Reno flows {moved(reno)}; for two SACK flows {moved(sack)}.
-At X = 13 ms the waits reverse the order: with them the flow with the longer round trip gets more,
-in the median of ns-2 and in `rounds` ({reno.rounds[1]:.2f} and {sack.rounds[1]:.2f}).  At X = 208
-ms the waits increase Reno's ratio and reduce SACK's.  The paper calls the bias almost linear in the
-ratio of the round trips; its size depends on the waits.
+In table 3 of `evaluation` two flows of one law share a link, and the second also crosses a link of
+X ms.  The table has the first flow's throughput over the second's.  In ns-2, without waits and with
+waits, this ratio is for two Reno flows {moved(reno)}; for two SACK flows {moved(sack)}.  At X = 13
+ms the flow with the longer round trip gets less without waits and more with waits, in the median of
+ns-2 and in `rounds` (ratios of {reno.rounds[1]:.2f} and {sack.rounds[1]:.2f}).  At X = 208 ms the
+waits increase Reno's ratio and reduce SACK's.  The paper calls the bias almost linear in the ratio
+of the round trips; its size depends on the waits.
 
 **What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
 waits; see their records.
 
-**Caution.** A wait of one packet's time is {1e3 / 187.5:.1f} ms on the links of `evaluation` and
-`tsang`, where the shortest round trip is 13.2 ms.  Such a wait is not small.  Its mean,
-{0.5e3 / 187.5:.1f} ms, is an additional delay that the papers' senders do not have.  The runs do
-not tell which part of a change comes from the end of phase effects, and which from the additional
-delay."""
+**Caution.** The wait is uniform from 0 to the transmission time of one packet: {1e3 / 187.5:.1f}
+ms on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2 ms.  Such a wait
+is not small.  Its mean, {0.5e3 / 187.5:.1f} ms, is an additional delay that the papers' senders do
+not have.  The runs do not tell which part of a change comes from the end of phase effects, and
+which from the additional delay."""

@@ -107,29 +107,34 @@ def _text(rows: np.ndarray) -> str:
     return f"""Hypothesis 5 of `devendictis` says that one Vegas and one Reno source both lose a
 packet each time the buffer overflows.  Its formulas depend on this hypothesis, and the decrease
 factor of 3/4 for Vegas matters only if it is true.  The table has the ratio of Vegas's throughput
-to Reno's in ns-2 2.35 (mean of 3 runs), in the simulator `rounds`, and in four forms of the paper's
-mini-cycle.  "Printed" and "derived" are the printed formulas and those that we derived.  "ns-2's
-edges" has thresholds that are half a packet wider, as in ns-2.  "Who grows loses" lets only the
-source that grows lose.  The buffer in the formulas is one packet smaller, since ns-2's drop-tail
-limit counts the packet in transmission (`docs/ns2.md`).  The last two columns have the parts of
-their packets that the sources lose in ns-2.
+to Reno's in ns-2 2.35 (mean of 3 runs), in the simulator `rounds`, and by four forms of the model
+of `devendictis`.  "Both lose" assumes hypothesis 5, with the formulas as printed or as we derived
+them.  "ns-2's edges" means the derived formulas with ns-2's rounding: Vegas keeps its window up to
+a backlog of alpha + 1/2.  In "who grows loses" only the source whose window grows loses a packet.
+The formulas get a buffer one packet smaller than ns-2's drop-tail limit, which also counts the
+packet in transmission (`docs/ns2.md`).  The last two columns say which part of its packets each
+source loses in ns-2.
 
 {table(head, cells)}
 
-Error of the ratio at buffers of 10, 20 and 30: {listed}.
+Error of the ratio of Vegas's throughput to Reno's, against ns-2, at buffers of 10, 20 and 30:
+{listed}.
 
-**What survives.** The model of a cycle survives, but the hypothesis is wrong.  At a buffer of 5
-packets Vegas loses packets, too; from 10 on, its loss is {large[:, n].max():.3f} %. A source with a
-constant window sends one packet for each ACK, and this packet takes the place that one of its own
-packets has just left.  So a packet that finds no place is an additional packet of a source whose
-window grows.  Near overflow only Reno grows, since Vegas's backlog is already at its threshold.
+**What survives.** The cycle of `devendictis` from one overflow to the next survives.  Its
+hypothesis 5, that both sources lose a packet at an overflow, is wrong at buffers of 10 packets or
+more: there Vegas loses {large[:, n].max():.3f} % of its packets.  At a buffer of 5 it does lose
+packets.  A source with a constant window sends one packet for each ACK, and this packet takes the
+place that one of its own packets has just left.  So a packet that finds no place is an additional
+packet of a source whose window grows.  Near overflow only Reno grows, since Vegas's backlog is
+already at its threshold.
 
 **How much each change improves the model.** ns-2 rounds the backlog to whole packets before it
-compares it with alpha, so Vegas keeps its window constant up to a backlog of alpha + 1/2.  With
-this upper edge the model's error at buffers of 20 and 30 is {gain[0]:.0%} smaller.  If in addition
-only the growing source loses, which is Reno at that time, {gain[1]:.0%} of the remaining error
-disappears.  At a buffer of 10 packets all forms have a large error.  There the buffer is just above
-B_th, and one packet more in the queue changes Vegas's window by many packets.
+compares it with alpha, so Vegas keeps its window constant up to a backlog of alpha + 1/2.  With the
+threshold alpha + 1/2 in place of alpha, the error of the model of `devendictis` at buffers of 20
+and 30 is {gain[0]:.0%} smaller.  If in addition only the growing source, Reno, loses a packet at an
+overflow, {gain[1]:.0%} of the remaining error disappears.  At a buffer of 10 packets the error is
+large with and without these changes.  The reason: there one packet more or less in the queue
+changes Vegas's window by many packets.
 
 **For users.** Vegas's decrease factor matters only if the buffer has a few packets.  With a larger
 buffer Vegas never loses, so the factor is never used."""

@@ -111,15 +111,16 @@ def _starvation() -> Map:
         ),
         "Each of two Vegas flows keeps alpha packets queued.  So at the capacity c they cause "
         "a queueing delay of 2 alpha/c, which shrinks as the link gets faster: with alpha 2 "
-        "and packets of 1000 B it is 32 ms at 1 Mbit/s and 1.6 ms at 20 Mbit/s.  Left: one "
-        "flow over-estimates its baseRTT, that is, it counts part of the queueing delay as "
-        "propagation delay.  If the over-estimate is three quarters of the queueing delay, 1.5 "
-        "alpha/c, this flow gets twice the rate of the other.  Right: a flow whose path has "
-        "jitter gets less.  Its baseRTT is the smallest delay that it ever met, and it counts "
-        "the jitter above that as queueing delay. ns-2 keeps packets in order, so a delayed "
-        "packet also delays those behind it.  The more packets are in flight, the more are "
-        "delayed; this is one reason why the effect grows upwards in the panel.  In both "
-        "panels the same error in milliseconds matters more on a faster link.",
+        "and packets of 1000 B it is 32 ms at 1 Mbit/s and 1.6 ms at 20 Mbit/s.  In the left "
+        "panel one flow over-estimates its baseRTT, that is, it counts part of the queueing "
+        "delay as propagation delay.  If the over-estimate is three quarters of the queueing "
+        "delay, 1.5 alpha/c, this flow gets twice the rate of the other.  In the right panel "
+        "the path of one flow has jitter, and this flow gets less than the other.  Its baseRTT "
+        "is the smallest delay that it ever met, and it counts the jitter above that as "
+        "queueing delay. ns-2 keeps packets in order, so a delayed packet also delays those "
+        "behind it.  On a faster link more packets are in flight, so more are delayed; this is "
+        "one reason why jitter matters more towards the top of the panel.  In both panels an "
+        "error of one millisecond in a flow's delay matters more on a faster link.",
     )
 
 
@@ -137,15 +138,15 @@ def _buffer_alpha() -> Map:
         "Vegas's part of the link",
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
-        "The line at 0.5 is the fair share.  Beside Reno it runs from alpha 1 at a buffer of 7 "
-        "packets to alpha 10 at 28: the fair alpha grows with the buffer, so no single alpha "
-        "is fair at every buffer.  At a buffer of 5 no alpha here is fair: Vegas always gets "
-        "more.  Left of the line Vegas gets up to 0.85.  Right of it Vegas gets less than "
-        "half: the rival fills the buffer, while Vegas keeps only alpha packets in it.  Beside "
-        "CUBIC the two shares are close to each other at a buffer of 5 for every alpha, and "
-        "the line crosses that column more than once.  From a buffer of 10 on, the line runs "
-        "from alpha 3 to alpha 10 at 28; right of it Vegas gets less.  Each cell is the mean "
-        "of five runs.",
+        "On the line at 0.5 both flows get the same.  Beside Reno this line runs from alpha 1 "
+        "at a buffer of 7 packets to alpha 10 at a buffer of 28: the fair alpha grows with the "
+        "buffer, so no single alpha is fair at every buffer.  At a buffer of 5 Vegas gets more "
+        "than Reno with every alpha of the map.  Left of the line Vegas gets up to 0.85 of the "
+        "throughput.  Right of the line Vegas gets less than half: Reno fills the buffer, "
+        "while Vegas keeps only alpha packets in it.  Beside CUBIC, at a buffer of 5, both "
+        "flows get about the same with every alpha.  The line at 0.5 runs from alpha 3 at a "
+        "buffer of 10 to alpha 10 at a buffer of 28; right of it Vegas gets less than CUBIC.  "
+        "Each cell is the mean of five runs.",
     )
 
 
@@ -167,18 +168,20 @@ def _rtt_bias() -> Map:
             panel("nobody waits: phase effects", 'send_jitter = "0 s"', 1),
             panel("senders wait up to a packet's time", "", 3),
         ),
-        "In general the flow with the longer round trip gets less.  A larger buffer reduces "
-        "this, since its delay adds to both round trips.  Left: senders do not wait before "
-        "they send.  Then the order of arrivals and departures at the full queue decides which "
-        "flow loses, and this order repeats itself (phase effects).  So the lines are ragged, "
-        "and at 50 ms the flow with the longer round trip wins by up to three to one.  Right: "
-        "senders wait at random for up to one packet's transmission time (2 ms).  Then the "
-        "ratio is larger over most of the picture.  The wait prevents phase effects, but it "
-        "also adds delay; the picture does not separate the two causes.  At 50 ms the flow "
-        "with the longer round trip wins here too, at every buffer, with a ratio from 0.71 to "
-        "0.93.  The ratio does not always grow with the round trip: at a buffer of 5 it falls "
-        "from 4.4 at 80 ms to 2.6 at 90 ms.  Each cell is one run on the left, and the mean of "
-        "three runs on the right.",
+        "In general the flow with the longer round trip gets less.  A larger buffer makes the "
+        "shares more equal, since the delay of the queue adds to both round trips.  In the "
+        "left panel senders do not wait before they send.  Then the order of arrivals and "
+        "departures at the full queue decides which flow loses a packet, and this order "
+        "repeats itself (phase effects).  So the lines are ragged, and if the longer round "
+        "trip is 50 ms, its flow gets up to three times as much as the other.  In the right "
+        "panel senders wait at random for up to one packet's transmission time (2 ms).  Then "
+        "the ratio of the shorter flow's throughput to the longer one's is larger over most of "
+        "the picture.  The wait prevents phase effects, but it also adds delay; the picture "
+        "does not separate the two causes.  In the right panel, too, a flow of 50 ms gets more "
+        "than the flow of 40 ms: the ratio is 0.71 to 0.93 over all buffers.  The ratio does "
+        "not always grow with the longer round trip: at a buffer of 5 it falls from 4.4 at 80 "
+        "ms to 2.6 at 90 ms.  Each cell is one run in the left panel, and the mean of three "
+        "runs in the right one.",
     )
 
 
@@ -207,12 +210,13 @@ def _linux_order() -> Map:
         "the shares in a run of 90 s.  A flow that starts 0.5 to 2 s after the other meets the "
         "queue that the other's slow start has filled.  It counts that queue's delay as "
         "propagation delay, and gets nine tenths of the link or more.  A flow that starts 5 s "
-        "after the other finds a shorter queue and gets less.  If the earlier flow has a "
-        "smaller first window, the queue builds up later (left).  If the two start 20 ms "
-        "apart, half a round trip, the earlier may win.  At 0 s neither is earlier, yet two "
-        "identical flows share 0.66 to 0.34: this is an artefact of the simulator, which "
-        "favours the flow named first.  The first window of the later flow hardly matters if "
-        "it starts 0.1 s later or more (right).  Each cell is the mean of five runs.",
+        "after the other finds a shorter queue and gets less than nine tenths.  In the left "
+        "panel the first window of the earlier flow varies: if it is smaller, the queue builds "
+        "up later.  If the two flows start 20 ms apart, half a round trip, the earlier one may "
+        "get more.  At 0 s neither is earlier, yet two identical flows get 0.66 and 0.34: this "
+        "is an artefact of the simulator, which favours the flow named first.  In the right "
+        "panel the first window of the later flow varies; it hardly matters if this flow "
+        "starts 0.1 s later or more.  Each cell is the mean of five runs.",
     )
 
 
