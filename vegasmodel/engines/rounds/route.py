@@ -67,25 +67,29 @@ def _key(link: Link, direction: str, group: Flow) -> Key:
     return link.name, direction, service or ""
 
 
-def _queues(scenario: Scenario) -> dict[Key, int]:
+def _queues(scenario: Scenario, step: float) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for group in scenario.flows:
         for link in scenario.path(group):
             services = ("rate", "delay") if isinstance(link.queue, RateDelay) else ("",)
             for service in services:  # both: a class without flows lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
-    if _acks_meet(scenario, found):
+    if _acks_meet(scenario, found, step):
         found[scenario.links[0].name, "reverse", ""] = len(found)
     return found
 
 
-def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
+def _acks_meet(scenario: Scenario, queues: dict[Key, int], step: float) -> bool:
     """Whether ACKs of two flows repeatedly meet on the reverse link, in ns-2.
 
     Packets leave a busy link one service time apart, and their ACKs return to it after half a round
     trip.  Take half the round trip of each flow, modulo the service time.  If those of two flows
     differ by less than the transmission time of an ACK, one ACK waits for the other.  The wait is
     short, but it decides whose next packet arrives first.
+
+    After idle time packets leave at other instants, so the ACKs of any two flows may meet.  A link
+    falls idle when windows are halved, if its buffer holds less than a round trip's packets.  This
+    counts if packets are simulated singly: a ``step``, in seconds, holds at most one.
     """
     if list(queues) != [(scenario.links[0].name, "forward", "")]:
         return False
@@ -95,8 +99,10 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
         return False  # never in step
     if len({work(scenario, group) for group in scenario.flows}) > 1:
         return False  # never in step for long
-    capacity, ack = scenario.links[0].capacity, scenario.ack_size / scenario.packet_size
-    halves = np.unique([member.rtt / 2.0 * capacity for member in scenario.members])
+    link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
+    halves = np.unique([member.rtt / 2.0 * link.capacity for member in scenario.members])
+    if len(halves) > 1 and link.buffer < 2.0 * halves[-1] and step * link.capacity <= 1.0:
+        return True
     apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
     return len(halves) > 1 and bool(np.any(apart < ack))
 
@@ -164,7 +170,7 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
 
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     """All queues and paths; ``step`` is the desired length of an interval of arrivals, seconds."""
-    queues = _queues(scenario)
+    queues = _queues(scenario, step)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
     for key, k in queues.items():
