@@ -12,7 +12,7 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
 from vegasmodel.engines.rounds.run import Simulation, run
-from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.engines.rounds.state import FLOW, array
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.laws import find
 from vegasmodel.scenario import Link, Red, Run, Scenario
@@ -80,9 +80,10 @@ def test_ns2_never_times_the_first_packet_of_vegas() -> None:
     np.testing.assert_allclose(base, [0.3, 0.39])
 
 
+Counts = tuple[tuple[int, int], tuple[int, int]]
 # start times, first windows, phases of the timers' clocks in ns-2 (``boot_time_``, less the time to
 # the first link); packets that ns-2's flows send and lose in 60 s, one run
-RENO_RUNS = (
+MEET_AT_THE_QUEUE = (
     (
         (0.1031845212544193, 0.04223302602057787),
         (7, 4),
@@ -102,35 +103,79 @@ RENO_RUNS = (
         ((11272, 2341), (56, 75)),
     ),
 )
+MEET_ON_THE_WAY_BACK = (
+    (
+        (0.12030337348989745, 0.08968895444756181),
+        (10, 16),
+        (0.04576598551267162, 0.0027506704491339073),
+        ((5926, 10556), (89, 25)),
+    ),
+    (
+        (0.09449990858486926, 0.14091506614447602),
+        (20, 22),
+        (0.044099928495195284, 0.0016450289215176536),
+        ((6680, 9232), (95, 32)),
+    ),
+)
 
 
-@pytest.mark.parametrize(("starts", "windows", "clocks", "counts"), RENO_RUNS)
+def _two_reno_flows(
+    link: Link,
+    rtts: tuple[float, float],
+    starts: tuple[float, float],
+    windows: tuple[int, int],
+    clocks: tuple[float, float],
+    *,
+    last_first: bool = False,
+) -> Counts:
+    """The packets that two flows send and lose in 60 s.
+
+    ``last_first`` reverses ns-2's order of packets that reach the queue at one instant.
+    """
+    flows = tuple(
+        exact("reno", rtt, name=f"f{rtt}", variant="ns2", start=start, initial_window=window)
+        for rtt, start, window in zip(rtts, starts, windows, strict=True)
+    )
+    simulation = Simulation(Scenario((link,), flows, packet_size=500, run=Run(60.0, 1.0)))
+    records, hops = array(simulation.net.flows), array(simulation.net.hops)
+    records["boot_time"] = np.array(clocks)[records["member"]]
+    if last_first:
+        hops["lead"] = 1.0 - hops["lead"]
+    status, _ = simulation.proceed()
+    found = simulation.totals(status).flows
+    return tuple(found["sent"]), tuple(found["lost"])
+
+
+@pytest.mark.parametrize(("starts", "windows", "clocks", "counts"), MEET_AT_THE_QUEUE)
 def test_two_reno_flows_send_and_lose_as_many_packets_as_in_ns2(
     starts: tuple[float, float],
     windows: tuple[int, int],
     clocks: tuple[float, float],
-    counts: tuple[tuple[int, int], tuple[int, int]],
+    counts: Counts,
 ) -> None:
     """Packet by packet, where the ticks of both clocks are those of ns-2's run.
 
-    The flows part from ns-2's if, of packets that reach the queue at one instant, that of the longer
-    RTT comes last; and without new data upon the third duplicate.
+    The flows part from ns-2's if, of packets that reach the queue at one instant, that of the
+    longer RTT comes last; and without new data upon the third duplicate.
     """
-    both = zip(("a", "b"), (0.072, 0.127), starts, windows, strict=True)
-    flows = tuple(
-        exact("reno", rtt, name=name, variant="ns2", start=start, initial_window=window)
-        for name, rtt, start, window in both
-    )
-    scenario = Scenario((Link(243.0, buffer=15.0),), flows, packet_size=500, run=Run(60.0, 1.0))
-    for in_order in (True, False):
-        simulation = Simulation(scenario)
-        records = simulation.net.flows
-        records["boot_time"] = np.array(clocks)[records["member"]]
-        if not in_order:
-            simulation.net.hops["lead"] = 1.0 - simulation.net.hops["lead"]
-        status, _ = simulation.proceed()
-        found = simulation.totals(status).flows
-        assert ((tuple(found["sent"]), tuple(found["lost"])) == counts) == in_order
+    network = Link(243.0, buffer=15.0), (0.072, 0.127)
+    assert _two_reno_flows(*network, starts, windows, clocks) == counts
+    assert _two_reno_flows(*network, starts, windows, clocks, last_first=True) != counts
+
+
+@pytest.mark.parametrize(("starts", "windows", "clocks", "counts"), MEET_ON_THE_WAY_BACK)
+def test_after_idle_time_the_acks_of_two_flows_meet_as_in_ns2(
+    starts: tuple[float, float],
+    windows: tuple[int, int],
+    clocks: tuple[float, float],
+    counts: Counts,
+) -> None:
+    """Half the RTTs differ by 12.2 service times, so ACKs would never meet if the link stayed busy.
+
+    If they did not wait for each other, the flows would part from ns-2's.
+    """
+    network = Link(330.0, buffer=10.0), (0.069, 0.143)
+    assert _two_reno_flows(*network, starts, windows, clocks) == counts
 
 
 def test_what_is_switched_off() -> None:
