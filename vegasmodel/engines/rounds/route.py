@@ -23,6 +23,7 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 from vegasmodel.stacks import waiting_room
 
 BISECTIONS = 40
+FEW_PACKETS = 256  # in a pipe with its buffer, where it matters most which packet comes first
 BINADES = 20  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
 OWN = 8.0  # units of the clock: our own rounding errors are smaller
@@ -67,19 +68,19 @@ def _key(link: Link, direction: str, group: Flow) -> Key:
     return link.name, direction, service or ""
 
 
-def _queues(scenario: Scenario, step: float) -> dict[Key, int]:
+def _queues(scenario: Scenario) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for group in scenario.flows:
         for link in scenario.path(group):
             services = ("rate", "delay") if isinstance(link.queue, RateDelay) else ("",)
             for service in services:  # both: a class without flows lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
-    if _acks_meet(scenario, found, step):
+    if _acks_meet(scenario, found):
         found[scenario.links[0].name, "reverse", ""] = len(found)
     return found
 
 
-def _acks_meet(scenario: Scenario, queues: dict[Key, int], step: float) -> bool:
+def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     """Whether ACKs of two flows repeatedly meet on the reverse link, in ns-2.
 
     Packets leave a busy link one service time apart, and their ACKs return to it after half a round
@@ -88,8 +89,9 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int], step: float) -> bool:
     short, but it decides whose next packet arrives first.
 
     After idle time packets leave at other instants, so the ACKs of any two flows may meet.  A link
-    falls idle when windows are halved, if its buffer holds less than a round trip's packets.  This
-    counts if packets are simulated singly: a ``step``, in seconds, holds at most one.
+    falls idle when windows are halved, if its buffer holds less than a round trip's packets.  Where
+    the pipe and the buffer hold more than ``FEW_PACKETS``, such meetings are left out, to save
+    time.
     """
     if list(queues) != [(scenario.links[0].name, "forward", "")]:
         return False
@@ -101,7 +103,8 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int], step: float) -> bool:
         return False  # never in step for long
     link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
     halves = np.unique([member.rtt / 2.0 * link.capacity for member in scenario.members])
-    if len(halves) > 1 and link.buffer < 2.0 * halves[-1] and step * link.capacity <= 1.0:
+    pipe = 2.0 * halves[-1]
+    if len(halves) > 1 and link.buffer < pipe and pipe + link.buffer <= FEW_PACKETS:
         return True
     apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
     return len(halves) > 1 and bool(np.any(apart < ack))
@@ -170,7 +173,7 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
 
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     """All queues and paths; ``step`` is the desired length of an interval of arrivals, seconds."""
-    queues = _queues(scenario, step)
+    queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
     for key, k in queues.items():
