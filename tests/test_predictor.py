@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -275,6 +276,21 @@ def test_a_run_that_ends_before_windows_have_grown_is_named():
         assert "takes 4167" in slip.detail
         assert "is 1000 round trips of reno" in slip.detail
     assert said("fluid", long | {"link.loss": 0.001, "run.duration": "201 s"}).holds is None
+
+
+@pytest.mark.parametrize(
+    ("model", "gone"),
+    [("rounds", {"stop": "5 s"}), ("rounds", {"size": 9}), ("fluid", {"stop": 5})],
+)
+def test_without_a_flow_after_the_warm_up_there_is_no_answer(model, gone) -> None:
+    """There is nothing to average; with one flow that goes on, there is."""
+    flows = [vm.Flow("vegas", "80 ms", name="gone", **gone), vm.Flow("reno", "80 ms", **gone)]
+    scenario = vm.Scenario([vm.Link(300.0, buffer=20)], flows, run=vm.Run("40 s", "20 s"))
+    none = vm.predict(scenario, model)
+    assert not none.applicable
+    assert "no flow sends" in none.reason
+    some = dataclasses.replace(scenario, flows=(flows[0], vm.Flow("reno", "80 ms")))
+    np.testing.assert_array_equal(np.isnan(vm.predict(some, model).throughput), [True, False])
 
 
 def test_data_in_the_other_direction_takes_no_part_of_a_flows_share() -> None:

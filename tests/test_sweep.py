@@ -495,3 +495,12 @@ def test_points_with_too_few_runs_are_marked(
     assert len(unsure) == 1, "the test needs a point of each kind"
     assert run([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["too_few_runs"] == 1
+
+
+@pytest.mark.parametrize("model", ["rounds", "fluid"])
+def test_points_at_which_no_flow_sends_after_the_warm_up_have_no_answer(model: str) -> None:
+    flows = [vm.Flow(law, "80 ms", name=law, stop="5 s") for law in ("vegas", "reno")]
+    scenario = vm.Scenario([vm.Link(300.0, buffer=20)], flows, run=vm.Run("40 s", "20 s"))
+    swept = vm.sweep(scenario, {"flow.reno.stop": [5.0, 30.0]}, model)
+    assert swept["status"].values.tolist() == [1, 0]  # no answer, done
+    np.testing.assert_array_equal(np.isnan(swept["throughput"].values), [[True] * 2, [True, False]])

@@ -106,7 +106,8 @@ def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     """
     from scipy.special import stdtrit
 
-    scale = np.maximum(mean, 0.1 * np.nanmean(mean))
+    known = mean[np.isfinite(mean)]
+    scale = np.maximum(mean, 0.1 * known.mean() if known.size else 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         part = stdtrit(runs - 1, 0.975) * error / scale
     return np.nan_to_num(part, nan=0.0, posinf=0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.adapters.common import (
+    NOBODY_SENDS,
     buffered,
     left_out,
     losses_end_growth,
@@ -34,6 +35,8 @@ def answer(scenario: Scenario) -> Prediction:
     if run.status != "done":
         reason = f"the integration ended early: {run.status}"
         return Prediction.not_applicable(NAME, scenario, reason)
+    if np.isnan(run.throughput).all():
+        return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
     found = Prediction(
         NAME,
         scenario,

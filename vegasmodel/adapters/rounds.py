@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
-from vegasmodel.adapters.common import losses_end_growth, settles, whole_thresholds, with_growth
+import numpy as np
+
+from vegasmodel.adapters.common import (
+    NOBODY_SENDS,
+    losses_end_growth,
+    settles,
+    whole_thresholds,
+    with_growth,
+)
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.fields.units import FieldError
 from vegasmodel.prediction import Prediction
@@ -39,6 +47,8 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     if found.extra.get("status", "done") != "done":
         reason = f"the simulation ended early: {found.extra['status']}"
         return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)
+    if np.isnan(np.asarray(found.throughput)).all():
+        return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS, found.assumptions)
     notes = (losses_end_growth(scenario), settles(scenario), whole_thresholds(scenario))
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
     return with_growth(found)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from vegasmodel import comparison, predictor
 from vegasmodel.adapters import minicycle, minicycle_many
+from vegasmodel.adapters.common import NOBODY_SENDS
 from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
@@ -408,10 +409,11 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
     rates, queue = full(found.throughput), full(found.queue_mean[:, None])
     ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0
+    silent = ok & np.isnan(rates).all(axis=1)
     used = [each.flow.direction == "forward" for each in points.scenario.members]
     capacity = full(np.array([[each.links[0].capacity] for each in known]))
     figures = _of_arrays(
-        points, ~ok, "the integration ended early: overflow that no window can yield to",
+        points, ~ok | silent, "the integration ended early: overflow that no window can yield to",
         full(np.array([_bits(each) for each in known])),
         capacity[:, 0],
         throughput=rates,
@@ -422,7 +424,8 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
         status=status,
     )  # fmt: skip
     reasons = [
-        e if isinstance(e, str) else r for e, r in zip(scenarios, figures.reasons, strict=True)
+        each if isinstance(each, str) else NOBODY_SENDS if still else reason
+        for each, reason, still in zip(scenarios, figures.reasons, silent, strict=True)
     ]
     return dataclasses.replace(figures, reasons=tuple(reasons))
 
