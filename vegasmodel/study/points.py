@@ -208,7 +208,7 @@ def predictions(
             return FAILED, str(error)
         if not found.applicable or found.throughput is None:
             return NO_ANSWER, found.reason or "no throughput"
-        if not np.isfinite(found.throughput).all():
+        if np.any(~np.isfinite(found.throughput) & ~_silent(scenario)):
             return FAILED, "the throughputs are not numbers"
         return found
 
@@ -216,6 +216,13 @@ def predictions(
         with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
             return list(pool.map(one, scenarios))
     return [one(scenario) for scenario in scenarios]
+
+
+def _silent(scenario: Scenario) -> NDArray[np.bool_]:
+    """Flows that may send nothing after the warm-up, so that they have no throughput, [flow]."""
+    begin, end = scenario.run.warmup, scenario.run.duration
+    ends = [m.flow.size != math.inf or m.stop <= begin or m.start >= end for m in scenario.members]
+    return np.array(ends)
 
 
 def _blank(points: Points, n: int) -> dict[str, Any]:
