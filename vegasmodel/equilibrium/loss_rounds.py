@@ -6,9 +6,9 @@ recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
 
 * w - 1 packets follow the lost one. If fewer than three of them arrive there is no fast retransmit,
   and the source waits for its coarse timer.
-* Vegas needs fewer, because it also has a fine-grained timer of 17/16 of a steady RTT. If this
-  timer has expired when a duplicate ACK arrives, Vegas retransmits, even if that ACK is the first
-  or second duplicate. The k-th duplicate comes k packet times after the missing ACK was due.
+* Vegas can do with fewer: it also has a fine-grained timer of 17/16 of a steady RTT. If this timer
+  has expired when a duplicate ACK arrives, Vegas retransmits, even if that ACK is the first or
+  second duplicate. The k-th duplicate comes k packet times after the missing ACK was due.
 * Tahoe has no recovery: slow start follows a fast retransmit, too.
 * Reno leaves recovery at the first partial ACK and may not retransmit fast again in the same
   window, so a second loss means a timeout. NewReno and Vegas retransmit one missing packet per

@@ -256,7 +256,7 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
     packet per flow and round trip, so the next loss may come too early.  A cycle begins and ends
     with a loss, so a cycle that begins with V must end with V: V is the root of the difference.
     The root lies between ``least`` and the window that Vegas would have if it never shrank.  A
-    cycle that begins with the first ends above it; one that begins with the second ends below it.
+    cycle that begins with ``least`` ends with more; one that begins with the other ends with less.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 

@@ -300,9 +300,9 @@ class _Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """New values around each one at which the answer is nearest to the target, on one side.
+        """New values to try beside each value at which the answer comes near the target and turns.
 
-        Between two such values the answer may meet the target unseen.
+        The answer may reach the target between that value and its neighbours.
         """
         x, y = self.x, self.y
         new: list[float] = []

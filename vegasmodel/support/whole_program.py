@@ -280,7 +280,7 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference, which here finds each operator's signature only once per types.
+    """Numba's type inference, except that it finds an operator's signature once for the same types.
 
     Numba would try dozens of candidates at each ``+`` and ``max`` of the program.
     """

@@ -96,8 +96,8 @@ def _saturation() -> dict[Expr, Expr]:
 def phase_1() -> tuple[Formula, ...]:
     """Phase 1, from the loss until the two windows fill the link (12): windows, a, A_V, Delta_a.
 
-    Phase 1 has a mini-cycles of one round trip each and the duration Delta_a.  In phase 1 Vegas
-    sends A_V packets.
+    a is the number of mini-cycles in phase 1, each of one round trip.  Delta_a is the duration of
+    phase 1, and A_V the number of packets that Vegas sends in it.
     """
     at = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))

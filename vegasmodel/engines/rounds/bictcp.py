@@ -5,8 +5,7 @@ target, but ``cnt``, the number of ACKs after which the window grows by a packet
 ``cnt`` from the target in whole numbers, at most once per clock tick. As the RTT it takes the least
 RTT that it has seen. It also computes the window that a Reno flow would have, beginning at the end
 of a recovery, and grows at least to that window. HyStart ends slow start if the RTT has grown. It
-also does so if ACKs have come at most 2 ms apart for more than half of a time: the least RTT plus
-1 ms.
+also does so if ACKs have come at most 2 ms apart for longer than half of the least RTT plus 0.5 ms.
 """
 
 # mypy: disable-error-code="no-any-return"
