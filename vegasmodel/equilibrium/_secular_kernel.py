@@ -338,7 +338,10 @@ def first_gap(
     linux: bool, c: float, top: float, pole: float, least: float, total: float,
     moment: float, reach: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """Three gaps from the survey: one below the solution, one above, and a first one to try."""
+    """Three values of g = Delta - max x: a lower bound, an upper bound, and the first one to try.
+
+    They follow from the sums that ``survey`` returns.
+    """
     if linux:
         g = max(least, reach - top)
     else:

@@ -42,9 +42,9 @@ EXACT, PASSES, STATUS = range(3)  # rows of their integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """Copy ``alpha`` and ``x`` of ``width`` cases, so that a flow's values lie side by side.
+    """Copy ``alpha`` and ``x`` of ``width`` cases to arrays [flow, case].
 
-    An absent flow is placed far away from the others.
+    An absent flow (alpha = 0) gets a very low x, so that its x is never the largest.
     """
     for k in range(width):
         start = (first + k) * n
@@ -55,7 +55,10 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``_secular_kernel.survey`` of each case, into the table ``t``; NaN if out of range."""
+    """Write max x and three sums over the flows to the table ``t`` [number, case].
+
+    ``_secular_kernel.survey`` does this for one case.  If a value is out of range, max x is NaN.
+    """
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
     for i in range(n):
@@ -71,7 +74,10 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``_secular_kernel.rough`` of each case: sums of rates in float64, into the table ``t``."""
+    """Write each case's sum of rates and its derivatives, in float64, to the table ``t``.
+
+    ``_secular_kernel.rough`` does this for one case.
+    """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
     for i in range(n):
@@ -86,7 +92,10 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``_secular_kernel.precise`` of each case: sums in double-double, into the table ``t``."""
+    """Write each case's sum of rates, in double-double, to the table ``t``.
+
+    ``_secular_kernel.precise`` does this for one case.
+    """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
@@ -104,7 +113,10 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """``_secular_kernel.spread`` of each case: rates overwrite ``a``, their sums go into ``t``."""
+    """Overwrite ``a`` (alpha) with the flows' rates; write each case's sum of rates to ``t``.
+
+    ``_secular_kernel.spread`` does this for one case.
+    """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
     for i in range(n):
@@ -128,9 +140,10 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """``_secular_kernel.advance`` for the cases that need exact sums, or for the others.
+    """Decide about the next step of each case, as ``_secular_kernel.advance`` does for one.
 
-    ``exact`` says which.  Returns how many of these must continue.
+    With ``exact``, only the cases that need exact sums are treated, else only the others.  Returns
+    how many of the treated cases need a further pass.
     """
     more = 0
     for k in range(width):

@@ -142,9 +142,9 @@ def _join(
 
     A flow that keeps its window W has the rate W/(Delta + d) at the queueing delay Delta and the
     propagation delay d.  Its true rate is the smaller of this and the rate at its edge.  An
-    iteration finds which flows are at the edge.  A wrong assumption about a flow makes its rate
-    larger.  So the Delta that solves the equation is at least the true one, and a new choice of the
-    flows at that Delta can only lower it.  So at most n rounds give the exact set.
+    iteration finds which flows are at the edge.  Where it takes the larger of the two rates, the
+    Delta at which the rates add up to c is too large.  The next choice, the smaller of the two
+    rates at that Delta, can only lower Delta.  So at most n rounds give the exact set.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)

@@ -120,8 +120,8 @@ class Band:
         """Least and greatest Delta, s: all flows at their lower edges, or all at their upper ones.
 
         The capacity c lies between the sum of the lower bounds l of the rates and that of the upper
-        bounds u.  Both sums fall as Delta grows, so Delta is least where the first is c and
-        greatest where the second is.
+        bounds u.  Both sums fall as Delta grows.  So Delta is least where the sum of l is c, and
+        greatest where the sum of u is c.
         """
         return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
 
@@ -230,9 +230,9 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """The y = Delta - x at which a flow with this ratio of backlog and rate rests.
+        """y = Delta - x for a flow at rest, from the ratio of its backlog to its rate.
 
-        It solves y (1 + y/base) = backlog/rate; ``base`` is infinite except in ``linux``.
+        y solves y (1 + y/base) = backlog/rate; ``base`` is infinite except in ``linux``.
         """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate

@@ -68,15 +68,15 @@ def follow(
     most: int = 10_000,
     within: Callable[[Floats], bool] | None = None,
 ) -> Branch:
-    """The branch through the solution nearest to ``x`` at ``parameter``.
+    """Follow a branch of solutions of ``equations`` from the one nearest to ``x``, ``parameter``.
 
-    It ends where the parameter leaves ``ends``, after ``most`` points, or where x is no longer
-    ``within``.  ``rising``: the parameter rises at the beginning of the branch.  The values of
-    ``equations`` should be of order 1, and NaN where they are not defined.  ``scale`` [n + 1] is
-    the change of each unknown and, last, of the parameter in a step of length 1. If ``scale`` is
-    one number, it holds for the unknowns, and the parameter's is its whole range.  ``slopes`` gives
-    the derivatives; the default is differences.  Raises ``ValueError`` where there is no solution
-    near the first point.
+    The branch ends where the parameter leaves ``ends``, after ``most`` points, or where x is no
+    longer ``within``.  ``rising``: whether the parameter rises at the beginning of the branch.  The
+    values of ``equations`` should be of order 1, and NaN where they are not defined.  ``scale``
+    [n + 1] is the change of each unknown and, last, of the parameter in a step of length 1. If
+    ``scale`` is one number, it holds for the unknowns, and that of the parameter is the length of
+    ``ends``.  ``slopes`` gives the derivatives; without it they are finite differences.  Raises
+    ``ValueError`` if there is no solution near ``x`` at ``parameter``.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends

@@ -72,9 +72,10 @@ LEAST = 1e-12  # part of a piece
 class Flows:
     """The flows, one entry each: ``law`` (vegas, vegas-linux, reno, cubic) and ``rtt`` T, s.
 
-    T is the round trip without queues.  ``edge`` e, packets, and ``over_estimate`` x_0, s, are
-    Vegas's; ``decrease`` is the factor at a loss (None: 0.75 for Vegas, 0.5 for Reno, which NewReno
-    and SACK share; CUBIC's is 0.7).  Raises ``FieldError`` for values out of range.
+    T is the round trip without queues.  Only Vegas has ``edge`` e, the backlog that it keeps,
+    packets, and ``over_estimate`` x_0 of baseRTT, s.  A loss multiplies the window by ``decrease``
+    (None: 0.75 for Vegas, 0.5 for Reno, which stands for NewReno and SACK, too).  CUBIC's factor is
+    always 0.7.  Raises ``FieldError`` for values out of range.
     """
 
     law: Sequence[str]
@@ -97,7 +98,8 @@ class Flows:
 class Equilibrium:
     """One equilibrium: ``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
 
-    ``full`` [link]: whether the link is full.  ``index`` is 1 or -1 (0: degenerate).  ``modes``
+    ``full`` [link]: whether the link is full.  ``index``: the sign of det(-dy/dprice) over the full
+    links, whose loads are y; 1 or -1 (0: degenerate).  ``modes``
     [full links] are the eigenvalues of the queues' equations, 1/s; the equilibrium is
     ``stable_without_delay`` if all have negative real parts.  ``residual``: the largest |load/c -
     1| of the full links or load/c - 1 of the others.
@@ -126,9 +128,10 @@ class Equilibria:
 
     @property
     def index_sum(self) -> int:
-        """The sum of the indices.
+        """The sum of the indices (1 or -1) of the equilibria found.
 
-        It is 1 if no equilibrium is missing, and also if two of opposite index are.
+        The sum is 1 if no equilibrium is missing.  It is also 1 if two are missing and their
+        indices are opposite.
         """
         return sum(each.index for each in self.found)
 
@@ -190,8 +193,9 @@ def equilibria(
 class _Network:
     """The network's equations.
 
-    A curve consists of straight pieces.  A link's price is the number of a piece plus the fraction
-    of that piece, its ``part``, that lies below the point on the curve.
+    A link's price is its place on its curve of loss over queue, which consists of straight pieces.
+    The price is the number of the piece (from 0) plus ``part``, the fraction of the piece that lies
+    below the place.
     """
 
     def __init__(
@@ -323,7 +327,7 @@ class _Network:
         return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME, axis=1)]
 
     def split(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
-        """Convert a price of each link into a piece and a part."""
+        """Each link's place on its curve (``price``), as the number of a piece and its ``part``."""
         ends = np.array([len(curve) - 2 for curve in self.curves])
         piece = np.minimum(np.floor(price).astype(np.intp), ends)
         return piece[None], (price - piece)[None]
@@ -358,7 +362,8 @@ class _Network:
     ) -> Any:
         """Jacobian d(ds/dt)/ds of the full links' queueing delays s, where ds_l/dt = load - 1.
 
-        It is ``J``, which holds derivatives by the parts, over the slope of s by the part.
+        ``J`` holds the derivatives of the loads by ``part``, each link's place on its curve.  Each
+        column is divided by the derivative of s by ``part``.
         """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]

@@ -48,7 +48,10 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """A change of stability in x = ``low`` .. ``high`` at ``y``, without a root on the axis."""
+    """A change of stability at ``y`` between x = ``low`` and ``high``, which is no Hopf point.
+
+    No characteristic root was found on the imaginary axis there.
+    """
 
     low: float
     high: float

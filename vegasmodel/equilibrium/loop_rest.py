@@ -163,9 +163,9 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
 
 
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
-    """Probability p that a packet is lost although there is room, and dp/dv.
+    """Probability p that a packet is lost although the buffer has room, and dp/dv.
 
-    v is RED's average queue.
+    v is RED's average queue; without RED dp/dv is 0.
     """
     if curve is None or queue <= curve.min_threshold:
         return loss, 0.0
@@ -198,9 +198,10 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """How windows react: gamma_i if a threshold limits the window, growth m_i if losses do.
+    """How windows react to the queue: the arrays gamma_i and m_i, as in ``stability.Loop``.
 
-    gamma_i is the slope of ``stability.py``.  Each is 0 for the other windows.
+    gamma_i is that of windows that a threshold limits, else 0.  m_i, packets per round trip, is the
+    growth of windows that losses limit, else 0.
     """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)

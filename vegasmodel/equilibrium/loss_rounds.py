@@ -83,7 +83,7 @@ LAWS = {
 
 @dataclass(frozen=True)
 class Source:
-    """One source, as the chain models it.
+    """One source: its path, and the windows at which its growth ends.
 
     ``rtt`` is the round-trip time without its own queueing (s). ``capacity`` is the rate at which
     its own packets start to queue. ``hold`` is the window beyond which it never grows (the
@@ -136,9 +136,9 @@ def goodput(source: Source, law: Recovery) -> float:
 def _chain(
     law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
-    """The chain of loss events.
+    """The Markov chain of loss events, kept for further calls.
 
-    It depends on no times, so flows that differ only in these share it.
+    The chain depends on no times, so sources that differ only in RTT or timeout share a chain.
     """
     return _Chain(law, loss, ack_every, top, overflows, needed)
 
@@ -267,7 +267,7 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """Results of a phase that starts at a window between two of the grid, by interpolation."""
+        """The results ``phase`` for a start at ``window``, interpolated between grid windows."""
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
@@ -319,8 +319,8 @@ def _stationary(matrix: Floats) -> Floats:
     """Stationary distribution of a stochastic matrix (rows add up to 1).
 
     The matrix is applied until the distribution no longer changes.  This converges fast, because
-    each cut removes part of the dependence on the window before.  The linear system is solved only
-    if it does not: while other threads use the cores, that is far slower.
+    each cut removes part of the dependence on the window before.  If it does not converge, the
+    linear system is solved, which is far slower while other threads use the cores.
     """
     weight = np.full(len(matrix), 1 / len(matrix))
     for _ in range(400):

@@ -277,9 +277,9 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
     """Lengths and integrals of the phases in which the queue is empty or grows linearly.
 
-    Returns for each phase its length in mini-cycles and two integrals over it: that of max(W, mu T)
-    = mu T + q and that of its product with the waiting packets min(q, B).  W is the sum of all
-    windows and q the queue.
+    Returns for each phase its length in mini-cycles and two integrals over its mini-cycles: that of
+    mu T + q and that of (mu T + q) min(q, B).  q is the sum of all windows above mu T, at least 0.
+    min(q, B) is the number of waiting packets.
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]

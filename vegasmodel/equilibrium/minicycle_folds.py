@@ -47,7 +47,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Cycles along the branch, arrays [point]; throughputs are of one flow."""
+    """Steady cycles for different buffers, along one branch: arrays [point].
+
+    Throughputs are those of one flow.
+    """
 
     buffer: Floats  # packets
     cut: Floats  # p: the part of the overflows in which Vegas is cut
@@ -73,7 +76,9 @@ def cycles(
     n_reno: int = 1,
     step: float = 0.02,
 ) -> Cycles:
-    """Follow the cycle from the least buffer, where Vegas is cut in every overflow.
+    """The steady cycles as the buffer varies: one branch, followed from the least buffer.
+
+    At the least buffer every overflow cuts Vegas.
 
     capacity is in pkt/s, rtt in s, alpha (the lower threshold) and ``buffers`` (least, greatest) in
     packets.  ``buffers``, ``variant`` and ``response`` are as in `minicycle.solve`. decrease is

@@ -69,7 +69,7 @@ def equilibrium(
 
 
 def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
-    """(17): Vegas's window at rest while Reno's window is ``W_R`` = W_R(b) + i - b."""
+    """(17): Vegas's window at rest if Reno's window is ``W_R``; M is mu T, in packets."""
     C = W_R - alpha - M
     root = np.sqrt(C * C + 4 * alpha * W_R)
     return np.where(C > 0, 2 * alpha * W_R / np.where(C > 0, C + root, 1.0), (root - C) / 2)
@@ -78,9 +78,9 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
     """C_V = sum of (17) over i = b+1 .. b+steps, for real ``steps``: Vegas's packets in phase 3.
 
-    By Euler and Maclaurin it is the integral, plus half the difference of the end values, plus a
-    twelfth of the difference of the slopes there. The integral is elementary with the queue q as
-    parameter: W_V = alpha + X/q, di = (1 + X/q^2) dq, X = alpha mu T.
+    By Euler and Maclaurin the sum is the integral of (17) over i, plus half the difference of the
+    two end values, plus a twelfth of the difference of the derivatives at the two ends. The
+    integral is taken over the queue q: W_V = alpha + X/q, di = (1 + X/q^2) dq, X = alpha mu T.
     """
     X = alpha * M
 

@@ -30,7 +30,10 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """Edge (7): the sum of the Vegas windows if each flow keeps ``backlog`` packets queued."""
+    """(7): the sum of the Vegas windows, as a function of the queue, if each keeps ``backlog``.
+
+    ``backlog``: packets that each of the n_V Vegas flows keeps queued.
+    """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
 
@@ -38,7 +41,7 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """The lower and the upper edge of the variant's dead zone."""
+    """The lower and the upper edge of Vegas's dead zone in the variant."""
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)
 
@@ -55,7 +58,11 @@ def window(
     initial: Floats,
     variant: Variant,
 ) -> Floats:
-    """Window of one Vegas source after the first overflow, packets; arrays of one shape."""
+    """Window of one Vegas source after the first overflow, packets.
+
+    All sources start together in slow start, with ``initial`` packets each. All arrays have one
+    shape.
+    """
     lower, upper = edges(alpha, beta, variant, n_V, M)
     leave = edge(gamma, variant, n_V, M)
     V, R = n_V * initial, n_R * initial

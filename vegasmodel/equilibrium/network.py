@@ -50,7 +50,7 @@ class Certificate:
 
     @property
     def residual(self) -> float:
-        """The largest of the four violations; NaN if any is."""
+        """The largest violation of the four optimality conditions; NaN if one of them is NaN."""
         return float(np.max([self.stationarity, self.primal, self.dual, self.complementarity]))
 
     @property
@@ -152,7 +152,7 @@ def _checked(
 
 
 def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
-    """Prices by Clarabel, which minimises -alpha.t - x.r over (r, t) with t_i <= ln r_i.
+    """Prices by Clarabel: it minimises -sum_i (alpha_i t_i + x_i r_i) subject to t_i <= ln r_i.
 
     Rates are in units of the fair share and loads in units of the capacity; in other units Clarabel
     sometimes fails.
@@ -191,7 +191,7 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 
 
 def _placed(flows: int, place: int, value: float) -> Any:
-    """Sparse matrix of shape (3 n, n), n flows: ``value`` is in row ``3 i + place`` of column i."""
+    """Sparse matrix (3 n, n) for n flows: column i has ``value`` in row ``3 i + place``, else 0."""
     from scipy import sparse
 
     rows = 3 * np.arange(flows) + place

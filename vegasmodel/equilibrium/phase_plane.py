@@ -31,7 +31,10 @@ def reckoned(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> tuple[Floats, Floats]:
-    """The backlogs Diff [..., n] packets, and Delta [...] s, for windows [..., n] held constant."""
+    """The backlogs and the queueing delay that constant ``windows`` [..., n] lead to.
+
+    Returns Diff [..., n], the backlog that each Vegas flow computes, packets, and Delta [...], s.
+    """
     word("variant", variant, VARIANTS)
     c = float(positive("capacity", capacity))
     W, d = numbers("windows", windows), positive("rtt", rtt)

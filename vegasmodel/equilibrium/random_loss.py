@@ -77,9 +77,9 @@ def random_factor(decrease: ArrayLike) -> Floats:
     the stationary law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1
     - d^2s).  Infinite for d = 1.
 
-    The logarithms of the factors are f(k + 1/2) - f(k) with f(u) = ln(1 - d^(2u)).  From k = K =
-    ``FACTORS`` on they add up to f'(K)/8 - f(K)/2, by the midpoint and the trapezoidal rule for one
-    integral.  The error is below 1e-11.
+    Let f(u) = ln(1 - d^(2u)). Then factor k has the logarithm f(k + 1/2) - f(k).  For all k >= K =
+    ``FACTORS`` together, the sum of the logarithms is taken as f'(K)/8 - f(K)/2.  This follows from
+    the midpoint and the trapezoidal rule for one integral.  The error is below 1e-11.
     """
     d = numbers("decrease", decrease, high=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -131,7 +131,7 @@ def pftk(
 
 
 def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
-    """PFTK (24): probability that a loss at window W means a timeout; 1 below 3 packets."""
+    """PFTK (24): probability that a loss at window W means a timeout; 1 for at most 3 packets."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         keep = np.log1p(-p)  # 1 - p rounds to 1 where p is small
         lost = -np.expm1(3 * keep)
@@ -271,8 +271,9 @@ def share(
     """Rates of flows that share a lossy link, from a fixed point of the mean queueing delay q.
 
     Each flow sees RTT = rtt + q, and q is the least delay at which the rates fit the link.  The
-    rates fall as q grows, so q is unique.  If they are too large even with a full buffer, all flows
-    see an additional loss probability, at which they fit.  A single flow queues only behind its own
+    rates fall as q grows, so q is unique.  If they are too large even with a full buffer, the
+    buffer overflows: all flows then see that additional loss probability at which their rates fit
+    the link.  A single flow queues only behind its own
     packets (``throughput``), and q is 0. Mean field: no flow sees another's bursts.
     """
     _link(p, capacity, buffer, method)

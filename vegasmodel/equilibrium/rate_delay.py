@@ -88,9 +88,9 @@ def flow_rates(
 def served(
     S_R: ArrayLike, S_D: ArrayLike, demand_rate: ArrayLike, demand_delay: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Rates of the two classes when one cannot use its part: the link is work-conserving (Fig. 2).
+    """Rates of the two classes if each may use what the other leaves of its service rate (Fig. 2).
 
-    Each class is guaranteed its service rate, and the other may use what is left of it.
+    Each class is guaranteed its own service rate, S_R or S_D.
     ``demand_*`` is the most that the class's flows can send (pkt/s, may be infinite).
     """
     s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
@@ -225,7 +225,10 @@ def delay_loss(
 
 
 def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weights of a D flow (1), of an R flow (k) and of all flows, scaled to avoid overflow."""
+    """The weights 1 of a D flow, k of an R flow and n_D + k n_R of all flows together.
+
+    All three are divided by max(k, 1), so that none overflows.
+    """
     one = 1.0 / np.maximum(k, 1.0)
     return one, one * k, one * n_D + (one * k) * n_R
 

@@ -227,7 +227,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     positive("capacity", capacity)
 
     def point(s: float) -> tuple[float, float]:
-        """A point of the curve; s runs from 0 to the number of pieces."""
+        """The point (queue, loss) of the curve at place s; the corners are at s = 0, 1, 2, ..."""
         piece = min(int(s), len(corners) - 2)
         (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
         part = s - piece
@@ -258,9 +258,9 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
 
 def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
-    """The root of ``excess`` in 0 .. ``end``, between two neighbouring floats (low, high).
+    """Two neighbouring floats (low, high) in 0 .. ``end``, between which ``excess`` has its root.
 
-    Bisection needs only signs, so demands may be infinite.
+    ``excess`` falls.  Bisection uses only its sign, so its values may be infinite.
     """
     low, high = 0.0, end
     while True:
