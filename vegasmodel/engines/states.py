@@ -22,7 +22,10 @@ _FLAG = 255  # one byte of a word: a bool
 
 
 class Kinds(NamedTuple):
-    """Names of a record's fields, by kind.  The kind decides how a field is written to the row."""
+    """Names of a record's fields, by kind.
+
+    The kind decides how ``write`` converts a field to a number of the state.
+    """
 
     numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
     instants: tuple[str, ...] = ()
@@ -40,7 +43,7 @@ class Memory(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The moment of a state; times in the row count from it."""
+    """The time at which a state is taken; the times in a state are counted from this time."""
 
     time: float
     ago: float  # seconds after which it is of no account when something was
@@ -114,7 +117,10 @@ def put(out: Floats, n: int, x: float) -> int:
 
 @jit
 def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
-    """The largest difference of two rows from place ``begin`` on; infinite if above ``enough``."""
+    """The largest difference between equal places of ``one`` and ``two``, from ``begin`` on.
+
+    Infinite if it exceeds ``enough`` or if the two rows of numbers differ in length.
+    """
     worst = 0.0
     if one.shape[0] != two.shape[0]:
         return np.inf

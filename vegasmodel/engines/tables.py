@@ -20,9 +20,9 @@ _COLUMNS: dict[str, tuple[Any, ...]] = {"bool": ("b1",), "int": ("i8",), "float"
 
 
 def making(function: _Function) -> _Function:
-    """Compile a function on its first call, keep its machine code on disk, and allow threads.
+    """Compile a function on its first call, and keep its machine code on disk.
 
-    1/0 is inf, as in NumPy.
+    Other threads run while the compiled function runs.  In it 1/0 is inf, as in NumPy.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
     return cast("_Function", compiled(function, whole_program=True, **options))
@@ -69,5 +69,5 @@ def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> n
 
 
 def array(table: Table[Any]) -> NDArray[Any]:
-    """The same table as a NumPy array."""
+    """The table, for Python code that treats it as a NumPy array; nothing is copied."""
     return cast("NDArray[Any]", table)

@@ -77,7 +77,10 @@ def _jit(function: Any) -> Any:
 
 @_jit
 def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
-    """Replace weighted poles within low .. high by poles at that interval's Chebyshev points."""
+    """Replace the poles ``where`` by poles at the Chebyshev points of the interval low .. high.
+
+    Pole j is the term weight_j/(D - where_j) of a sum.  ``nodes`` gets the new places and weights.
+    """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     part = np.empty(NODES)
     for k in range(NODES):
@@ -112,7 +115,10 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """Build the clusters that end at flow i: the last block and each larger one completed by it."""
+    """Build the clusters of poles that end at flow i.
+
+    They are the block of flows that ends there, and each larger cluster that this block completes.
+    """
     k = i // BLOCK - 1
     first = i - BLOCK
     x = np.zeros(BLOCK)
@@ -142,7 +148,11 @@ def _series(
     alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
-    """Set ``series`` to the T_m of the first ``near`` poles, from the largest clusters allowed."""
+    """Compute T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) over the first ``near`` poles x_j.
+
+    ``series`` gets T_m, and R is ``radius``.  The poles are taken in clusters as large as ``ref``
+    is far enough away for.
+    """
     series[:] = 0.0
     end = near
     while end > 0:

@@ -59,7 +59,7 @@ def _remainder(a: float, q: float, s: float) -> float:
 
 
 def _source() -> dict[str, Any]:
-    """The names that the functions of the kernel and of the lanes use."""
+    """The names of ``_secular_kernel`` and ``_secular_lanes``, with what they stand for."""
     return {**vars(kernel), **vars(lanes), "remainder": _remainder}
 
 
@@ -90,7 +90,7 @@ def _compile(
 def batch(threads: bool) -> Callable[..., None]:
     """``solve_batch``, compiled.  With ``threads`` several threads share the cases.
 
-    Starting them takes milliseconds.
+    It takes milliseconds to start the threads.
     """
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
@@ -102,7 +102,7 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """``solve_case``, compiled; several threads share the flows of its one case."""
+    """``solve_case``, which solves one case, compiled; several threads share its flows."""
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)
     scope = _compile(scope, _CASE, "_threads")

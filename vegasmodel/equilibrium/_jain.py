@@ -128,7 +128,7 @@ def _least_squares(boxes: _Boxes) -> float:
 
 
 def _level(low: Floats, high: Floats, c: float) -> Floats:
-    """The level [m] at which the clipped rates clip(level, low, high) add up to c, exactly."""
+    """Solve sum_i clip(level, low_i, high_i) = c for level, for each of m rows: [m]."""
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
         down, up = np.sort(lows), np.sort(highs)
@@ -183,17 +183,21 @@ def _most_squares(boxes: _Boxes) -> float:
 
 
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """An upper bound of a product: one factor is at most ``factor``, the other in [least, most]."""
+    """An upper bound of f g, if f is at most ``factor`` and g lies in [least, most], least >= 0."""
     return factor * np.where(factor > 0, most, least)
 
 
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """A lower bound of a product: one factor is at least ``factor``, the other in [least, most]."""
+    """A lower bound of f g, if f is at least ``factor`` and g lies in [least, most], least >= 0."""
     return factor * np.where(factor > 0, least, most)
 
 
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
-    """The paths to try: (flows at their upper edge [m, n], the flow between the edges [m])."""
+    """The m sets of rates, each with one free rate, among which the greatest sum r^2 lies.
+
+    Returns the flows whose backlog is at its upper edge [m, n] and the flow whose backlog is
+    between its edges [m].  The backlogs of the others are at their lower edges.
+    """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x
     # 1/phi = y + y^2/base falls with x and with the base, so these four orders fix that of l and u
@@ -223,7 +227,10 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Values of sum r^2 at the ends of all intervals in which its derivative may change sign."""
+    """Values of sum r^2, the sum of the squared rates, among which its extreme lies.
+
+    They are taken at the ends of all intervals in which the derivative of the sum may change sign.
+    """
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):
         rest = unsettled(path, left, right) & (right > left)

@@ -142,7 +142,7 @@ def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def _sum(g: Any, d: Any, d_low: Any) -> Any:
-    """The sum of g, d and the small correction d_low, as two floats."""
+    """The sum g + d + d_low, where d_low is small, as two floats: the rounded sum and the rest."""
     y, e = two_sum(g, d)
     e = e + d_low
     s = y + e
@@ -212,7 +212,10 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Step all cases until each step is small: (gap, number of passes, which have converged)."""
+    """Iterate all cases until each step is small.
+
+    Returns the gap Delta - max x, the number of passes, and which cases have converged.
+    """
 
     def unfinished(state: Any) -> Any:
         return ~state[2].all() & (state[3] < limit)

@@ -197,7 +197,10 @@ def spread(
 def survey_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float, float, float, float]:
-    """Read all flows once (``survey``); a single chunk needs neither threads nor ``work``."""
+    """Read all flows once and return the six numbers of ``survey``.
+
+    Threads share the chunks of flows, and ``work`` holds the numbers of each chunk.
+    """
     if n <= CHUNK:
         return survey(alpha, x, rtt, linux, c, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -319,7 +322,7 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """A step like that of ``one_pole`` with cubic convergence; 0 if there is none.
+    """A step of g for ``paper``, with cubic convergence; 0 if no such step exists.
 
     R, the sum of the other rates, is replaced by k + q w/(w + delta) with w = 2 |R'|/R'', q = |R'|
     w.  The constant k makes R'' agree too.

@@ -230,7 +230,7 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """y = Delta - x for a flow at rest, from the ratio of its backlog to its rate.
+        """The gap y = Delta - x of a flow at rest, from the ratio of its backlog to its rate.
 
         y solves y (1 + y/base) = backlog/rate; ``base`` is infinite except in ``linux``.
         """

@@ -124,9 +124,10 @@ class Observer:
         self._row = np.empty(1024)
 
     def look(self, now: float) -> tuple[bytes, Floats]:
-        """The state now, as (a few whole numbers that are quick to compare, the whole state).
+        """The state now: its first numbers as bytes, and the whole state as an array.
 
-        The next call overwrites the array of the state.
+        The bytes are whole numbers; they show quickly that two states differ.  The next call
+        overwrites the array.
         """
         size = write_state(self._row, self._net, self._holes, now, self._capacity)
         if size > self._row.size:

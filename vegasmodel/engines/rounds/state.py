@@ -334,5 +334,5 @@ class Net(NamedTuple):
 
 @jit
 def around(place: int, ring: Table[Parcel]) -> int:
-    """Wrap an index around the end of a ring; a comparison is faster than a division."""
+    """Wrap an index around the end of a ring; this is faster than ``%``."""
     return place if place < ring.shape[0] else place - ring.shape[0]

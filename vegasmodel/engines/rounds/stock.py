@@ -54,7 +54,7 @@ def transmit(link: Queue, work: float) -> None:
 
 @jit
 def remove_last(link: Queue, work: float) -> None:
-    """Remove ``work`` from the end of the queue: it is dropped after all."""
+    """Remove ``work``, which was appended before and is dropped now, from the end of the queue."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
         last = (link.oldest + link.rows - 1) % stock.shape[0]
@@ -67,14 +67,20 @@ def remove_last(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """Number of packets of one size at the front of the queue; 0 if a fluid is there."""
+    """Number of packets of one size at the front of the queue, if these are whole packets.
+
+    0 if the queue is empty or has evenly arriving work in front.
+    """
     front = link.stock[link.oldest]
     return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
 
 
 @jit
 def count(link: Queue, queue: float) -> None:
-    """Set ``packets_per_work``: the number of packets in the system over ``queue``, their work."""
+    """Set ``packets_per_work``: the number of packets at the link, divided by their work ``queue``.
+
+    They are the waiting packets and the one in transmission.
+    """
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]

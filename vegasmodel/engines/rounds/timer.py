@@ -137,11 +137,11 @@ def time_one_packet(f: Sender) -> None:
 
 @jit
 def restart_timer(f: Sender, now: float) -> None:
-    """At ACKs of new data restart the timer, then take the RTT sample of the timed packet.
+    """At an ACK of new data restart the timer, then take the RTT sample of the timed packet.
 
-    This is the order of ns-2 until 2001 (``timerfix_``).  With ``estimates_first`` the timer is set
-    once more, from the new estimate.  Linux takes no sample here: ``update_mean`` has already
-    taken one from every ACK.
+    ns-2 had this order until 2001 (``timerfix_``).  With ``estimates_first`` the timer is restarted
+    again after the sample, so that it uses the new estimate.  Linux takes no sample here:
+    ``update_mean`` has already taken one from the ACK.
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:

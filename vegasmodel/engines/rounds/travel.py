@@ -75,7 +75,7 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def next_other_event(net: Net, e: int) -> float:
-    """Time of the first event of all hops other than ``e``, by the simulation's clock."""
+    """The time of the next event at any hop except ``e``, by the simulation's clock."""
     node, best = e + net.keys.shape[0], NEVER
     while node > 1:
         best = min(best, net.keys[net.tree[node ^ 1]])
@@ -228,7 +228,10 @@ def _forward(
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record how far an arrival lies in the past of the queue's clock, except in a burst."""
+    """Record by how much the queue's clock is ahead of an arrival, if that is a new maximum.
+
+    The times until ``foreseen``, those of a burst, do not count.
+    """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
 
@@ -273,7 +276,10 @@ def arrive_evenly(
 
 @jit
 def _count_lost(f: Sender, h: Hop, lost: float) -> float:
-    """Count lost packets; returns 0 for ACKs, since the next ACK acknowledges the same data."""
+    """Count lost packets or ACKs; return the number of packets that the next hop has to miss.
+
+    It is 0 for ACKs, because the next ACK acknowledges the data of a lost one.
+    """
     if h.data:
         f.lost += lost
         return lost
@@ -337,7 +343,7 @@ def arrive_at_once(
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
-    """Pass on that no packet arrived until ``time``, or that all were lost earlier on the way."""
+    """Tell the next hop that no packet comes until ``time``, or that all were lost on the way."""
     h = net.hops[e]
     queue = net.links[h.link].queue
     back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
@@ -346,7 +352,7 @@ def pass_no_packets(
 
 @jit
 def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: float) -> float:
-    """Begin even arrivals until ``end``: add their rate to the queue's and return it.
+    """Let packets arrive evenly until ``end``: add their rate to the queue's and return the rate.
 
     Returns 0 if the packets arrive together instead.
     """
@@ -407,7 +413,7 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 
 @jit
 def _report(net: Net, e: int) -> float:
-    """Work by which SACK blocks lengthen an ACK at the first queue of its way back (RFC 2018).
+    """The size that SACK blocks add to an ACK at the first queue of its way back (RFC 2018).
 
     The receiver has just seen the packets of this interval, and misses those lost behind them.
     """
