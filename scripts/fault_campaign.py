@@ -158,7 +158,7 @@ def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
     """The faults of a run that has ended."""
     wrong = place.left()
     if end.status not in allowed:
-        wrong.append(f"status {end.status}, not {sorted(allowed)}")
+        wrong.append(f"status {end.status}, not {sorted(allowed)}: {end.said[-300:]!r}")
     said = [line for line in end.said.splitlines() if not line.endswith(" left")]  # of progress
     if "Traceback" in end.said or len(said) > 1:
         wrong.append(f"said {end.said[-300:]!r}")

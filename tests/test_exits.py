@@ -104,6 +104,29 @@ def test_what_does_not_hear_a_signal_is_ended(number: signal.Signals, status: in
     assert time.monotonic() - begun >= exits.GRACE  # it was not heard
 
 
+SWALLOWED = """
+import contextlib, signal, sys
+from vegasmodel.command_line import commands
+
+def loads(context):
+    with contextlib.suppress(BaseException):
+        signal.raise_signal(int(sys.argv[1]))
+    raise AttributeError("partially initialized module 'pandas'")
+
+commands._invoke = loads
+commands.main()
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_a_loading_package_swallows(number: signal.Signals, status: int) -> None:
+    """The package then fails in its own way, as pandas does; that is no error of vegasmodel."""
+    line = [sys.executable, "-c", SWALLOWED, str(int(number)), "models"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr in ("vegasmodel: interrupted\n", "vegasmodel: terminated\n")
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [

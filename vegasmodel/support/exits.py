@@ -78,7 +78,7 @@ def main(command: Callable[[], int]) -> NoReturn:
             status = command()
             sys.stdout.flush()
         except BaseException as error:
-            status = status_of(Stopped(_asked[0]) if _asked else error)
+            status = status_of(error)
             _seal(sys.stdout)
         for number in SIGNALS:  # the command has ended already
             signal.signal(number, signal.SIG_IGN)
@@ -93,7 +93,13 @@ def main(command: Callable[[], int]) -> NoReturn:
 
 
 def status_of(error: BaseException) -> int:
-    """Print one line about an error on standard error, and return the exit status for it."""
+    """Print one line about an error on standard error, and return the exit status for it.
+
+    A package that is loading when a signal arrives can swallow ``Stopped`` and fail with an error
+    of its own.  So after a signal, every error counts as the signal.
+    """
+    if _asked:
+        error = Stopped(_asked[0])
     names = {kind.__name__ for kind in type(error).__mro__}
     known = names & _STATUS.keys()
     usage = getattr(error, "format_message", None)  # click's own usage errors
