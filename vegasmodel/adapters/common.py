@@ -62,10 +62,10 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """One assumption for each feature that no equilibrium equation contains.
+    """The assumptions that the scenario lacks features which no closed form contains.
 
-    The assumption holds if the scenario does not have the feature.  ``random_loss``: whether the
-    model's equations contain random loss.
+    There is one assumption for each such feature; it holds if the scenario does not have the
+    feature.  ``random_loss``: whether the model's equations contain random loss.
     """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
@@ -118,10 +118,10 @@ def _fast_access(scenario: Scenario, group: Flow) -> bool:
 def one_recovery(
     scenario: Scenario, taken: str, known: Iterable[str] = (), *, lost: bool = True
 ) -> Assumption:
-    """The assumption that all loss-based sources recover from losses as the model says.
+    """The assumption that all loss-based sources recover from losses in the way that the model has.
 
-    ``taken``: the model's recovery in words.  ``known``: the laws that do recover in this way.
-    ``lost``: whether any packet is lost at all.
+    ``taken``: this way, in words.  ``known``: the laws that recover in this way.  ``lost``: whether
+    any packet is lost at all.
     """
     laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
     if not laws or not lost:
@@ -223,10 +223,11 @@ def settles(scenario: Scenario) -> Assumption:
 
 
 def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
-    """Round trips from half the window back to it, by one packet each; 0 for other laws.
+    """Round trips in which a window that a loss has halved grows back, by one packet each.
 
     Random losses of probability p hold the mean window near sqrt(3/(2p)) (Mathis et al. 1997).  The
-    result is 0 if nothing is lost, or if the receiver's window ends the growth.
+    result is 0 if nothing is lost, if the receiver's window ends the growth, and for laws that do
+    not halve their window or do not grow by one packet per round trip.
     """
     path = scenario.path(group)
     lost = max(link.loss for link in path)
@@ -241,7 +242,7 @@ def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
 def losses_end_growth(scenario: Scenario) -> Assumption:
     """The simulators' assumption that a loss ends the growth of every loss-based window.
 
-    A drop-tail queue with an infinite buffer loses nothing but what its link loses at random.
+    With an infinite drop-tail buffer packets are lost only if the link loses them at random.
     """
     endless = [
         group.name

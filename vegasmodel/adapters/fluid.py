@@ -62,7 +62,7 @@ def answer(scenario: Scenario) -> Prediction:
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     """The assumption that a loss does nothing but cut the window at once, as in the papers.
 
-    In a network, each law has a recovery of its own.
+    In reality each law has a recovery of its own.
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
@@ -95,7 +95,7 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions about features of laws, implementations and queue that the equations lack."""
+    """The assumptions about what laws, stacks and the queue have and the equations lack."""
     lacking = left_out_of_laws(scenario)
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),

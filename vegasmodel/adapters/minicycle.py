@@ -91,8 +91,9 @@ def answer(scenario: Scenario) -> Prediction:
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
     """The model's buffer, losing sources and response time for the variant of the Vegas flows.
 
-    The response time is in round trips.  It is 0 in the paper.  In the implementations it is 2:
-    both sources adjust their windows once per round trip, using packets sent a round trip earlier.
+    The response time is in round trips.  With the paper's variant it is 0.  With ns-2's and Linux's
+    it is 2: both sources adjust their windows once per round trip, and use the RTTs of packets that
+    were sent a round trip earlier.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
@@ -120,7 +121,7 @@ def _start(
     - If Vegas starts later than Reno, it is Vegas's initial window.
     - If all flows start together, it is Vegas's window after the first overflow.
 
-    ``at``: values that replace the scenario's, as arrays of one shape.
+    ``at``: arrays of one shape with values of fields, which replace those of the scenario.
     """
     starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
               for law in (True, False)}  # fmt: skip
@@ -192,8 +193,8 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The assumptions of the model.
 
-    They are the paper's hypotheses 1 to 5 (section 3), one source of each law, and those on
-    baseRTT, recovery, the length of the run, queue and buffer.
+    These are hypotheses 1 to 5 of ``devendictis`` (section 3), that there is one source of each
+    law, and assumptions about baseRTT, recovery, the length of the run, the queue and the buffer.
     """
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)
@@ -247,7 +248,7 @@ def _enough_cycles(
 
 
 def _known_base(scenario: Scenario, vegas: Flow, empties: bool) -> Assumption:
-    """The assumption that Vegas knows its true baseRTT, which the model takes as T.
+    """The assumption that Vegas measures its true baseRTT, the propagation delay T of the model.
 
     It holds if the queue empties in every cycle, or if Vegas starts before there is a queue.
     """

@@ -75,9 +75,9 @@ def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
 
 
 def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Floats, list[rest.Rest]]:
-    """Each flow's over-estimate of its baseRTT, and the steady state after each arrival.
+    """Each flow's over-estimate of its baseRTT, and the steady state after each flow's arrival.
 
-    A measured over-estimate is the queueing delay that the earlier flows have caused.
+    A flow that measures its baseRTT over-estimates it by the queueing delay at its arrival.
     """
     alpha = threshold(scenario)
 
@@ -95,7 +95,7 @@ def _slowest(routing: Floats, capacity: Floats) -> Floats:
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """The equilibrium: the secular equation solves it for one link, a convex solver for several."""
+    """The equilibrium: for one link by the secular equation, for several by a convex solver."""
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     one = secular.solve(alpha, x, float(capacity[0]))
@@ -109,8 +109,8 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) -> Assumption:
     """The assumption that no buffer overflows.
 
-    For one link the assumption is tested as in the model ``equilibrium``.  For several links only
-    the queues in the steady state are known, not the larger ones that may occur before.
+    For one link the test is that of the model ``equilibrium``.  For several links only the queues
+    in the steady state are tested; before the steady state the queues may be larger.
     """
     if len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1:
         edge = column(

@@ -79,9 +79,9 @@ def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
-    """The general assumptions, without those about receiver windows and delayed ACKs.
+    """The assumptions of every model, except those about receiver windows and delayed ACKs.
 
-    This model's equations contain these two features.
+    The equations of this model contain receiver windows and delayed ACKs.
     """
     known = ("window-not-limited", "one-ack-a-packet")
     return [a for a in left_out(scenario, random_loss=True) if a.name not in known]

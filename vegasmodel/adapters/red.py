@@ -97,8 +97,8 @@ def _holds(
 ) -> Assumption:
     """The assumption that the fixed point is stable, by the equations of ``adapters.stability``.
 
-    That module has no equations for marks (ECN).  If RED marks, the loop is linearised about this
-    model's own fixed point instead.
+    Those equations do not contain marks (ECN).  If RED marks packets, the assumption is tested by
+    linearising the loop of flows and queue about the fixed point of the model ``red``.
     """
     from vegasmodel.adapters.stability import place
     from vegasmodel.equilibrium import loop_rest

@@ -75,8 +75,9 @@ def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
 def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -> Assumption:
     """The assumption that the steady state is reached before the next flow starts.
 
-    After the last start it must be reached before the averages begin (``warmup``).  ``backlog``
-    [n]: packets that each flow keeps queued.  ``c`` [n]: the rate of its slowest link, pkt/s.
+    After the last flow has started, the steady state must be reached before the averages begin
+    (``warmup``).  ``backlog`` [n]: packets that each flow keeps queued.  ``c`` [n]: the rate of
+    each flow's slowest link, pkt/s.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
     rest, before = -np.inf, np.zeros(rtt.size)
@@ -99,7 +100,7 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
 def fits(
     scenario: Scenario, x: Floats, rests: list[Rest] | None, backlog: Floats, queue: float
 ) -> Assumption:
-    """The assumption that the buffer does not overflow, in the steady states and on the way there.
+    """The assumption that the buffer does not overflow, in a steady state or before it is reached.
 
     ``backlog`` [n]: the queued packets of a flow at which its window stops growing.  ``queue``: the
     queue of the last steady state, packets.  An overflow would cut windows, so a flow that starts

@@ -31,7 +31,7 @@ def _failure(status: int) -> str:
 
 
 def equilibrium(scenario: Scenario) -> Prediction:
-    """The rates by ``boutremans`` (3)-(6).
+    """The rates of Vegas flows in equilibrium, by ``boutremans`` (3)-(6).
 
     A flow's over-estimate of its baseRTT is given in the scenario, or is the queueing delay that
     the flow finds when it starts.
@@ -65,8 +65,8 @@ def equilibrium(scenario: Scenario) -> Prediction:
 def arrivals(scenario: Scenario) -> Prediction:
     """The rates if each flow mistakes the queueing delay at its start for propagation delay.
 
-    They follow from an exact recursion over the arrivals.  If alpha < beta, the order of arrival
-    also decides where between alpha and beta each flow's backlog ends.
+    An exact recursion computes them, flow after flow in the order of arrival.  If alpha < beta,
+    this order also decides where between alpha and beta each flow's backlog ends.
     """
     name = "arrivals"
     unknown = rest.measures(scenario)
@@ -139,8 +139,8 @@ def _quasi_static(
 ) -> Assumption:
     """The assumption that earlier flows stay in steady state while a new flow's window grows.
 
-    It matters if alpha < beta.  The steady states then form a set, and the flows' transient decides
-    which of them is reached.
+    If alpha < beta, the steady states form a set.  How windows move after an arrival then decides
+    which steady state is reached.
     """
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
@@ -254,8 +254,9 @@ def threshold(scenario: Scenario) -> Floats:
 def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    Each flow keeps the backlog ``alpha``.  If very many flows arrive one at a time, the
-    over-estimates come from a simple recursion, and the second result is ``None``.
+    The backlog of each flow is ``alpha``.  If very many flows arrive one at a time, a simple
+    recursion computes the over-estimates without the steady states, and the second result is
+    ``None``.
     """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
     if rtt.size > MAX_ORDER and _alone(scenario):
@@ -287,8 +288,8 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 def _alone(scenario: Scenario) -> bool:
     """Whether a simple recursion gives the over-estimates.
 
-    It does if the flows arrive one at a time, each measures its own baseRTT, and each divides its
-    backlog by the RTT, as in the papers and ns-2 (Linux divides by baseRTT).
+    It does so if the flows arrive one at a time, if each flow measures its own baseRTT, and if each
+    computes its backlog W (RTT - baseRTT)/RTT as in the papers and ns-2 (Linux divides by baseRTT).
     """
     distinct = len({m.start for m in scenario.members}) == len(scenario.members)
     return (
