@@ -300,7 +300,7 @@ def _alone(scenario: Scenario) -> bool:
 
 
 def _too_many_arrivals(scenario: Scenario) -> str | None:
-    """Why the over-estimates of so many arrivals are not computed; ``None`` if they are."""
+    """Why there are too many arrivals to compute the over-estimates; ``None`` if there are not."""
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None
@@ -310,10 +310,10 @@ def _too_many_arrivals(scenario: Scenario) -> str | None:
 
 
 def _law(scenario: Scenario) -> str:
-    """The variant whose equilibrium equation holds for the scenario: ``linux`` or ``paper``.
+    """Whose equilibrium equation the scenario's Vegas flows follow: ``linux`` or ``paper``.
 
-    ns-2's rounding widens the dead zone but does not move its middle, so ns-2 shares the papers'
-    equation.
+    ns-2's rounding widens the range of backlogs at which Vegas keeps its window, but does not move
+    the middle of this range.  So flows of ns-2 follow the papers' equation.
     """
     variant = scenario.flows[0].variant
     return variant if STACKS[variant].backlog_over_base else "paper"
@@ -329,7 +329,8 @@ def _reason(scenario: Scenario) -> str | None:
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
     """The assumption that the buffer does not overflow (``rest.fits``).
 
-    A flow's backlog grows at most to the upper edge of its dead zone, or in slow start to gamma.
+    A flow's backlog grows at most to beta, moved by its stack's rounding, or in slow start to
+    gamma.
     """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(
@@ -358,7 +359,8 @@ def _said(assumption: Assumption) -> Assumption:
 def _papers_vegas(scenario: Scenario) -> list[Assumption]:
     """Two assumptions of Bonald's closed form.
 
-    Flows measure their baseRTTs, and the papers' equation holds for them (not Linux's).
+    One is that flows measure their baseRTTs.  The other is that they follow the papers' equation,
+    in which the backlog is W (RTT - baseRTT)/RTT; Linux divides by baseRTT.
     """
     rows = [
         Assumption(

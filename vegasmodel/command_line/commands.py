@@ -152,8 +152,9 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
 def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
     """The predictions to print: of several models, those with an answer.
 
-    A simulator, or a model whose extra is not installed, is also kept without an answer, because
-    its reason is useful.  If this leaves nothing, all are kept.
+    Two kinds of model are kept even without an answer, because it is useful to read why they have
+    none: simulators, and models whose extra is not installed.  If nothing would be left, all
+    predictions are kept.
     """
     from vegasmodel.predictor import SIMULATED
 
@@ -497,7 +498,7 @@ def _doubts(
 ) -> list[Uncertainty]:
     """The uncertainty of the throughput ratios, for each closed form that has an answer.
 
-    ``uncertain``: the errors of the scenario's fields, as texts ``FIELD=ERROR``.
+    ``uncertain``: how uncertain fields of the scenario are, as texts ``FIELD=ERROR``.
     """
     if not uncertain:
         return []

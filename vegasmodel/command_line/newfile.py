@@ -139,7 +139,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
 def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str, str]:
     """An estimate as text for the file, and its comment, both in the same unit.
 
-    Times below 1 s are in ms.  ``flow``: that of the key, if it is a flow's.
+    Times below 1 s are in ms.  ``flow``: the flow to which the key belongs, if it is a flow's key.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
@@ -160,9 +160,10 @@ def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str,
 
 
 def _whole(entry: Filled, flow: Flow) -> float:
-    """The estimate of alpha or beta, in whole packets for a TCP that counts its backlog in them.
+    """The estimate of alpha or beta, in whole packets if the flow's TCP counts its backlog in them.
 
-    The backlogs seen stay between the two.
+    If alpha and beta differ, alpha is rounded down and beta up, so the backlogs in the trace stay
+    between them.
     """
     if STACKS[flow.variant].real_numbers:
         return entry.value
@@ -175,8 +176,8 @@ def _whole(entry: Filled, flow: Flow) -> float:
 def _rounded(value: float, low: float, high: float) -> float:
     """The value, rounded to 3, 4 or 5 digits, or else to 6.
 
-    The result has the fewest digits with which rounding moves the value by at most a tenth of the
-    range ``low .. high``, and not out of the range.
+    The fewest digits are taken that keep the value in the range ``low .. high`` and move it by at
+    most a tenth of this range.
     """
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):
