@@ -149,9 +149,9 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 def _delivered(net: Net, f: Sender, now: float) -> float:
     """Packets of the flow whose ACKs are back by ``now``.
 
-    ``f.delivered`` counts all those of the current interval.  A finite buffer keeps intervals
-    short.  With an infinite one the queue, and so the interval, may grow to many round trips of the
-    empty network.
+    ``f.delivered`` also counts the ACKs that arrive between ``now`` and the end of the current
+    interval.  They are subtracted only at an infinite buffer.  There the queue, and so the
+    interval, may grow to many round trips of the empty network; a finite buffer keeps it short.
     """
     endless = net.links[net.hops[f.hop].link].buffer == np.inf
     if not endless or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:

@@ -78,7 +78,11 @@ def _per_ack(f: Sender) -> float:
 
 @jit
 def _acks_to_change(f: Sender) -> float:
-    """ACKs until a user's law is called again: at a whole packet or some part of a window."""
+    """ACKs until a user's law is called again.
+
+    It is called when the window reaches a whole packet.  Unless it decides only once per round
+    trip, it is also called ``CALLS_PER_WINDOW`` times in a window.
+    """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
     acks = max(1.0, np.ceil(left / abs(step) - SLACK)) if step != 0.0 else NEVER
@@ -102,7 +106,7 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Nothing to do: a user's law is called at ACKs in any case."""
+    """Nothing to do at an ACK."""
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -139,7 +143,7 @@ def grow(f: Sender, acks: float) -> None:
 
 @jit
 def decide_per_ack(f: Sender) -> None:
-    """Decide about the window at every ACK, if the user has switched off ``"rounds"``."""
+    """Let the law decide at every ACK, not once per round trip (mechanism ``"rounds"`` off)."""
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
@@ -164,7 +168,7 @@ def _decreased(f: Sender, factor: float) -> float:
 
 @jit
 def _window_after_loss(f: Sender) -> float:
-    """The window after a loss, or a mark that counts as one, before its lower limit applies."""
+    """The window after a loss or after a mark (ECN), before the least window is applied."""
     if f.bictcp:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
@@ -267,7 +271,11 @@ def restart_when_idle(f: Sender) -> None:
 
 @jit
 def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
-    """Packets that ``acks`` release in Linux's recovery: W/flight per one delivered (RFC 6937)."""
+    """Packets that Linux sends in recovery upon ``acks`` (PRR, RFC 6937).
+
+    While more than the window is in flight, it sends W/flight packets per packet delivered.  W is
+    the window after the cut, and flight the packets in flight when recovery began.
+    """
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
         allowed = np.ceil(f.prr_delivered * f.cwnd / f.recover_in_flight - SLACK) - f.prr_out
@@ -287,7 +295,7 @@ def enter_cwr(f: Sender) -> None:
 
 @jit
 def in_cwr(f: Sender) -> bool:
-    """Whether the receiver still echoes a mark, up to the ACK of the first packet after the cut."""
+    """Whether a mark (ECN) has cut the window and no packet sent after the cut is acknowledged."""
     return f.echoed == 1 and f.acked <= f.recover
 
 

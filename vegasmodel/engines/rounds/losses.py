@@ -96,7 +96,7 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """``send_in_recovery``, unless the sender waits first; Linux does not wait here."""
+    """Call ``send_in_recovery``, unless the sender first waits a random time; Linux never does."""
     if f.paced_recovery or not waits_first(f, acks):
         send_in_recovery(f, holes, free, acks)
 
@@ -131,7 +131,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 
 @jit
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
-    """Linux in recovery: take lost retransmissions off the count in flight, to be sent again."""
+    """Linux in recovery: lost retransmissions no longer count as in flight and are sent again."""
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
             f.pipe -= lost
@@ -181,10 +181,10 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 
 @jit
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
-    """How many of the ``acks`` have the same effect, so that one call can treat them together.
+    """How many of the next ``acks`` duplicate ACKs can be treated together.
 
-    The effect changes at the threshold of duplicates, and where the window again allows packets to
-    leave.
+    These end where an ACK has another effect: at the number of duplicates that signals a loss, and
+    where the window again allows packets to leave.
     """
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
@@ -364,7 +364,7 @@ def _more_known_lost(f: Sender, holes: Floats) -> bool:
 
 @jit
 def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
-    """One ACK ends a recovery and begins the next one, which cuts the window again."""
+    """Begin a new recovery at the ACK that ends a recovery; the window is cut again."""
     pipe = f.pipe - acks
     cut(f)
     f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0

@@ -41,7 +41,11 @@ def possible(scenario: Scenario) -> bool:
 
 
 def otherwise(scenario: Scenario) -> Scenario:
-    """The scenario without its senders' random waits; if it has none, with the usual waits."""
+    """The scenario with the opposite choice of random waits before a packet is sent.
+
+    If senders wait in the given scenario, they do not in the result.  If none waits, all do, up to
+    ``Scenario.usual_jitter``.
+    """
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     flows = tuple(
         dataclasses.replace(group, send_jitter=0.0 if waits else scenario.usual_jitter(group))

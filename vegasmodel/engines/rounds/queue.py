@@ -99,7 +99,10 @@ def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
 
 @jit
 def _demand(link: Queue) -> float:
-    """The largest rate at which a class can use the link: unbounded if packets wait in it."""
+    """The largest rate at which a class of Rate-Delay services can use the link.
+
+    It is the rate of arrivals if the class's queue is empty, and unlimited if packets wait there.
+    """
     return np.inf if link.queue > EMPTY else link.rate
 
 
@@ -137,7 +140,7 @@ def share_capacity(links: Table[Queue], k: int) -> None:
 
 @jit
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
-    """Whether a transmission ends at this instant, so that whole packets are in front."""
+    """Whether a transmission ends now, which is so if the work in the queue is whole packets."""
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 
@@ -168,9 +171,9 @@ def _update_red_average(link: Queue, packets: float, seen: float) -> None:
 def _red_picks(link: Queue, packets: float, p: float) -> float:
     """How many of ``packets`` arrivals RED drops or marks, at the drop probability ``p``.
 
-    ns-2 (``wait_``) picks the n-th packet since the last pick with the probability p/(2 - n p),
-    from n_0 = 1/p on.  So all packets up to the m-th pass with the probability (2 - (m+1) p)/(2 -
-    n_0 p).
+    ns-2 (``wait_``) picks no packet before packet n_0 = 1/p since the last pick.  It picks packet
+    n >= n_0 with the probability p/(2 - n p).  So packets n_0 .. m all pass with the probability
+    (2 - (m+1) p)/(2 - n_0 p).
     """
     picked, left = 0.0, packets
     while left > 0.0:
@@ -296,10 +299,10 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
 @jit
 def room_for(link: Queue, packets: float, precedes: int) -> float:
-    """How many of ``packets`` that arrive at once find room.  The j-th finds q + j - 1 packets.
+    """How many of ``packets`` that arrive at once find room in the buffer.
 
-    ``precedes``: they arrive before a departure of the same instant, so the departing packet still
-    takes its place.
+    The j-th of them finds the packets of the queue and the j - 1 before it.  ``precedes``: they
+    arrive before a departure of the same instant, so the departing packet still occupies its place.
     """
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:
@@ -314,7 +317,7 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
 
 @jit
 def enqueue_handshake(link: Queue, work: float) -> None:
-    """Add a handshake's packet: little work, but one place in a buffer that counts packets."""
+    """Add a packet of a handshake: it is small, but takes a whole place in a buffer of packets."""
     link.arrived += work
     if link.mixed:
         enqueue(link, 1.0, work)

@@ -59,7 +59,7 @@ class Routes:
 
 
 def other(direction: str) -> str:
-    """The opposite direction."""
+    """The opposite direction of a link: ``forward`` or ``reverse``."""
     return "reverse" if direction == "forward" else "forward"
 
 
@@ -270,9 +270,10 @@ def _clocks(
     """How long an interval of arrivals may last, and how far each queue's clock runs behind.
 
     A queue learns which packets of an interval of S seconds are lost when the interval ends.  The
-    next queue, d seconds away, needs this when the first packet arrives there.  So the next queue's
-    clock runs behind: ``shift' - shift >= S - d``.  The longest S for which such shifts exist is
-    the least mean of d around a cycle of queues.
+    next queue, d seconds away, needs this when the first packet arrives there.  So a queue's clock
+    runs behind by a time ``shift``, and at the next queue this time is longer by at least S - d.
+    The queues of a flow form a cycle.  The longest S for which such times exist is the least mean
+    of d around a cycle.
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)

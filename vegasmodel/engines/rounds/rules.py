@@ -24,7 +24,7 @@ _Function = Callable[..., Any]
 
 
 def place(law: Law) -> int:
-    """The number of a law's rules, for ``Sender.rules``."""
+    """The number by which compiled code finds a law's rules (``Sender.rules``)."""
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
 
@@ -42,16 +42,16 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """A function that calls ``own`` for rules number k, and ``rest`` for others."""
+    """A function of a sender: it calls ``own`` if the sender's law is number k, else ``rest``."""
     if arguments == 1:
         return jit(lambda f: own(f) if f.rules == k else rest(f))
     return jit(lambda f, a: own(f, a) if f.rules == k else rest(f, a))
 
 
 def choice(name: str, by_address: _Function) -> Any:
-    """A function that calls the rule ``name`` of a sender's law, or ``by_address``.
+    """A function of a sender that calls the rule ``name`` of the sender's law.
 
-    ``by_address`` is for the laws of the user.
+    For a law of the user it calls ``by_address`` instead.
     """
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address

@@ -83,7 +83,7 @@ class Totals:
 
     @functools.cached_property
     def base(self) -> Floats:
-        """The baseRTT that each flow has measured; NaN if its law does not use one."""
+        """The baseRTT that each flow uses at the end, s; NaN if its law does not use one."""
         known = np.where(np.isnan(self.flows["known_base"]), self.flows["base"], self.flows["rtt"])
         fixed = ~np.isnan(self.flows["known_base"])
         known = np.where(fixed, self.flows["known_base"], known)

@@ -62,7 +62,11 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _before_new_data(f: Sender) -> None:
-    """Prepare for an ACK of new data: undo what lasts until such an ACK, and react to a mark."""
+    """Do what a sender does first at an ACK of new data.
+
+    ns-2's Vegas undoes the growth of its window by duplicate ACKs.  A sender that has received a
+    mark (ECN) cuts its window.
+    """
     if f.overdue_checks:
         deflate(f)
         f.rechecks = 0.0
@@ -177,7 +181,7 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
 
 @jit
 def _armed(f: Sender) -> bool:
-    """Whether the timer runs: packets are in flight, or a window of 0 blocks the sender."""
+    """Whether the timer runs: packets are in flight, or the window is below one packet."""
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
 
@@ -189,7 +193,7 @@ def _next_wait_end(f: Sender) -> float:
 
 @jit
 def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
-    """Let the flow's next event be the end of the sender's wait or of a delayed ACK's pause."""
+    """End the sender's wait, or send the delayed ACK, whichever is due first."""
     if delack_expiry(f) <= f.wait_ends:
         f.time = _single_ack(f, max(now, f.delack_expires), f.ack_pause)
     else:
@@ -198,7 +202,10 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
-    """No ACK has arrived: send what the window allows, or wait for parcels or for the timer."""
+    """No ACK has arrived: send what the window allows, or wait.
+
+    The wait ends at the next arrival of packets (a parcel), at the end of a wait or at the timer.
+    """
     due = f.deadline if _armed(f) else NEVER
     soon = _next_wait_end(f)
     if soon < due and (f.transit == 0 or soon <= now):
