@@ -47,6 +47,12 @@ def test_names_that_agree_in_their_beginning_are_no_one_flow(tmp_path):
     assert read(saved(tmp_path, rows(f"0,{long},vegas,9,0,1", f"1,{long},vegas,9,2,1"))).flows
 
 
+@pytest.mark.parametrize("before", [b"\t", b"  ", b"\t" * 300])
+def test_blanks_before_the_header_of_a_csv_table(before, tmp_path):
+    trace = read(saved(tmp_path, before + samples.LINUX_CSV))
+    assert trace.data.identical(read(saved(tmp_path, samples.LINUX_CSV)).data)
+
+
 def test_a_csv_knows_the_congestion_control(tmp_path):
     trace = read(saved(tmp_path, samples.LINUX_CSV))
     assert trace.controls == {"1": "vegas", "b": "vegas"}

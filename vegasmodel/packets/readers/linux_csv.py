@@ -50,7 +50,7 @@ def read(source: Source) -> Trace:
     rows = source.lines()
     _, header = next(rows, (0, ""))
     check_header(source, header)
-    names = header.split(",")
+    names = header.strip().split(",")
     snapshots = Snapshots(source)
     for number, text in rows:
         if not text.strip():
