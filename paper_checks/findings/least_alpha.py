@@ -158,7 +158,7 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     silent = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
     found = [
         "; ".join(
-            f"{name} {e:.1%}"
+            f'{e:.1%} by "{name}"'
             + (f" (without {n} of {len(rows)}, where it finds no fair alpha)" if n else "")
             for name, e, n in zip(NAMES[1:], error, none, strict=True)
         )
@@ -187,13 +187,13 @@ smaller than ns-2's limit, which also counts the packet in transmission (`docs/n
 
 {parts[0]}
 
-Mean error of the fair alpha: {found[0]}.
+Against ns-2 the fair alpha has a mean error of {found[0]}.
 
 **Link of `devendictis`** (1080 pkt/s, 80 ms: it holds 86 packets)
 
 {parts[1]}
 
-Mean error of the fair alpha: {found[1]}.
+Against ns-2 the fair alpha has a mean error of {found[1]}.
 
 **What survives.** The fair alpha grows in proportion to the buffer, as the threshold B_th = alpha
 (3 - 2 lambda) of `devendictis` says.  Straight lines through ns-2's points are {lines[0]} packets

@@ -99,7 +99,7 @@ def _text(rows: np.ndarray) -> str:
     large = rows[rows[:, 0] >= 10]
     errors = np.abs(large[:, 2:n] / large[:, 1:2] - 1)
     listed = "; ".join(
-        f"{name} {', '.join(f'{e:.0%}' for e in column)}"
+        f'{", ".join(f"{e:.0%}" for e in column)} by "{name}"'
         for name, column in zip(NAMES[1:], errors.T, strict=True)
     )
     left = [float(errors[1:, k].mean()) for k in (2, 3, 4)]  # derived, its edges, its losers
@@ -117,7 +117,7 @@ source loses in ns-2.
 
 {table(head, cells)}
 
-Error of the ratio of Vegas's throughput to Reno's, against ns-2, at buffers of 10, 20 and 30:
+At buffers of 10, 20 and 30 the ratio of Vegas's throughput to Reno's has, against ns-2, errors of
 {listed}.
 
 **What survives.** The cycle of `devendictis` from one overflow to the next survives.  Its
