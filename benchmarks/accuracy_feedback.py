@@ -21,8 +21,9 @@ from benchmarks.accuracy import CASES, OTHER_DRAWS, SEED, _draws, _load, case
 from benchmarks.fluid import cpu, pair
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.engines.rounds.answers import MIN_RUNS, starts_of
+from vegasmodel.engines.rounds.answers import starts_of
 from vegasmodel.metrics import Floats
+from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario
 
 FAMILIES = ("pair", "mixed", "arrivals", "bands", "losses")

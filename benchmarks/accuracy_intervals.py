@@ -20,6 +20,7 @@ import argparse
 import numpy as np
 
 from benchmarks.cost_beside_ns2 import case
+from vegasmodel import scatter
 from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.metrics import ENOUGH_PRECISION, Floats
@@ -38,8 +39,8 @@ def rates(scenario: Scenario) -> Floats:
 
 def taken(found: Floats) -> Floats:
     """Those of the runs ``found`` [run, flow] that a default answer takes."""
-    n = answers.MIN_RUNS
-    while n < len(found) and answers._uncertainty(found[:n]).max() > ENOUGH_PRECISION:
+    n = scatter.MIN_RUNS
+    while n < len(found) and scatter.uncertainty(found[:n]).max() > ENOUGH_PRECISION:
         n += 1
     return found[:n]
 
@@ -49,14 +50,14 @@ def judged(found: Floats) -> tuple[float, float, list[bool]]:
     from scipy.special import stdtrit
 
     held, counts, right = [], [], []
-    for first in range(0, RUNS, answers.MAX_RUNS):
-        used = taken(found[first : first + answers.MAX_RUNS])
+    for first in range(0, RUNS, scatter.MAX_RUNS):
+        used = taken(found[first : first + scatter.MAX_RUNS])
         n, mean = len(used), used.mean(axis=0)
         truth = np.delete(found, np.arange(first, first + n), axis=0).mean(axis=0)
         off = np.abs(mean - truth)
-        held.append(np.mean(off <= stdtrit(n - 1, 0.975) * answers.standard_error(used)))
+        held.append(np.mean(off <= stdtrit(n - 1, 0.975) * scatter.standard_error(used)))
         counts.append(n)
-        if answers._uncertainty(used).max() <= ENOUGH_PRECISION:
+        if scatter.uncertainty(used).max() <= ENOUGH_PRECISION:
             right.append(bool(np.all(off <= 0.1 * np.maximum(truth, 0.1 * truth.mean()))))
     return float(np.mean(held)), float(np.mean(counts)), right
 
@@ -76,7 +77,7 @@ def main() -> None:
     for kind, found in [*kinds.items(), ("all", [one for some in kinds.values() for one in some])]:
         covered, counts = ([one[k] for one in found] for k in (0, 1))
         right = [each for one in found for each in one[2]]
-        certain = len(right) / (len(found) * RUNS / answers.MAX_RUNS)
+        certain = len(right) / (len(found) * RUNS / scatter.MAX_RUNS)
         print(
             f"| {kind.replace('_', ' ')} | {len(found)} | {np.mean(counts):.1f} "
             f"| {np.mean(covered):.2f} | {min(covered):.2f} | {certain:.2f} "

@@ -19,6 +19,7 @@ from vegasmodel.command_line.commands import run
 from vegasmodel.engines.rounds import answers
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
+from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.study import design as designs
 from vegasmodel.study import fields, points, scatter, targets
 
@@ -200,7 +201,7 @@ def test_few_runs_far_from_the_target_and_all_near_it(monkeypatch: pytest.Monkey
     found = vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(12, 60))
     (solution,) = found.solutions
     assert min(runs.values()) == 2
-    assert runs[solution.value] >= answers.MIN_RUNS
+    assert runs[solution.value] >= MIN_RUNS
     shares = {
         buffer: figure("share:vegas", vm.predict(base.replace({"link.buffer": buffer})))
         for buffer in (solution.value - 1, solution.value, solution.value + 1)

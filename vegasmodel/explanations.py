@@ -209,6 +209,10 @@ EXPLANATIONS = MappingProxyType(
             {
                 "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
                 "defaults-of-the-papers": "ns-2's settings of the papers' years",
+                "insensitive-to-starts": "the answer does not hang on how starts and losses fall",
+                "enough-runs": "more runs would not move the mean",
+                "windows-fill-the-link": "packets are spread over their round trips, not in trains",
+                "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
             }
             | _WHOLE
             | _BURSTS

@@ -14,15 +14,18 @@ from vegasmodel.adapters.common import (
     whole_thresholds,
     with_growth,
 )
+from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scatter import enough_runs, insensitive, standard_error
+from vegasmodel.scenario import DropTail, Red, Scenario
 
 NAME = "fluid"
+MOST_IDLE = 0.1  # of the time, beyond which trains of packets matter
 KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the model has these
 
 
@@ -37,11 +40,12 @@ def answer(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(NAME, scenario, reason)
     if np.isnan(run.throughput).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
+    runs = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     found = Prediction(
         NAME,
         scenario,
         run.throughput,
-        throughput_se=run.throughput_se,
+        throughput_se=standard_error(runs) if len(runs) > 1 else None,
         base_rtt=run.base_rtt,
         rtt_mean=run.rtt_mean,
         queue_mean=np.asarray(run.queue_mean),
@@ -54,7 +58,9 @@ def answer(scenario: Scenario) -> Prediction:
             settles(scenario),
             whole_thresholds(scenario),
             *_of_hosts(scenario, run.losses),
+            *_of_chance(scenario, run),
         ),
+        extra={"runs": len(runs), "throughput_runs": runs},
     )
     return with_growth(found)
 
@@ -92,6 +98,50 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
     ]
     detail = f"not in the equations: of the stack {' and '.join(said)}" if said else ""
     return [Assumption("whole-stack", not said, detail)]
+
+
+def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
+    """The assumptions about chance: how runs scatter, and which bursts no equation has.
+
+    Where windows do not fill the link, their packets pass the queue in trains.  Trains of several
+    loss-based flows may meet and overflow a buffer that is empty in the equations.  After a timeout
+    ns-2's Vegas may measure a baseRTT that no packet had (``docs/ns2.md``).
+    """
+    rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
+    jitters = scenario.run.start_jitter > 0.0
+    drawn = jitters if run.throughput_runs is None else scenario.by_chance
+    link, members = scenario.links[0], scenario.members
+    losers = [i for i, m in enumerate(members) if not find(m.flow.law).delay_based]
+    idle = 1.0 - float(np.nansum(run.throughput)) / link.capacity
+    trains = isinstance(link.queue, DropTail) and len(losers) > 1 and bool(run.losses[losers].any())
+    return [
+        insensitive(scenario, rates),
+        enough_runs(scenario, rates, chance=drawn),
+        Assumption(
+            "windows-fill-the-link",
+            not trains or idle <= MOST_IDLE,
+            f"the link idles for {idle:.0%} of the time; trains of packets that meet then are not "
+            "in the equations",
+        ),
+        _base_kept(scenario, run),
+    ]
+
+
+def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """Whether no Vegas can have lost its baseRTT; not known where RED makes one lose packets."""
+    resets = [stack(scenario, member.flow).resets_base for member in scenario.members]
+    vegas = np.array([find(m.flow.law).delay_based for m in scenario.members]) & np.array(resets)
+    timeouts = np.zeros(vegas.size) if run.timeouts is None else run.timeouts
+    waited = vegas & (timeouts > 0.0)
+    unsure = vegas & (run.losses > 0.0) & isinstance(scenario.links[0].queue, Red)
+    named = [m.name for m, which in zip(scenario.members, waited | unsure, strict=True) if which]
+    if not named:
+        return Assumption("base-rtt-above-propagation", True)
+    detail = (
+        f"{named[0]}{' and others' if len(named) > 1 else ''}: how ns-2's Vegas may lose its "
+        "baseRTT after a timeout is not in the equations"
+    )
+    return Assumption("base-rtt-above-propagation", False if waited.any() else None, detail)
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:

@@ -24,6 +24,7 @@ from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction, with_error
+from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.stacks import STACKS
 from vegasmodel.study import fields, points, targets
@@ -463,11 +464,9 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 
     If the scenario is random, it gets at least ``MIN_RUNS``.
     """
-    from vegasmodel.engines.rounds import answers  # loads its machine code
-
     if scenario.run.runs is not None:
         return scenario
-    few = answers.MIN_RUNS if scenario.by_chance else 1
+    few = MIN_RUNS if scenario.by_chance else 1
     return scenario.replace({"run.runs": max(runs, few)})
 
 

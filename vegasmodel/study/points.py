@@ -266,7 +266,7 @@ def _uncertainty(found: Prediction) -> float:
     """The largest relative uncertainty of the throughputs; NaN if there is no standard error."""
     if found.throughput_se is None:
         return math.nan
-    runs = found.extra.get("runs") or found.scenario.run.runs or fluid_run.RUNS
+    runs = found.extra["runs"]
     mean, error = np.asarray(found.throughput), np.asarray(found.throughput_se)
     return float(relative_uncertainty(mean, error, runs).max())
 

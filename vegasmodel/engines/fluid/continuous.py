@@ -46,7 +46,8 @@ class ContinuousRun:
     queue_mean: Floats  # [link] packets
     losses: Floats  # [flow] overflows in which the flow lost, after warmup
     status: str  # "done", or why the integration ended early (the averages are then NaN)
-    throughput_se: Floats | None = None  # standard error over runs, where chance has a part
+    throughput_runs: Floats | None = None  # [run, flow] pkt/s, where windows decide once a round
+    timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs
 
 
 def unsupported(

@@ -20,13 +20,13 @@ from vegasmodel.laws import BUILT_IN, find, foreign, registered
 from vegasmodel.laws.law import Recovery
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack, stack
+from vegasmodel.scatter import enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS, dead_zone, waiting_room
 from vegasmodel.status import Status
 
 STEP = 0.5  # over the shortest round trip, where windows decide once in it
 CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
-RUNS = 5  # runs where chance has a part: jittered starts, RED, random loss
 _BUILT_IN = tuple(known.name for known in BUILT_IN)
 _RECOVERIES = get_args(Recovery)
 _SLOW_STARTS = ("none", "until loss", "gamma")
@@ -69,9 +69,10 @@ def run(
 
     Trajectories every ``sample`` seconds (default: 1000 samples).
 
-    Jittered starts or packets, RED or random loss make the scenario random.  Then averages are
-    means over ``runs`` (default: the number in the scenario if it states one, else 5), and
-    trajectories are those of the first run.  Raises ``ValueError`` where the model has no equation
+    Jittered starts or packets, RED, random loss, or a draw of who loses at a full buffer make the
+    outcome random.  Then averages are means over ``runs`` (default: the number in the scenario if
+    it states one, else 3 to 5, as ``scatter.enough`` says), and trajectories are those of the first
+    run.  Raises ``ValueError`` where the model has no equation
     for the scenario.
     """
     reason = unsupported(scenario)
@@ -79,20 +80,21 @@ def run(
         raise ValueError(reason)
     if all_continuous(scenario):
         return continuous.run(scenario, sample)
-    if runs is None:
-        runs = (scenario.run.runs or RUNS) if by_chance(scenario) else 1
     duration = scenario.run.duration
     spacing = duration / 1000 if sample is None else sample
     if not 0 < spacing < math.inf:
         raise ValueError("sample is a positive time")
     time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
     fresh = senders(scenario)
-    found = [_one(scenario, fresh.copy(), k, time if k == 0 else np.empty(0)) for k in range(runs)]
+    found = [_one(scenario, fresh.copy(), 0, time)]
+    chance = by_chance(scenario) or found[0]["draws"] > 0
+    asked = runs or (scenario.run.runs if chance else 1)
+    while not _done(found, asked):
+        found.append(_one(scenario, fresh.copy(), len(found), np.empty(0)))
     sound(scenario)
     record = found[0]["record"]
-    averages = [name for name in found[0] if name != "record"]
+    averages = [name for name in found[0] if name not in ("record", "draws", "timeouts")]
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}
-    rates = np.array([each["throughput"] for each in found])
     propagation = np.array([member.rtt for member in scenario.members])
     n = propagation.size
     rtt = propagation + record[:, n : n + 1]
@@ -104,9 +106,17 @@ def run(
         queue=scenario.links[0].capacity * record[:, n : n + 1],
         lost=record[:, n + 1 :],
         status=Status.DONE.reason,
-        throughput_se=np.std(rates, axis=0, ddof=1) / math.sqrt(runs) if runs > 1 else None,
+        throughput_runs=np.array([each["throughput"] for each in found]),
+        timeouts=np.sum([each["timeouts"] for each in found], axis=0),
         **mean,
     )
+
+
+def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
+    """Whether there are as many runs as ``asked``, or enough of them if no number was."""
+    if asked is not None:
+        return len(found) >= asked
+    return enough(np.array([each["throughput"] for each in found]))
 
 
 def sound(scenario: Scenario) -> None:
@@ -145,6 +155,8 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
             "queue_mean": after.queue[:1] / after.queue[1],
             "losses": after.losses.astype(np.float64),
             "record": record,
+            "draws": int(state[0]["draws"]),
+            "timeouts": flows["timeouts"].copy(),
         }
 
 

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
-from vegasmodel.metrics import ENOUGH_PRECISION, Floats, relative_uncertainty
+from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
-STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
-MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
 BELOW_RTT = 0.99  # a baseRTT below this part of the RTT is no measurement
 NAMES_SHOWN = 3
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
@@ -75,23 +74,9 @@ def _assumptions(
             acks_lost == 0.0,
             f"{100.0 * acks_lost:.2g} % met a full queue; the sender counts them all the same",
         ),
-        _insensitive(scenario, rates),
-        _enough_runs(scenario, rates, chance=chance),
+        scatter.insensitive(scenario, rates),
+        scatter.enough_runs(scenario, rates, chance=chance),
     )
-
-
-def _insensitive(scenario: Scenario, rates: Floats) -> Assumption:
-    """Whether the rates of runs with different starts agree; one run does not tell."""
-    if len(rates) == 1:
-        return Assumption("insensitive-to-starts", None, "one run, so no other starts were tried")
-    mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
-    spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
-    most = int(spreads.argmax())
-    detail = (
-        f"coefficient of variation over {len(rates)} starts: {spreads[most]:.3f} "
-        f"for {scenario.members[most].name}, the largest"
-    )
-    return Assumption("insensitive-to-starts", bool(spreads[most] <= STEADY), detail)
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
@@ -112,20 +97,6 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
         f"{', '.join(names[:NAMES_SHOWN])}{more}"
     )
     return (Assumption("base-rtt-above-propagation", False, detail),)
-
-
-def _enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
-    """Whether there are enough runs for means that are certain to ``ENOUGH_PRECISION``."""
-    n = len(rates)
-    if n == 1 and chance:
-        detail = "one run, in which chance has a part; `runs` in the scenario asks for more"
-        return Assumption("enough-runs", None, detail)
-    if n == 1:
-        return Assumption("enough-runs", True, "one run, in which chance has no part")
-    doubts = _uncertainty(rates)
-    unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
-    detail = f"{n} runs; the 95 % interval of {of}'s mean is {100.0 * unsure:.2g} % to either side"
-    return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
 
 
 def starts_of(scenario: Scenario, k: int) -> Floats:
@@ -228,7 +199,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         "rounds",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
-        throughput_se=standard_error(rates) if len(rates) > 1 else None,
+        throughput_se=scatter.standard_error(rates) if len(rates) > 1 else None,
         assumptions=(
             *_assumptions(scenario, rates, acks_lost, chance=chance),
             *_base_lost(scenario, outcomes),
@@ -241,17 +212,6 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         },
         **_means(scenario, outcomes),
     )
-
-
-def standard_error(rates: Floats) -> Floats:
-    """The standard error of each flow's mean over runs, [n_flows]; ``rates`` [runs, n_flows]."""
-    found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
-    return found
-
-
-def _uncertainty(rates: Floats) -> Floats:
-    """Half the 95 % interval of each flow's mean, over that mean; ``rates`` [runs, flows]."""
-    return relative_uncertainty(rates.mean(axis=0), standard_error(rates), len(rates))
 
 
 def _wanted(
@@ -271,8 +231,7 @@ def _wanted(
         return 1
     if enough and n > 1 and enough([_prediction(scenario, [one]) for one in outcomes]):
         return n
-    done = n >= MIN_RUNS and _uncertainty(_rates(scenario, outcomes)).max() <= ENOUGH_PRECISION
-    return n if done or n >= MAX_RUNS else n + 1
+    return n if n > 0 and scatter.enough(_rates(scenario, outcomes)) else n + 1
 
 
 def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:

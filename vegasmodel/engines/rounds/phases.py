@@ -14,10 +14,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vegasmodel.engines.rounds.answers import answer, standard_error
+from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scatter import standard_error
 from vegasmodel.scenario import DropTail, Scenario
 
 DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ

@@ -103,7 +103,7 @@ def march(
             record[k, flows.shape[0]] = now.delay
             k += 1
         now.step = h
-        arrivals = sample_delay(flows, now, h)
+        arrivals = sample_delay(flows, now, h, link.capacity)
         moved = grow(flows, now, h, smooth)
         if moved and link.room < np.inf:
             overflow(flows, now, link, smooth)

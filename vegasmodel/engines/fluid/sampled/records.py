@@ -55,6 +55,7 @@ class Sender:
     later_hole: float  # part of a round trip between the second of several losses and their news
     flight_later: float  # packets in flight in the second round trip of a recovery hole by hole
     timeout_ends: float  # time until which it waits for its timer
+    timeouts: float  # waits for the timer so far, after several losses
     backoff: float  # factor on the next timeout
     drain: float  # packets per round trip by which ``in_flight`` falls
     ssthresh: float

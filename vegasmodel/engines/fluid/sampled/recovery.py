@@ -47,7 +47,10 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
         if W - lost >= few:
             W = new
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
+        if before > lost:  # the ACK of a packet that arrived has ended the backoff (Karn)
+            flow.backoff = 1.0
         pause = flow.backoff * (flow.rtt + now.delay + TIMER_TICKS * TIMER_TICK)
+        flow.timeouts += lost > 1.0
         flow.timeout_ends = now.time + min(pause, LONGEST_TIMEOUT)
         flow.backoff = min(2.0 * flow.backoff, LONGEST_TIMEOUT)
         flow.cwnd = 2.0 if flow.slow_start == GAMMA else 1.0

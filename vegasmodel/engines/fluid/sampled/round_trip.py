@@ -12,9 +12,17 @@ from vegasmodel.engines.tables import Table, jit
 
 
 @jit
-def sample_delay(flows: Table[Sender], now: LinkState, h: float) -> float:
-    """Add up the delays that the packets of a step measure; returns the number of packets."""
-    s, arrivals = now.delay, 0.0
+def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> float:
+    """Add up the delays that the packets of a step measure; returns the number of packets.
+
+    In slow start two packets leave for each ACK.  While windows do not fill the link, the second
+    one of another flow's pairs waits in front of this flow's packets, which find half of a round
+    trip's second packets on average (compare ``queue.burst``).
+    """
+    s, arrivals, growth = now.delay, 0.0, 0.0
+    for i in range(flows.shape[0]):
+        if flows[i].active and flows[i].in_slow_start:
+            growth += max(flows[i].growth, 0.0)
     for i in range(flows.shape[0]):
         flow = flows[i]
         if flow.active:
@@ -22,7 +30,8 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float) -> float:
             flow.delivery_rate = (flow.in_flight - flow.undetected) / trip
             packets = flow.in_flight * h / trip
             arrivals += packets
-            flow.delay_sum += packets * s
+            others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
+            flow.delay_sum += packets * (s + 0.5 * max(others / c - s, 0.0))
             flow.round_sent += packets
             flow.least_delay = min(flow.least_delay, s)
     return arrivals

@@ -10,7 +10,7 @@ from vegasmodel.engines.states import Kinds, Now, fields, memory, put, write
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
-PAST = ("lost", "rounds_at_rest")  # columns that only add up,
+PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that only add up,
 INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
 WITHIN_A_STEP = ("extra", "extra_lost", "growth_before", "delivery_rate")  # ... and made anew
 _NAMES = list(FLOW.names or ())

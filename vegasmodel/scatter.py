@@ -1,0 +1,60 @@
+"""How the answers of several random runs scatter, and how many runs are enough."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.metrics import ENOUGH_PRECISION, Floats, relative_uncertainty
+from vegasmodel.prediction import Assumption
+from vegasmodel.scenario import Scenario
+
+STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
+MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
+
+
+def standard_error(rates: Floats) -> Floats:
+    """The standard error of each flow's mean over runs, [n_flows]; ``rates`` [runs, n_flows]."""
+    found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
+    return found
+
+
+def uncertainty(rates: Floats) -> Floats:
+    """Half the 95 % interval of each flow's mean, over that mean; ``rates`` [runs, flows]."""
+    return relative_uncertainty(rates.mean(axis=0), standard_error(rates), len(rates))
+
+
+def enough(rates: Floats) -> bool:
+    """Whether no further run is needed: the means are certain, or there are ``MAX_RUNS`` runs."""
+    n = len(rates)
+    certain = n >= MIN_RUNS and float(uncertainty(rates).max()) <= ENOUGH_PRECISION
+    return certain or n >= MAX_RUNS
+
+
+def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
+    """Whether the rates of runs with different starts agree; one run does not tell."""
+    if len(rates) == 1:
+        return Assumption("insensitive-to-starts", None, "one run, so no other starts were tried")
+    mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
+    spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
+    most = int(spreads.argmax())
+    detail = (
+        f"coefficient of variation over {len(rates)} starts: {spreads[most]:.3f} "
+        f"for {scenario.members[most].name}, the largest"
+    )
+    return Assumption("insensitive-to-starts", bool(spreads[most] <= STEADY), detail)
+
+
+def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
+    """Whether there are enough runs for means that are certain to ``ENOUGH_PRECISION``."""
+    n = len(rates)
+    if n == 1 and chance:
+        detail = "one run, in which chance has a part; `runs` in the scenario asks for more"
+        return Assumption("enough-runs", None, detail)
+    if n == 1:
+        return Assumption("enough-runs", True, "one run, in which chance has no part")
+    doubts = uncertainty(rates)
+    unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
+    detail = f"{n} runs; the 95 % interval of {of}'s mean is {100.0 * unsure:.2g} % to either side"
+    return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
