@@ -275,3 +275,67 @@ def test_regions_of_boutremans_figure_6() -> None:
 def test_the_plane_is_of_two_vegas_flows() -> None:
     with pytest.raises(ValueError, match="two Vegas flows"):
         plots.convergence_regions(scenario({"law": "reno"}, VEGAS))
+
+
+SWEPT = vm.Scenario(
+    [vm.Link("4 Mbit/s", buffer=20)],
+    [vm.Flow("vegas", "80 ms", alpha=3, beta=3), vm.Flow("reno", "80 ms")],
+    packet_size="500 B",
+)
+
+
+def test_a_sweep_of_one_field_is_a_line_for_each_flow() -> None:
+    data = vm.sweep(SWEPT, {"link.capacity": ["2 Mbit/s", "4 Mbit/s", "8 Mbit/s"]}, "minicycle")
+    (ax,) = plots.sweep(data).axes
+    drawn = lines(ax)
+    assert list(drawn) == ["vegas", "reno"]
+    assert ax.get_xlabel() == "link.capacity (Mbit/s)"
+    np.testing.assert_allclose(drawn["vegas"][:, 0], [2, 4, 8])
+    for name, xy in drawn.items():
+        np.testing.assert_array_equal(xy[:, 1], data["share"].sel(flow=name))
+
+
+def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
+    """The first field lies along x; times are in ms, and words are words."""
+    over = {"flow.rtt": [0.04, 0.08, 0.16], "flow.reno.law": ["reno", "sack"]}
+    data = vm.sweep(SWEPT, over, "minicycle")
+    ax = plots.sweep(data).axes[0]
+    shown = np.ma.filled(ax.images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown, data["share"].sel(flow="vegas").values.T)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("flow.rtt (ms)", "flow.reno.law")
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["40", "80", "160"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["reno", "sack"]
+
+
+def test_a_sweep_with_error_bars_and_one_group() -> None:
+    """A bar is two standard errors of the share; flows of one group have no share to map."""
+    data = vm.sweep(SWEPT, {"link.buffer": [10, 20]}, "minicycle")
+    data["throughput_se"] = 0.1 * data["throughput"]
+    (bars, *_) = plots.sweep(data).axes[0].containers
+    (segments,) = [c.get_segments() for c in bars.lines[2]]
+    share = float(data["share"][0, 0])
+    np.testing.assert_allclose(segments[0][:, 1], [0.8 * share, 1.2 * share])
+    same = vm.Scenario(SWEPT.links, [vm.Flow("vegas", "80 ms", count=2)])
+    two = vm.sweep(same, {"link.buffer": [10, 20], "flow.rtt": [0.04, 0.08]}, "equilibrium")
+    shown = plots.sweep(two).axes[0].images[0].get_array()
+    assert shown.shape == (2, 2)
+
+
+def test_what_a_picture_of_a_sweep_cannot_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(vm.FieldError, match=r"data: .* dataset that vegasmodel.sweep returns"):
+        plots.sweep(SWEPT)
+    drawn = vm.sweep(SWEPT, ["link.buffer=5..9"], "minicycle", draw=2)
+    with pytest.raises(vm.FieldError, match="'point' is not allowed; a grid over one or two"):
+        plots.sweep(drawn)
+    file, out = tmp_path / "s.toml", tmp_path / "p.zarr"
+    file.write_text(SWEPT.to_toml())
+    line = ["sweep", str(file), "--model", "minicycle", "--out", str(out)]
+    for field in ("link.buffer=5,9", "flow.rtt=40ms,50ms", "link.delay=1ms,2ms"):
+        line += ["--over", field]
+    assert run([*line, "--plot", str(tmp_path / "p.png")]) == 2
+    assert "--plot: " in capsys.readouterr().err
+    assert not out.exists()
+    assert run([*line[:-2], "--plot", str(tmp_path / "p.png")]) == 0
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")

@@ -92,7 +92,7 @@ def ratio(
     from vegasmodel.command_line.flowspec import scenario_from_options
     from vegasmodel.predictor import choose
 
-    _check_picture(plot)
+    inputs.check_picture(plot)
     names = choose(model)
     scenario = scenario_from_options(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
@@ -127,7 +127,7 @@ def predict(
     """
     from vegasmodel.predictor import choose
 
-    _check_picture(plot)
+    inputs.check_picture(plot)
     names = choose(model)
     case = inputs.load(scenario, laws)
     results = _asked(case, names)
@@ -202,7 +202,7 @@ def simulate(
     from vegasmodel.fields.rules import Choice, Integer
     from vegasmodel.simulation import SIMULATORS
 
-    _check_picture(plot)
+    inputs.check_picture(plot)
     Choice(SIMULATORS).check(model, "--model")
     if samples is not None:
         Integer(2, 1_000_000).check(samples, "--samples")
@@ -253,7 +253,7 @@ def measure(
     from vegasmodel.comparison import record_engine, run_engine, run_often
     from vegasmodel.console import output_path
 
-    _check_picture(plot)
+    inputs.check_picture(plot)
     most = _seconds(timeout)
     if out is not None:
         output_path(out, "--out", (".parquet",))
@@ -299,7 +299,7 @@ def compare(
 
     if max_error is not None and not max_error >= 0:
         raise FieldError("--max-error", max_error, "a number, at least 0")
-    _check_picture(plot)
+    inputs.check_picture(plot)
     most = _seconds(timeout)
     inputs.register(laws)
     with progress.shown():
@@ -445,15 +445,6 @@ def _seconds(timeout: str | None) -> float | None:
     from vegasmodel.fields.units import parse
 
     return None if timeout is None else parse(timeout, "time", field="--timeout", low_open=True)
-
-
-def _check_picture(path: Path | None) -> None:
-    """Check, before any work, that a picture can be written to this path."""
-    if path is not None:
-        from vegasmodel.console import output_path
-
-        extras.need("plot", "--plot")
-        output_path(path, "--plot", (".png", ".svg", ".pdf"))
 
 
 def _show(

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 __all__ = [
-    "FILE", "alpha", "as_json", "capacity", "laws", "load", "model", "of_models", "packet_size",
-    "per_flow", "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain",
-    "variant",
+    "FILE", "alpha", "as_json", "capacity", "check_picture", "laws", "load", "model", "of_models",
+    "packet_size", "per_flow", "plot", "register", "runs", "scenario", "timeout", "trace_format",
+    "uncertain", "variant",
 ]  # fmt: skip
 
 FILE = click.Path(path_type=Path)
@@ -72,6 +72,16 @@ def register(files: Iterable[Path]) -> None:
 
         for file in files:
             laws.register_file(file)
+
+
+def check_picture(path: Path | None) -> None:
+    """Check, before any work, that a picture can be written to this path (``--plot``)."""
+    if path is not None:
+        from vegasmodel.console import output_path
+        from vegasmodel.support import extras
+
+        extras.need("plot", "--plot")
+        output_path(path, "--plot", (".png", ".svg", ".pdf"))
 
 
 def load(scenario: Path, files: Iterable[Path] = ()) -> Scenario:

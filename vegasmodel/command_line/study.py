@@ -139,6 +139,7 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
 @click.option("--seed", type=int, default=1, help="Seed of the random points.")
 @click.option("--engine", default="local", help="local, or dask to compute on a cluster.")
 @click.option("--scheduler", help="Address tcp://... of a Dask cluster. Default: a local cluster.")
+@inputs.plot
 @inputs.laws
 @inputs.as_json
 def sweep(
@@ -150,6 +151,7 @@ def sweep(
     seed: int,
     engine: str,
     scheduler: str | None,
+    plot: Path | None,
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
@@ -157,6 +159,7 @@ def sweep(
 
     xarray.open_zarr reads the folder, with labels and units.  If the command is interrupted, the
     same command continues where it stopped.  The variable status marks points without an answer.
+    --plot draws shares: as lines over one field, as a map of the first group's over two.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -169,6 +172,9 @@ def sweep(
     from vegasmodel.study.points import STATUS
     from vegasmodel.study.sweep import sweep as over_grid
 
+    inputs.check_picture(plot)
+    if plot is not None and (draw is not None or len(over) > 2):
+        raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
     began = time.monotonic()
     case = inputs.load(scenario, laws)
     first: list[int] = []  # number of points that an earlier sweep has computed
@@ -184,6 +190,10 @@ def sweep(
             processes=os.cpu_count() or 1, progress=progress,
         )  # fmt: skip
     seconds = time.monotonic() - began
+    if plot is not None:
+        from vegasmodel import plots
+
+        plots.save(plots.sweep(data), plot)
     status = data["status"].values
     counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
     dims = {str(name): int(size) for name, size in data["status"].sizes.items()}

@@ -11,6 +11,7 @@ from vegasmodel.plots.style import figure as figure
 from vegasmodel.plots.style import legend as legend
 from vegasmodel.plots.style import save as save
 from vegasmodel.plots.style import tidy as tidy
+from vegasmodel.plots.sweeps import sweep as sweep
 from vegasmodel.plots.verdicts import model_errors as model_errors
 
 __all__: list[str]

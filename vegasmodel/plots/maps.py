@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.colors import LogNorm, Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import figure, plain
@@ -16,7 +17,7 @@ from vegasmodel.plots.style import figure, plain
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["heat"]
+__all__ = ["heat", "on_axis"]
 
 TICKS = 9  # of an axis, at most
 WIDEST = 100.0  # the greatest ratio that has a colour of its own
@@ -51,7 +52,8 @@ def heat(
         )
         levels = LINES["ratio" if ratio else "share"]
         inside = [v for v in levels if np.nanmin(drawn) < v < np.nanmax(drawn)]
-        if inside and min(drawn.shape) > 1:
+        words = any(panel[dim].dtype.kind not in "iuf" for dim in panel.dims)
+        if inside and min(drawn.shape) > 1 and not words:
             lines = ax.contour(drawn, levels=inside, colors="black", linewidths=0.9)
             ax.clabel(lines, fmt="%g", fontsize=8)
         for axis, dim in ((ax.xaxis, panel.dims[1]), (ax.yaxis, panel.dims[0])):
@@ -74,12 +76,25 @@ def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
     return LogNorm(1.0 / end, end, clip=True)
 
 
+def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
+    """The values of a field as an axis shows them, and the axis's label with their unit.
+
+    Words stay words.  ``data.attrs`` holds the packet size, in bytes.
+    """
+    values, unit = np.asarray(data[field].values), str(data[field].attrs.get("units", "1"))
+    if values.dtype.kind not in "iuf":
+        return np.array([str(word) for word in values]), field
+    at = values.astype(float)
+    if field.endswith(".capacity"):
+        return at * 8e-6 * data.attrs["packet_size"], f"{field} (Mbit/s)"
+    if unit == "s" and not field.endswith(".start"):
+        return at * 1e3, f"{field} (ms)"
+    return at, field if unit == "1" else f"{field} ({unit})"
+
+
 def _ticks(axis: Axis, dim: str, panel: xr.DataArray) -> None:
     """Put ticks at up to nine evenly spaced cells, labelled with the coordinate's values."""
-    at = np.asarray(panel[dim].values, dtype=float)
-    if dim.endswith(".capacity"):
-        at = at * 8e-6 * panel.attrs["packet_size"]
-    elif panel[dim].attrs.get("units") == "s" and not dim.endswith(".start"):
-        at = at * 1e3
+    at, _ = on_axis(panel, dim)
     some = np.unique(np.linspace(0, at.size - 1, min(at.size, TICKS)).round().astype(int))
-    axis.set_ticks(some, [f"{at[i]:.4g}" for i in some])
+    words = at.dtype.kind == "U"
+    axis.set_ticks(some, [plain(str(at[i])) if words else f"{at[i]:.4g}" for i in some])

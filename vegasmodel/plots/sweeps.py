@@ -1,0 +1,102 @@
+"""Figures of a sweep: shares as lines over one field, or as a map over two."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from vegasmodel.fields.units import FieldError, parse
+from vegasmodel.plots.maps import heat, on_axis
+from vegasmodel.plots.style import COLORS, DASHES, MARKERS, figure, legend, plain, tidy
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["sweep"]
+
+MOST = 8  # flows with a curve
+GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of several
+
+
+def sweep(data: xr.Dataset) -> Figure:
+    """The share of all bytes that flows get in a sweep, over the one or two fields that vary.
+
+    ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.  Over
+    one field there is a curve for each flow (at most 8), with two standard errors where runs are
+    random.  Over two fields there is a map of the share of the first group.  If all flows are of
+    one group, the part of the first link's capacity that is used is drawn instead.  Points without
+    an answer are left out.  Raises ``FieldError`` for other data, such as random points.
+    """
+    if not {"share", "status"} <= set(getattr(data, "data_vars", ())):
+        raise FieldError("data", data, "the dataset that vegasmodel.sweep returns")
+    fields = [str(name) for name in data["status"].dims]
+    if len(fields) > 2 or fields == ["point"]:
+        raise FieldError("data", ", ".join(fields), "a grid over one or two fields")
+    if not bool((data["status"] == 0).any()):
+        raise FieldError("data", data.attrs["scenario"], "a sweep with an answer at some point")
+    names = [GROUP.sub("", str(name)) for name in data["flow"].values]
+    first = [i for i, name in enumerate(names) if name == names[0]]
+    alone = len(first) == len(names)
+    title = f"{data.attrs['scenario']}, by {data.attrs['model']}"
+    if len(fields) == 1:
+        return _lines(data, fields[0], title, load=len(names) == 1)
+    share = data["share"].isel(flow=first).sum("flow", min_count=1)
+    shown = (data["utilization"].isel(link=0, drop=True) if alone else share).rename("share")
+    shown.attrs["packet_size"] = _packet_size(data)
+    across, up = (on_axis(shown, field)[1] for field in fields)
+    said = "part of the first link's capacity that is used" if alone else f"share of {names[0]}"
+    panel = shown.transpose(fields[1], fields[0])
+    return heat([panel], [""], [across], title=title, shown=said, up=up)
+
+
+def _lines(data: xr.Dataset, field: str, title: str, *, load: bool) -> Figure:
+    fig = figure()
+    ax = fig.subplots()
+    axis = data[field].copy()
+    axis.attrs["packet_size"] = _packet_size(data)
+    x, label = on_axis(axis, field)
+    words = x.dtype.kind == "U"
+    at = np.arange(x.size) if words else x
+    if load:
+        _line(ax, 0, at, data["utilization"].isel(link=0).values, None, "load", words=words)
+    else:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            errors = 2.0 * (data["throughput_se"] / data["throughput"] * data["share"]).values
+        for i, name in enumerate(data["flow"].values[:MOST]):
+            share = data["share"].values[:, i]
+            _line(ax, i, at, share, errors[:, i], str(name), words=words)
+    if words:
+        ax.set_xticks(at, [plain(str(word)) for word in x])
+    elif np.array_equal(x, np.round(x)):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    more = f", {MOST} of {data.sizes['flow']} flows" if data.sizes["flow"] > MOST else ""
+    ax.set_title(plain(title) + more, loc="left")
+    ax.set(xlabel=plain(label), ylim=(0, None))
+    ax.set_ylabel("part of the capacity that is used" if load else "part of all bytes delivered")
+    tidy(ax)
+    legend(fig, ax)
+    return fig
+
+
+def _line(
+    ax: Axes, i: int, x: np.ndarray, y: np.ndarray, error: np.ndarray | None, name: str, *,
+    words: bool,
+) -> None:  # fmt: skip
+    """A curve with markers at the points; markers alone if the field holds words."""
+    bars = None if error is None or not np.any(error > 0) else np.nan_to_num(error)
+    ax.errorbar(
+        x, y, bars, ls="none" if words else DASHES[i % len(DASHES)], marker=MARKERS[i], ms=4,
+        color=COLORS[i], lw=1.6, elinewidth=1, capsize=2, label=plain(name),
+    )  # fmt: skip
+
+
+def _packet_size(data: xr.Dataset) -> float:
+    """Bytes of a data packet of the scenario that was swept."""
+    table = tomllib.loads(str(data.attrs["scenario_toml"]))
+    return parse(table["packet_size"], "bytes", field="packet_size")
