@@ -20,8 +20,7 @@ from vegasmodel.engines.rounds import answers
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scatter import MIN_RUNS
-from vegasmodel.study import design as designs
-from vegasmodel.study import fields, points, scatter, targets
+from vegasmodel.study import fields, points, ranges, scatter, search, targets
 
 MIXED = """
 name = "mixed"
@@ -216,7 +215,7 @@ def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> 
     def ask(_: object, x: Floats, *, whole: bool = False) -> Floats:
         return np.where(x == 3, -0.004, np.where(whole, 0.2, 0.21))
 
-    monkeypatch.setattr(designs._Search, "_ask", ask)
+    monkeypatch.setattr(search.Search, "_ask", ask)
     (solution,) = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "rounds").solutions
     assert solution.value == 3
     assert "at 2 pkt to 0.296 at 3 pkt and from 0.296 at 3 pkt to" in solution.note
@@ -324,7 +323,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_ranges_are_ranges() -> None:
     base = mixed()
     for name in ("link.buffer", "flow.vegas.count", "link.loss", "run.duration"):
-        span = designs.of_field(base, fields.find(base, name))
+        span = ranges.of_field(base, fields.find(base, name))
         assert 0 <= span.low < span.high < math.inf
     with pytest.raises(FieldError, match="lower end first"):
-        designs.of_field(base, fields.find(base, "link.buffer"), (9.0, 3.0))
+        ranges.of_field(base, fields.find(base, "link.buffer"), (9.0, 3.0))

@@ -9,7 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import console
-from vegasmodel.study.design import Design, Solution
+from vegasmodel.study.solutions import Design, Solution
 
 S = vm.Scenario(
     [vm.Link("4 Mbit/s", buffer="20 pkt")],

@@ -45,9 +45,9 @@ from vegasmodel.study.boundary import StabilityBoundary as StabilityBoundary
 from vegasmodel.study.boundary import stability_boundary as stability_boundary
 from vegasmodel.study.cycles import LimitCycles as LimitCycles
 from vegasmodel.study.cycles import limit_cycles as limit_cycles
-from vegasmodel.study.design import Design as Design
-from vegasmodel.study.design import Solution as Solution
 from vegasmodel.study.design import design as design
+from vegasmodel.study.solutions import Design as Design
+from vegasmodel.study.solutions import Solution as Solution
 from vegasmodel.study.sweep import sweep as sweep
 from vegasmodel.study.uncertainty import Sensitivity as Sensitivity
 from vegasmodel.study.uncertainty import Uncertainty as Uncertainty

@@ -1,0 +1,322 @@
+"""Searches the values of a field with which a model meets a target.
+
+The model is evaluated at many values of the field.  Between two values where ``achieved - wanted``
+changes sign, a root is searched.  If this difference comes near zero and turns away again, it may
+touch zero or cross it twice, so more values are tried there.  Two roots between neighbouring values
+are missed if the differences show no such turn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel import comparison
+from vegasmodel.engines.fluid.run import papers_only
+from vegasmodel.fields.rules import Integer
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Prediction
+from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import STACKS
+from vegasmodel.study import fields, points
+from vegasmodel.study.fields import Field
+from vegasmodel.study.ranges import Range
+from vegasmodel.study.scatter import answered, half_interval, standard_error
+from vegasmodel.study.solutions import Solution
+from vegasmodel.study.targets import Target
+
+__all__ = ["Search", "counted"]
+
+EXACT = 1e-6  # of the target
+SCAN = {
+    "rounds": 13,
+    "fluid": 33,
+    **dict.fromkeys(comparison.ENGINES, 9),
+}  # else SCAN_POINTS
+SCAN_POINTS = 65
+TURNS = 4  # times that values around turns are refined
+COUNTED = ("buffer", "max_window", "initial_window")  # packets, which simulators count as whole
+ERROR_PROBABILITY = 1e-2  # of the wrong side of the target, at which there are enough random runs
+THRESHOLDS = ("alpha", "beta", "gamma")
+
+
+class Search:
+    """The state of a search: the model's answers so far over the range of the field."""
+
+    def __init__(
+        self, scenario: Scenario, where: Field, aim: Target, model: str, span: Range, within: float
+    ) -> None:
+        self.scenario, self.field, self.aim, self.model = scenario, where, aim, model
+        self.within, self.range = within, span
+        self.whole = counted(scenario, where, model)
+        self.x: Floats = np.empty(0)
+        self.y: Floats = np.empty(0)  # achieved - wanted
+        self.rough: set[float] = set()  # values at which only the side of the target is known
+        self.made: dict[float, Prediction] = {}  # the simulator's answers
+        self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
+
+    def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
+        """The model's answer minus the target at the values ``x`` of the field.
+
+        Answers are kept, so the model is asked once per value.  ``whole``: as in ``_ask``.
+        """
+        flat = np.ravel(np.asarray(x, dtype=np.float64))
+        y = np.full(flat.size, np.nan)
+        new, place = np.unique(flat, return_inverse=True)
+        known = dict(zip(self.x.tolist(), self.y.tolist(), strict=True))
+        ask = np.array([value for value in new.tolist() if value not in known])
+        if ask.size:
+            answered = self._ask(ask, whole=whole)
+            known |= dict(zip(ask.tolist(), answered.tolist(), strict=True))
+            order = np.argsort(np.concatenate([self.x, ask]), kind="stable")
+            self.x = np.concatenate([self.x, ask])[order]
+            self.y = np.concatenate([self.y, answered])[order]
+        y = np.array([known[value] for value in new.tolist()])[place]
+        return y.reshape(np.shape(x))
+
+    def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
+        """Evaluate the model at the values ``x`` of the field; return the answer minus the target.
+
+        ``whole``: make all runs, even if a few runs show on which side of the target the answer is.
+        """
+        found, made = answered(self._points(x), self.model, None if whole else self._sided)
+        self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
+        for reason in found.reasons:
+            if reason:
+                self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        return self.aim.of(found, self.scenario) - self.aim.value
+
+    def _points(self, x: Floats) -> points.Points:
+        integer = isinstance(self.field.plain, Integer)
+        column = x.astype(np.int64) if integer else x
+        return points.Points(self.scenario, (self.field,), (column,))
+
+    def _sided(self, runs: Sequence[Prediction]) -> bool:
+        """Whether these runs show, by Student's t, on which side of the target the mean lies."""
+        from scipy.special import stdtrit
+
+        made, n = runs[0].scenario, len(runs)
+        value = float(self.field.of(made))
+        figures = points.collected(self._points(np.full(n, value)), runs)
+        miss = self.aim.of(figures, made) - self.aim.value
+        error = miss.std(ddof=1) / math.sqrt(n)
+        sure = bool(abs(miss.mean()) > stdtrit(n - 1, 1.0 - 0.5 * ERROR_PROBABILITY) * error)
+        if sure:
+            self.rough.add(value)
+        return sure
+
+    def _settle(self) -> bool:
+        """Make all runs at the values that may be solutions; return whether runs were missing."""
+        ends = [i for pair in self._met() for i in pair]
+        ends += [self._nearer(*pair) for pair in self._crossings()]
+        few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
+        if few.size:
+            self.y[few] = self._ask(self.x[few], whole=True)
+            self.rough -= set(self.x[few].tolist())
+        return bool(few.size)
+
+    def solutions(self) -> tuple[list[Solution], list[str]]:
+        """All solutions in the range, and notes on jumps of the answer past the target."""
+        self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
+        if self.model not in comparison.ENGINES:
+            for _ in range(TURNS if self.model != "rounds" else 1):
+                self.miss(self._turns())
+        self._follow()
+        while self._settle():
+            self._follow()
+        found, notes = [], []
+        for low, high in self._met():
+            found.append(self._solution(low, high))
+        steps: dict[int, list[str]] = {}  # jumps past the target, by the nearest value
+        for left, right in self._crossings():
+            near = self._nearer(left, right)
+            if abs(self.y[near]) <= self.within * self.aim.value:
+                steps.setdefault(near, []).append(self._step(left, right))
+            else:
+                notes.append(f"{self.aim.name} jumps {self._step(left, right)}")
+        found += [self._nearest(near, said) for near, said in steps.items()]
+        return sorted(found, key=lambda each: each.value), notes
+
+    def _close(self) -> NDArray[np.bool_]:
+        return np.abs(self.y) <= EXACT * self.aim.value
+
+    def _met(self) -> list[tuple[int, int]]:
+        """Stretches of values that all meet the target: the indices of first and last value."""
+        inside = np.concatenate([[False], self._close(), [False]])
+        edges = np.flatnonzero(inside[1:] != inside[:-1])
+        return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+    def _crossings(self) -> list[tuple[int, int]]:
+        """Pairs of neighbouring values on opposite sides of the target, neither of which meets it.
+
+        A pair is two indices.
+        """
+        y, close = self.y, self._close()
+        with np.errstate(invalid="ignore"):
+            across = (y[:-1] * y[1:] < 0) & ~close[:-1] & ~close[1:]
+        return [(int(i), int(i) + 1) for i in np.flatnonzero(across)]
+
+    def _nearer(self, left: int, right: int) -> int:
+        return left if abs(self.y[left]) <= abs(self.y[right]) else right
+
+    def _turns(self) -> Floats:
+        """New values to try beside each value at which the answer comes near the target and turns.
+
+        The answer may reach the target between that value and its neighbours.
+        """
+        x, y = self.x, self.y
+        new: list[float] = []
+        for i in range(1, x.size - 1):
+            a, b, c = np.sign(y[i]) * y[i - 1 : i + 2]
+            if np.isfinite([a, b, c]).all() and 0 < b <= min(a, c) and b < max(a, c):
+                for low, high in ((x[i - 1], x[i]), (x[i], x[i + 1])):
+                    new += np.linspace(low, high, 6)[1:-1].tolist()
+        return self.range.rounded(np.array(new), self.whole)
+
+    def _follow_integers(self) -> None:
+        """Find neighbouring whole numbers with answers on opposite sides of the target.
+
+        The search narrows each gap between two such values that are not neighbours.  In each step
+        the model is evaluated at two values inside the gap, in parallel on two cores.  In the first
+        step these are the whole numbers beside an estimated root.  The estimate takes the answer to
+        be linear in the field's value, or in its logarithm if the range is logarithmic.  In later
+        steps the two values divide the gap into thirds.
+        """
+        guessed = False
+        while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
+            ask: list[float] = []
+            for left, right in gaps:
+                a, b = self.x[left], self.x[right]
+                if guessed:
+                    ask += [a + (b - a) / 3, b - (b - a) / 3]
+                    continue
+                part = self.y[left] / (self.y[left] - self.y[right])
+                root = a * (b / a) ** part if self.range.log else a + (b - a) * part
+                ask += [min(max(whole, a + 1), b - 1) for whole in (np.floor(root), np.ceil(root))]
+            guessed = True
+            self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
+
+    def _follow(self) -> None:
+        """Find the value of the field at each place where the answer crosses the target."""
+        pairs = self._crossings()
+        if not pairs:
+            return
+        if self.whole:
+            self._follow_integers()
+            return
+        from scipy.optimize import elementwise
+
+        a = np.array([self.x[i] for i, _ in pairs])
+        b = np.array([self.x[j] for _, j in pairs])
+        rough = self.model == "rounds" or self.model in comparison.ENGINES
+        width = 1e-4 if rough else 4e-16
+        root = elementwise.find_root(
+            self.miss,
+            (a, b),
+            tolerances={"xatol": 0.0, "xrtol": width, "fatol": 0.0, "frtol": 0.0},
+            maxiter=100,
+        )
+        good = np.isfinite(root.x)
+        self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
+
+    def _solution(self, low: int, high: int) -> Solution:
+        """The solution in a stretch of values that all meet the target (indices ``low .. high``).
+
+        It is the scenario's own value of the field if the stretch contains that value, and else the
+        best value.
+        """
+        inside = range(low, high + 1)
+        own = self.field.of(self.scenario)
+        best = min(inside, key=lambda i: (abs(self.y[i]), self.x[i]))
+        wide = self.x[high] - self.x[low] > 1e-3 * abs(self.x[high])
+        if not wide:
+            return self._at(best)
+        kept = [i for i in inside if self.x[i] == own]
+        text = self.text(self.x[low]), self.text(self.x[high])
+        note = f"every value tried from {text[0]} to {text[1]} meets the target"
+        ends = (float(self.x[low]), float(self.x[high]))
+        return dataclasses.replace(self._at(kept[0] if kept else best), note=note, interval=ends)
+
+    def _at(self, i: int) -> Solution:
+        value = float(self.x[i])
+        exact = bool(self._close()[i])
+        put = fields.put(self.scenario, {self.field: self.field.check(value)})
+        made = self.made.get(value)
+        error = standard_error(self.aim, made)
+        achieved = float(self.y[i] + self.aim.value)
+        return Solution(value, self.field.unit, achieved, exact, put, achieved_se=error)
+
+    def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
+        """A note if ``runs`` runs are too few to tell whether the target is met within ``within``.
+
+        ``error``: the standard error of the model's answer for the quantity that has the target.
+        """
+        if error is None or half_interval(error, runs) <= self.within * self.aim.value:
+            return []
+        half = half_interval(error, runs)
+        return [
+            f"doubtful: the 95 % interval of {runs} runs of {model} is {half:.2g} to either side, "
+            f"more than {100 * self.within:g} % of the target"
+        ]
+
+    def _nearest(self, near: int, steps: list[str]) -> Solution:
+        what = "no whole number meets it exactly" if self.whole else "the answer moves in steps"
+        note = f"{what}: {self.aim.name} goes {' and '.join(steps)}"
+        return dataclasses.replace(self._at(near), note=note)
+
+    def _step(self, left: int, right: int) -> str:
+        def at(i: int) -> str:
+            digits = 2 if self.x[i] in self.rough else 6
+            return f"{self.y[i] + self.aim.value:.{digits}g} at {self.text(self.x[i])}"
+
+        return f"from {at(left)} to {at(right)}"
+
+    def text(self, value: float) -> str:
+        """A value of the field with its unit."""
+        digits = 12 if self.whole else 9
+        return f"{value:.{digits}g} {self.field.unit}".strip()
+
+    def why_none(self, jumps: list[str]) -> str:
+        """Why no value in the range meets the target."""
+        span = f"{self.field.name} from {self.text(self.range.low)} to {self.text(self.range.high)}"
+        known = self.y[np.isfinite(self.y)] + self.aim.value
+        first = next(iter(self.reasons), "it does not give this figure")
+        if not known.size:
+            return f"{self.model} has no answer at any value of {span}: {first}"
+        low, high = float(known.min()), float(known.max())
+        if known.size == 1:
+            said = f"{self.model} answers at one value of {span}, with {self.aim.name} {low:.6g}"
+        elif high - low <= EXACT * abs(high):
+            said = f"{self.aim.name} is {low:.6g} over {span}: it does not depend on it"
+        else:
+            said = f"over {span}, {self.aim.name} goes from {low:.6g} to {high:.6g}"
+        if jumps:
+            said += f"; {'; '.join(jumps)}"
+        missing = int(np.isnan(self.y).sum())
+        if missing:
+            said += f"; {self.model} has no answer at {missing} of {self.y.size} values: {first}"
+        return said
+
+
+def counted(scenario: Scenario, where: Field, model: str) -> bool:
+    """Whether only whole numbers make sense for the field in this model.
+
+    This is so for a number of flows and for a first window.  In a model that simulates single
+    packets it is also so for every number of packets, and for Vegas's thresholds if the flow's
+    stack rounds the backlog before it compares it with them.
+    """
+    if isinstance(where.plain, Integer) or where.key == "initial_window":
+        return True
+    simulated = model in ("rounds", *comparison.ENGINES)
+    if model == "fluid":
+        simulated = not papers_only(scenario)
+    if not simulated or where.queue:
+        return False
+    if where.key in THRESHOLDS and where.part == "flow":
+        return any(not STACKS[scenario.flows[i].variant].real_numbers for i in where.indices)
+    return where.key in COUNTED

@@ -1,0 +1,96 @@
+"""What ``design`` returns: the values of a field that meet a target, and what models say there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from vegasmodel.prediction import with_error
+from vegasmodel.scenario import Scenario
+from vegasmodel.support.html_table import html_table
+
+__all__ = ["Design", "Solution"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A value of the field that meets the target, and what the model answers there."""
+
+    value: float
+    unit: str
+    achieved: float  # by the model, at exactly this value
+    exact: bool  # the target is met to 1e-6 of it
+    scenario: Scenario  # the scenario with this value
+    achieved_se: float | None = None  # standard error over the runs, if they are random
+    verified: dict[str, float | None] = field(default_factory=dict)
+    verified_se: dict[str, float | None] = field(default_factory=dict)
+    note: str = ""
+    interval: tuple[float, float] | None = None  # every value scanned in it meets the target
+
+    def to_json(self) -> dict[str, Any]:
+        """The solution as an entry of the JSON document of the command ``design``."""
+        return {
+            "value": self.value,
+            "unit": self.unit,
+            "achieved": self.achieved,
+            "achieved_se": self.achieved_se,
+            "exact": self.exact,
+            "interval": self.interval,
+            "verified": self.verified,
+            "verified_se": self.verified_se,
+            "note": self.note or None,
+        }
+
+
+@dataclass(frozen=True)
+class Design:
+    """All values that were found; if there is none, the reason."""
+
+    field: str
+    target: str
+    wanted: float
+    model: str
+    scanned: tuple[float, float]
+    solutions: tuple[Solution, ...]
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """How many solutions were found: ``none``, ``one`` or ``several``."""
+        return ("none", "one", "several")[min(len(self.solutions), 2)]
+
+    def _repr_html_(self) -> str:
+        notes = "; ".join([*(each.note for each in self.solutions if each.note), *self.notes])
+        title = f"{self.field} for {self.target} = {self.wanted:g} by {self.model}"
+        if not self.solutions:
+            return html_table(f"{title}: no value, {self.reason}", [], [])
+        others = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
+        rows = [
+            [
+                f"{each.value:.6g} {each.unit}".strip(),
+                _shown(each.achieved, each.achieved_se),
+                *(_shown(each.verified.get(n), each.verified_se.get(n)) for n in others),
+            ]
+            for each in self.solutions
+        ]
+        columns = [self.field, self.model, *others]
+        return html_table(f"{title}: {notes}" if notes else title, columns, rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON document of the command ``design``, without its schema."""
+        return {
+            "field": self.field,
+            "target": self.target,
+            "wanted": self.wanted,
+            "model": self.model,
+            "scanned": self.scanned,
+            "solutions": [solution.to_json() for solution in self.solutions],
+            "status": self.status,
+            "reason": self.reason,
+            "notes": list(self.notes),
+        }
+
+
+def _shown(value: float | None, error: float | None) -> str:
+    return "-" if value is None else with_error(value, error)
