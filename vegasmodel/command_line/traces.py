@@ -1,0 +1,101 @@
+"""Commands whose results are traces: ``simulate``, and ``convert`` for files of other formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vegasmodel.command_line import inputs
+from vegasmodel.fields.units import FieldError
+from vegasmodel.support import progress
+from vegasmodel.support.exits import Shortfall
+
+
+@click.command()
+@inputs.scenario
+@click.option("--out", type=inputs.FILE, help="Write the trajectories as a trace (.parquet).")
+@inputs.plot
+@click.option(
+    "--samples",
+    type=int,
+    help="Instants, evenly over the duration. Default: 2001, or for a plot two in each of the "
+    "shortest round trips.",
+)
+@click.option(
+    "--model",
+    default="rounds",
+    help="rounds, fluid, or delayed (fluid, with feedback one round trip late).",
+)
+@inputs.laws
+@inputs.as_json
+def simulate(
+    scenario: Path,
+    out: Path | None,
+    plot: Path | None,
+    samples: int | None,
+    model: str,
+    laws: tuple[Path, ...],
+    json: bool,
+) -> None:
+    """Trajectories: windows, rates, RTTs and queues over time.
+
+    Example: vegasmodel simulate mixed.toml --plot windows.png
+    """
+    from vegasmodel import console, simulation, trajectories
+    from vegasmodel.fields.rules import Choice, Integer
+    from vegasmodel.simulation import SIMULATORS
+
+    inputs.check_picture(plot)
+    Choice(SIMULATORS).check(model, "--model")
+    if samples is not None:
+        Integer(2, 1_000_000).check(samples, "--samples")
+    if out is not None:
+        console.output_path(out, "--out", (".parquet",))
+    case = inputs.load(scenario, laws)
+    if samples is None:
+        samples = 2001 if plot is None else simulation.samples_for_cycles(case)
+    try:
+        with progress.shown():
+            data = simulation.simulate(case, model, samples=samples)
+    except ValueError as error:
+        raise FieldError(str(scenario), case.name, str(error)) from None
+    if out is not None:
+        trajectories.to_trace(data).write(out)
+    if plot is not None:
+        from vegasmodel import plots
+
+        plots.save(plots.windows(data), plot)
+    console.print_trajectories(data, json=json)
+    if data.attrs["status"] != "done":
+        raise Shortfall(f"the simulation ended early: {data.attrs['status']}")
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE", type=inputs.FILE)
+@click.option("--out", type=inputs.FILE, required=True, help="Trace file to write (.parquet).")
+@inputs.trace_format
+@inputs.as_json
+def convert(
+    trace: Path,
+    out: Path,
+    format: str,  # noqa: A002 - the option's name
+    json: bool,
+) -> None:
+    """Read a packet trace of any known format into a trace file.
+
+    TRACE may be output of ns-2, ns-3, ss, iperf3 or tcp_probe, a capture (pcap) or a CSV table.
+
+    Example: vegasmodel convert out.tr --out out.parquet
+    """
+    from vegasmodel import console, packets
+
+    console.output_path(out, "--out", (".parquet",))
+    result = packets.read(trace, format)
+    result.write(out)
+    summary = {"flows": result.flows, "links": result.links, "bins": len(result.edges) - 1}
+    if json:
+        console.print_json({"trace": str(out), **summary})
+    else:
+        names = ", ".join(result.flows[:8]) + (" ..." if len(result.flows) > 8 else "")
+        console.paragraphs([f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."])
