@@ -159,5 +159,6 @@ def test_a_design_is_a_table_in_a_notebook() -> None:
     page = found._repr_html_()
     for cell in ("24 pkt", "0.2995 ± 0.01", "0.31", "&lt;b&gt;", "share:&lt;i&gt; = 0.3", "near"):
         assert cell in page
+    assert repr(found) == "<Design of link.buffer for share:<i> = 0.3 by rounds: 24 pkt>"
     none = dataclasses.replace(found, solutions=(), reason="it goes from 0.4 to 0.5")
     assert "no value, it goes from 0.4 to 0.5" in none._repr_html_()

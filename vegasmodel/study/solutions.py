@@ -42,7 +42,7 @@ class Solution:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """All values that were found; if there is none, the reason."""
 
@@ -59,6 +59,14 @@ class Design:
     def status(self) -> str:
         """How many solutions were found: ``none``, ``one`` or ``several``."""
         return ("none", "one", "several")[min(len(self.solutions), 2)]
+
+    def __repr__(self) -> str:
+        """One line: the question, and the values that answer it."""
+        values = [f"{each.value:.6g} {each.unit}".strip() for each in self.solutions[:6]]
+        more = ["..."] if len(self.solutions) > 6 else []
+        said = ", ".join(values + more) or f"no value; {self.reason}"
+        asked = f"{self.field} for {self.target} = {self.wanted:g}"
+        return f"<Design of {asked} by {self.model}: {said}>"
 
     def _repr_html_(self) -> str:
         notes = "; ".join([*(each.note for each in self.solutions if each.note), *self.notes])
