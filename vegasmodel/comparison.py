@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.fields import rules
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import (
     ENOUGH_PRECISION,
@@ -24,7 +25,7 @@ from vegasmodel.metrics import (
 )
 from vegasmodel.prediction import Assumption, Prediction, with_error
 from vegasmodel.predictor import MODELS, SIMULATED, predict_all
-from vegasmodel.scenario import VARIANTS, Scenario, expect
+from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
 from vegasmodel.support.html_table import html_table
 
 if TYPE_CHECKING:
@@ -317,7 +318,10 @@ def _stored_elsewhere(scenario: Scenario) -> bool:
 
 def run_often(scenario: Scenario, runs: int | None) -> Scenario:
     """A copy of the scenario with ``runs`` runs; the scenario itself if ``runs`` is ``None``."""
-    return scenario if runs is None else scenario.replace({"run.runs": runs})
+    if runs is None:
+        return scenario
+    rules.of(Run, "runs").check(runs, "runs")
+    return scenario.replace({"run.runs": runs})
 
 
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:

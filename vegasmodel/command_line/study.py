@@ -118,7 +118,7 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
     low, colon, high = text.partition(":")
     if not colon:
         raise FieldError("--between", text, "LOW:HIGH, such as 5pkt:100pkt")
-    field = fields.find(scenario, solve)
+    field = fields.find(scenario, solve, "solve")
     return float(field.read(low, scenario)), float(field.read(high, scenario))
 
 
@@ -359,7 +359,7 @@ def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
         + [span(each, i) for i in range(len(names))]
         for each in found.outcomes[:most]
     ]
-    said = f"{found.model}: {found.answered} starts, {len(found.outcomes)} outcomes, pkt/s"
+    said = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
     console.console().print(console.table(["% of starts", "95 % interval", *names], rows, said))
     rest = found.outcomes[most:]
     if rest:

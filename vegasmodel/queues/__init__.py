@@ -25,7 +25,9 @@ class QueueRule:
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Read a scenario's queue table by the rules of its discipline."""
         if not isinstance(value, Mapping):
-            raise FieldError(where, value, 'a table such as { discipline = "droptail" }')
+            kinds = ", ".join(cls.__name__ for cls in _QUEUES.values())
+            allowed = f'a table such as {{ discipline = "droptail" }}; in Python one of {kinds}'
+            raise FieldError(where, value, allowed)
         Choice(tuple(_QUEUES)).check(value.get("discipline"), f"{where}.discipline")
         return rules.read(_QUEUES[value["discipline"]], value, where, packet_size)
 

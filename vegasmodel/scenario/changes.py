@@ -22,8 +22,13 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     ``given`` holds the links and flows as the user gave them: text with units is still text, and
     fields that the user left out are still missing.
     """
-    tree: dict[Any, Any] = {}  # ("link", 0) -> attribute -> new value, or a tree of inner changes
     links, flows = given
+    whole: Any = scenario
+    inner = {"link": links[0], "flow": flows[0], "run": whole.run}
+    for name, value in {**changes, **fields}.items():
+        if name not in _keys(scenario) and (found := _places(name, inner)):
+            raise FieldError(name, value, f"no key of the scenario itself; did you mean {found}?")
+    tree: dict[Any, Any] = {}  # ("link", 0) -> attribute -> new value, or a tree of inner changes
     for name, value in changes.items():
         head, _, rest = name.partition(".")
         if head in ("link", "flow") and rest:
@@ -89,11 +94,21 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 
 def _attribute(part: Any, key: str, name: str) -> str:
     """The attribute of ``part`` for a key of the scenario file; its own name is a key, too."""
-    known = {
-        key: field.name
-        for field in dataclasses.fields(part)
-        for key in (field.name, field.metadata["key"] or field.name)
-    }
+    known = _keys(part)
     if key not in known:
         raise FieldError(name, key, f"no such key{nearest(key, list(known))}")
     return known[key]
+
+
+def _keys(part: Any) -> dict[str, str]:
+    """The keys of a part in a file, and its attributes' own names, -> the attributes' names."""
+    return {
+        key: field.name
+        for field in dataclasses.fields(part)
+        for key in (field.metadata["key"] or field.name, field.name)
+    }
+
+
+def _places(name: str, parts: Mapping[str, Any]) -> str:
+    """The full names of a key of a link, of a flow or of the run; empty if none has it."""
+    return " or ".join(f"{place}.{name}" for place, part in parts.items() if name in _keys(part))

@@ -53,7 +53,7 @@ def design(
     input, ``ExtraMissing``, ``EngineMissing``.
     """
     expect(scenario)
-    aim, where = targets.read(target, scenario), fields.find(scenario, solve)
+    aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
     checks = listed(verify, "verify", "models")
     points.ready(model, *checks)
     others = [name for name in dict.fromkeys(checks) if name != model]
@@ -82,9 +82,10 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 
 
 def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solution:
-    """The solution, with what the models ``others`` give for the quantity that has the target.
+    """The solution, with what the models ``others`` answer at its value of the field.
 
-    The standard errors of these figures are added, too.
+    The answers are those for the quantity that has the target, such as a share.  Their standard
+    errors are added, too.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}

@@ -101,8 +101,8 @@ class Field:
         return [owner.queue for owner in owners] if self.queue else owners
 
 
-def find(scenario: Scenario, name: str) -> Field:
-    """The field called ``name``.
+def find(scenario: Scenario, name: str, where: str = "field") -> Field:
+    """The field called ``name``; ``where`` is the argument that names it.
 
     For an unknown name, raises ``FieldError``, which names the most similar known one.
     """
@@ -111,7 +111,7 @@ def find(scenario: Scenario, name: str) -> Field:
             return field
     names = known(scenario)
     allowed = f"a field of this scenario: {', '.join(_brief(names))}{rules.nearest(name, names)}"
-    raise FieldError("field", name, allowed)
+    raise FieldError(where, name, allowed)
 
 
 def known(scenario: Scenario) -> list[str]:

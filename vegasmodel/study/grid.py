@@ -143,8 +143,12 @@ def make(
             raise FieldError("over", name, "each field once")
     for axis in axes:
         if axis.drawn != bool(draw):
-            wanted = "a range LOW..HIGH, to draw from" if draw else "draw, the number of points"
-            raise FieldError("over", axis.field.name, wanted)
+            wanted = (
+                f"{axis.field.name} as a range LOW..HIGH, because draw is given"
+                if draw
+                else f"draw, the number of points; {axis.field.name} has a range LOW..HIGH"
+            )
+            raise FieldError("draw", draw, wanted)
     grid = Grid(scenario, axes, draw, seed)
     if grid.size > MAX_POINTS:
         raise FieldError("over", f"{grid.size} points", f"at most {MAX_POINTS} points")
@@ -159,7 +163,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
-    field = fields.find(scenario, name)
+    field = fields.find(scenario, name, "over")
     if isinstance(values, str):
         return _parsed(scenario, field, values)
     array = np.atleast_1d(np.asarray(values, dtype=object))
