@@ -235,6 +235,8 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
         meant = f"{text[: slip.start()]}M{text[slip.start(2) :]}"
         said = f'"{slip[1]}" stands for a small part; did you mean "{meant}"?'
         raise FieldError(field, text, said)
+    if "," in text:  # pint would read "4,32" as 432
+        raise FieldError(field, text, "no comma in a number; a point before the decimals")
     match = _NUMBER_UNIT.fullmatch(text)
     if match is None or match[2] not in _common():
         return _by_pint(text, kind, field, allowed, packet_size)
