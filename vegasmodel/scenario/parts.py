@@ -222,7 +222,8 @@ class Flow(Shown):
         for key in self._filled:
             object.__setattr__(self, key, defaults[key])
         if rules.known(self.alpha, self.beta) and self.beta < self.alpha:
-            raise FieldError("beta", self.beta, f"at least alpha, {self.alpha:g} pkt")
+            default = "; this is its default, so give beta too" if "beta" in self._filled else ""
+            raise FieldError("beta", self.beta, f"at least alpha, {self.alpha:g} pkt{default}")
         first = self.initial_window
         if first is not None and rules.known(first) and first % 1.0:
             raise FieldError("initial_window", self.initial_window, "a whole number of packets")

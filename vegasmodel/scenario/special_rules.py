@@ -46,8 +46,8 @@ class LawRule:
         """Raise ``FieldError`` unless a law has this name."""
         if not (isinstance(value, str) and laws.known(value)):
             names = laws.names()
-            said = f"one of {', '.join(names)}{nearest(value, names)}"
-            raise FieldError(where, value, f"{said}, or a law of a file given by --laws")
+            said = f"one of {', '.join(names)}, or a law of a file given by --laws"
+            raise FieldError(where, value, f"{said}{nearest(value, names)}")
 
     def write(self, value: str) -> str:
         """The name, unchanged."""

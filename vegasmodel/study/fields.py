@@ -110,7 +110,9 @@ def find(scenario: Scenario, name: str, where: str = "field") -> Field:
         if field.name == name:
             return field
     names = known(scenario)
-    allowed = f"a field of this scenario: {', '.join(_brief(names))}{rules.nearest(name, names)}"
+    inner = [known for known in names if known.endswith(f".{name}")]  # rtt for flow.rtt
+    near = f"; did you mean {inner[0]!r}?" if inner else rules.nearest(name, names)
+    allowed = f"a field of this scenario: {', '.join(_brief(names))}{near}"
     raise FieldError(where, name, allowed)
 
 
