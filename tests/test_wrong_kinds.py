@@ -79,6 +79,18 @@ def test_a_sweep_takes_values_as_text() -> None:
         (lambda: vm.Flow("vegas", "40 ms", alpha=5), "beta", "its default, so give beta too"),
         (lambda: vm.sweep(SCENARIO, {"link.buffer": "5..9"}), "draw", "the number of points"),
         (lambda: vm.design(SCENARIO, "buffer", "jain=1"), "solve", "did you mean 'link.buffer'?"),
+        (lambda: vm.design(SCENARIO, "link.buffer", 0.3), "target", "text such as"),  # type: ignore[arg-type]
+        (
+            lambda: vm.design(SCENARIO, "link.buffer", "jain=1", "minicycle", between=5),  # type: ignore[arg-type]
+            "between",
+            "two numbers",
+        ),
+        (lambda: vm.basins(SCENARIO, "fluid", windows=5), "windows", "two whole numbers"),  # type: ignore[arg-type]
+        (lambda: vm.uncertainty(SCENARIO, "minicycle", "rtt"), "errors", "a mapping"),  # type: ignore[arg-type]
+        (lambda: vm.sensitivity(SCENARIO, "minicycle", "rtt"), "names", "a list"),  # type: ignore[arg-type]
+        (lambda: vm.stability_boundary(SCENARIO, "rtt"), "over", "two fields"),  # type: ignore[arg-type]
+        (lambda: vm.packets.ns2.run("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
+        (lambda: vm.packets.ns3.run("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
         (lambda: vm.compare(SCENARIO, runs=0), "runs", "a whole number from 1"),
         (lambda: vm.load(SCENARIO), "path", "the name of a scenario file"),  # type: ignore[arg-type]
         (lambda: vm.packets.read(SCENARIO), "path", "the name of a trace file"),

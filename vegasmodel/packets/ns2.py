@@ -19,7 +19,7 @@ from vegasmodel.packets.engine import (
 )
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.children import Workplace, workplace
 
 __all__ = [
@@ -84,6 +84,7 @@ def run(
     Raises ``FieldError`` for a field that ns-2 cannot simulate, ``EngineMissing`` and
     ``EngineFailed``.
     """
+    expect(scenario)
     ns2_support.check(scenario)
     one = functools.partial(
         run_trace,

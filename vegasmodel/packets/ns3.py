@@ -14,7 +14,7 @@ from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.children import workplace
 
 __all__ = ["EngineFailed", "EngineMissing", "available", "run", "run_trace", "version"]
@@ -48,6 +48,7 @@ def run(
     Raises ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and
     ``EngineFailed``.
     """
+    expect(scenario)
     interval = interval or engine.default_interval(scenario)
     ns3_script.script(scenario, interval=interval)  # raises FieldError even without ns-3
     ns3_build.program()

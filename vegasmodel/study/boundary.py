@@ -73,8 +73,8 @@ def stability_boundary(
     the three scans crosses is not found.  Raises ``FieldError`` unless the fields have ranges of
     positive numbers.
     """
-    if len(over) != 2:
-        raise FieldError("over", ", ".join(over), "two fields, each with LOW:HIGH")
+    if not isinstance(over, Mapping) or len(over) != 2:
+        raise FieldError("over", over, "two fields, each with (LOW, HIGH)")
     names = [fields.find(scenario, name) for name in over]
     ranges = [_range(field, over[field.name]) for field in names]
 

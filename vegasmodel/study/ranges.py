@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
@@ -58,6 +58,8 @@ def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | No
     no default.
     """
     if between is not None:
+        if len(listed(between, "between", "two numbers")) != 2:
+            raise FieldError("between", between, "two numbers, (LOW, HIGH)")
         for end in between:
             field.check(end)
         low, high = map(float, between)

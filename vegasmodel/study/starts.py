@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 
@@ -61,8 +62,7 @@ class Starts:
         The same ``seed`` gives the same starts; a larger ``n`` only adds starts at the end.  Raises
         ``FieldError`` if ``n`` is out of range.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_STARTS:
-            raise FieldError("starts", n, f"a whole number, 1 to {MAX_STARTS}")
+        Integer(1, MAX_STARTS).check(n, "starts")
         members = scenario.members
         begin = np.array([member.start for member in members])
         # In ns-2, a flow that knows its baseRTT always begins with a window of 2.
@@ -100,6 +100,8 @@ def starts(
     phase = longest if phase is None else phase
     if not 0 <= phase <= scenario.run.duration:
         raise FieldError("phase", phase, "a time, at most the run's duration")
+    if windows is not None and len(listed(windows, "windows", "two whole numbers")) != 2:
+        raise FieldError("windows", windows, "two whole numbers, (LOW, HIGH)")
     if windows is None:
         pipe = min(link.capacity for link in scenario.links) * longest
         windows = (1, int(min(max(2.0, math.ceil(pipe / len(members))), 1e6)))

@@ -66,6 +66,8 @@ def read(text: str, scenario: Scenario) -> Target:
 
     Raises ``FieldError`` if the text is not a target for this scenario.
     """
+    if not isinstance(text, str):
+        raise FieldError("target", text, "text such as share:vegas=0.3")
     head, equals, tail = text.rpartition("=")
     kind, colon, of_whom = head.partition(":")
     if not equals or kind not in KINDS:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import CLOSED_FORMS, predict
@@ -120,7 +120,7 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 
     Raises ``FieldError`` for a simulator, and for a field that is unknown or not a finite number.
     """
-    inputs = []
+    inputs, names = [], listed(names, "names", "fields")
     for name in names:
         field, value = _numbers(scenario, [name])[0]
         inputs.append(_Input(name, (field,), (value,), False, abs(value) or ZERO))
@@ -139,6 +139,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     ``FieldError`` as ``sensitivity`` does.
     """
     expect(scenario)
+    if not isinstance(errors, Mapping):
+        raise FieldError("errors", errors, 'a mapping such as {"rtt": "5 %"}')
     inputs = [_input(scenario, name, error) for name, error in errors.items()]
     slopes, smooth = _slopes(scenario, model, inputs)
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
