@@ -9,6 +9,7 @@ import pytest
 import vegasmodel as vm
 from tests.fluid.test_continuous import reno, scenario, vegas
 from vegasmodel.engines.fluid import batch, run
+from vegasmodel.scatter import standard_error
 from vegasmodel.scenario import Flow, Red
 
 limit_cycle = vm.limit_cycle
@@ -95,7 +96,7 @@ def test_what_chance_decides_does_not_repeat():
     assert answer.kind == "neither found"
     seen = run.run(dataclasses.replace(red, run=vm.Run(duration=1000.0, warmup=200.0, seed=7)))
     apart = np.abs(answer.throughput - seen.throughput)
-    assert np.all(apart < 5 * np.hypot(answer.spread, seen.throughput_se))
+    assert np.all(apart < 5 * np.hypot(answer.spread, standard_error(seen.throughput_runs)))
 
 
 def test_growth_without_end_is_no_steady_state():
