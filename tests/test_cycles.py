@@ -99,7 +99,11 @@ def test_starts_without_an_answer_say_why() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "field"),
-    [({"starts": 0}, "--starts"), ({"tolerance": 1.0}, "--tolerance"), ({"model": "x"}, "model")],
+    [
+        ({"starts": 0}, "^starts: 0"),
+        ({"tolerance": 1.0}, "^tolerance: 1.0"),
+        ({"model": "x"}, "model"),
+    ],
 )
 def test_bad_questions(wrong: dict[str, object], field: str) -> None:
     with pytest.raises(vm.FieldError, match=field):
