@@ -48,7 +48,7 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     if found.extra.get("status", "done") != "done":
         reason = f"the simulation ended early: {found.extra['status']}"
         return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)
-    if np.isnan(np.asarray(found.throughput)).all():
+    if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS, found.assumptions)
     notes = (losses_end_growth(scenario), settles(scenario), whole_thresholds(scenario))
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
