@@ -76,12 +76,14 @@ def test_comparison_against_a_measurement(tmp_path: Path) -> None:
     assert (tmp_path / "p.svg").read_text().startswith("<?xml")
 
 
-def test_nothing_is_left_of_a_picture_that_fails(tmp_path: Path) -> None:
-    class Broken:
-        def savefig(self, path: str, dpi: int) -> None:
-            Path(path).write_text("half")
-            raise OSError("disk full")
+def test_nothing_is_left_of_a_picture_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(path: Path, data: memoryview) -> None:
+        path.write_text("half")
+        raise OSError("disk full")
 
+    monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises(OSError, match="disk full"):
-        plots.save(Broken(), tmp_path / "p.png")
+        plots.save(plots.figure(), tmp_path / "p.png")
     assert list(tmp_path.iterdir()) == []
