@@ -233,7 +233,10 @@ def test_a_solution_whose_runs_scatter_is_doubtful(
         asked.extend((model, each.run.times) for each in scenarios)
         runs = 1000.0 * np.stack([shares, 1.0 - shares], axis=1)
         mean, extra = runs.mean(axis=0), {"throughput_runs": runs}
-        return [vm.Prediction(model, each, mean, extra=extra) for each in scenarios]
+        error = runs.std(axis=0, ddof=1) / math.sqrt(2.0)
+        return [
+            vm.Prediction(model, each, mean, throughput_se=error, extra=extra) for each in scenarios
+        ]
 
     monkeypatch.setattr(points, "predictions", made)
     monkeypatch.setattr(points, "ready", lambda *_: None)

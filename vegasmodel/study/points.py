@@ -266,7 +266,8 @@ def _uncertainty(found: Prediction) -> float:
     """The largest relative uncertainty of the throughputs; NaN if there is no standard error."""
     if found.throughput_se is None:
         return math.nan
-    runs = found.extra["runs"]
+    rates = found.extra.get("throughput_runs")  # a stored measurement lacks them
+    runs = len(rates) if rates is not None else found.scenario.run.runs or 1
     mean, error = np.asarray(found.throughput), np.asarray(found.throughput_se)
     return float(relative_uncertainty(mean, error, runs).max())
 
