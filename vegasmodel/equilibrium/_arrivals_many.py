@@ -16,14 +16,13 @@ the distance of D from the interval's middle in units of its half-width. Two nei
 merge into a larger one: the poles at their nodes are replaced by poles at the nodes of the united
 interval.
 
-Let ``ref`` be a point. The poles whose distance from it, ref - x_j, is at least R have at the point
-ref + d the sum
+Flows are processed in blocks. During a block Delta rises only a little, by d, above a point ``ref``
+of the block. So the sum over the far poles, those with ref - x_j >= R, is a power series in d:
 
     sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 
-The terms of this series fall as 4^-m while d <= R/4. So flows are processed in blocks. Each block
-has one such series for the far poles, made of O(log n) clusters. The near poles are added one by
-one.
+Its terms fall as 4^-m while d <= R/4. It is computed once per block, from O(log n) clusters. The
+near poles are added one by one.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ class Equilibrium(NamedTuple):
 
     Where ``status`` is not ``Status.DONE``, every number of the case is NaN. Status 1: not
     converged. 2: a value is missing or out of range. 3: the inputs determine fewer digits than the
-    solver promises, or float64 cannot hold the squares of the numbers, so that the rates do not add
-    up to c.
+    solver promises, or they are so large or small that their squares overflow or underflow.
     """
 
     delay: Any  # Delta, s [...]

@@ -207,7 +207,10 @@ class Band:
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 
     def backlog(self, rates: ArrayLike, delay: float) -> Floats:
-        """The backlog that each flow computes, r_i/phi_i(delay), packets [n]."""
+        """The backlog that each flow computes from its rate and RTT, in packets [n].
+
+        It is r_i/phi_i(delay), where phi_i is the rate of flow i per packet of backlog (11).
+        """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)

@@ -2,12 +2,13 @@
 
 The model has one link and long flows. T is the round trip without queues, s the queueing delay, x
 the over-estimate of baseRTT and c the capacity. p is the probability that a packet is lost although
-the buffer has room. Between losses a window W grows by m packets per round trip, but not beyond its
-threshold: the window at which the flow's backlog is e. A loss multiplies W by ``decrease``, and
+the buffer has room. Between losses a window W grows by m packets per round trip, but not beyond
+the window at which the flow's backlog is e. A loss multiplies W by ``decrease``, and
 kappa = 1 - decrease. At rest W is the lesser of
 
     W = (m/(kappa p))^(1/2)                     by losses (Misra, Gong and Towsley, m = 1)
-    W = e (T + s)/(s - x), e (T + x)/(s - x)    by a threshold e: ``boutremans`` (4), Linux
+    W = e (T + s)/(s - x)    if the backlog is at its limit e, as in ``boutremans`` (4)
+    W = e (T + x)/(s - x)    if the backlog is at its limit e, as Linux computes it
 
 and lies between the least and the largest window that the flow allows. The rates fill the link: sum
 (1 - p) W/(T + s) = c. Under RED p includes RED's drops at its average queue v = c s
