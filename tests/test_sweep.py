@@ -6,7 +6,6 @@ import errno
 import filecmp
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -292,16 +291,11 @@ def test_killed_at_any_moment_and_run_again_it_is_the_same(place: Path) -> None:
 
 def test_a_full_disk(place: Path) -> None:
     """One line, status 3; written blocks stay readable, and the sweep can continue later."""
-    code = "from vegasmodel.command_line.commands import main; main()"
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)); "
+    code += "from vegasmodel.command_line.commands import main; main()"
     line = [sys.executable, "-c", code, "sweep", "s.toml", "--model", "minicycle"]
     line += ["--over", LARGE, "--out", "full.zarr"]
-
-    def small() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-
-    done = subprocess.run(
-        line, cwd=place, preexec_fn=small, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(line, cwd=place, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("\n") == 1
     assert "full.zarr: file too large; raise the limit" in done.stderr
