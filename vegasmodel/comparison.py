@@ -85,7 +85,7 @@ class Comparison:
 
     @property
     def results(self) -> tuple[Prediction, ...]:
-        """The models, then the measurement."""
+        """All results in one tuple: first those of the models, then the measurement."""
         return (*self.models, self.measured)
 
     @property
@@ -175,11 +175,12 @@ class Comparison:
 
     @property
     def runs(self) -> int | None:
-        """The number of runs of a packet-level simulator in the measurement; ``None``: a trace."""
+        """The number of measured runs of a packet simulator; ``None`` if a trace was measured."""
         return self.measured.scenario.run.times if self.measured.model in ENGINES else None
 
     def scatter(self) -> float | None:
-        """The throughput NRMSE that even a perfect model would have, by the measurement's errors.
+        """The throughput error (NRMSE) that even a perfect model would show, as measurements
+        scatter.
 
         It is the root mean square of the measured standard errors, divided by the mean measured
         throughput.  ``None`` if the standard errors are unknown.
@@ -220,7 +221,10 @@ class Comparison:
         )
 
     def _pair(self, model: str) -> str:
-        """The pair of groups whose ratio a model has most wrong; empty if there is one pair."""
+        """The pair of groups at whose throughput ratio the model errs most, in brackets.
+
+        The text is empty if the scenario has at most two groups, and so only one pair.
+        """
         ratios = next(p.ratios for p in self.models if p.model == model)
         found = worst_ratio(ratios, self.measured.ratios)
         return f" ({found[0]})" if found and len(self.scenario.flows) > 2 else ""
@@ -239,12 +243,15 @@ class Comparison:
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:
-    """The errors of one prediction; ``None`` where the model or the measurement has no figure.
+    """The errors of one prediction against a measurement; ``None`` for a figure that either lacks.
 
     - ``throughput_nrmse``: root mean square error of the flows' throughputs, divided by the mean
       measured throughput (``metrics.nrmse``);
-    - ``ratio``: the largest ln(model / measured) of a throughput ratio of two groups;
-    - ``base_rtt``: the NRMSE of baseRTT - rtt over the Vegas flows.
+    - ``ratio``: each pair of groups has a ratio of throughputs, with the error
+      ln(model's ratio / measured ratio); this is the error that is largest in magnitude;
+    - ``base_rtt``: baseRTT, the smallest RTT that a Vegas sender has measured, may exceed the RTT
+      of the empty path; the root mean square error of this excess over the Vegas flows, divided by
+      the mean measured excess.
     """
     throughput = None
     if model.throughput is not None and measured.throughput is not None:
@@ -257,7 +264,11 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
-    """NRMSE of the over-estimates ``baseRTT - rtt`` over the Vegas flows."""
+    """The error of the excess of each Vegas sender's baseRTT over its flow's RTT of the empty path.
+
+    It is the root mean square error divided by the mean measured excess (NRMSE); ``None`` if either
+    side has no baseRTT.
+    """
     if model.base_rtt is None or measured.base_rtt is None:
         return None
     members = model.scenario.members
@@ -277,16 +288,16 @@ def compare(
     *,
     runs: int | None = None,
 ) -> Comparison:
-    """All models beside a measurement of the same scenario.
+    """Compare the answers of all ``models`` with a measurement of the same scenario.
 
     The measurement is the given trace.  Without a trace it is the stored run of exactly this
     scenario, and if there is none, a new run of ns-2.  ``scenario`` may also be the table of a
     scenario file with missing keys.  These are then estimated from the trace (``completion``) and
-    listed in ``estimates``.  ``timeout``: as in ``run_engine``.  ``runs``: the number of runs of
-    ns-2 over which the measurement is averaged; by default the scenario's ``runs``, or else one.
-    ``runs`` does not affect the models.  Raises ``FieldError`` for a bad trace or if both a trace
-    and ``runs`` are given, and ``EngineMissing`` if there is no measurement and ns-2 is not
-    installed.
+    listed in the result's ``estimates``.  ``timeout`` is that of ``run_engine``.  ``runs`` is the
+    number of runs of ns-2 over which the measurement is averaged; by default it is the scenario's
+    ``runs``, or one if the scenario has none.  It does not affect the models.  Raises
+    ``FieldError`` for a bad trace or if both a trace and ``runs`` are given, and ``EngineMissing``
+    if there is no measurement and ns-2 is not installed.
     """
     if runs is not None and trace is not None:
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")
@@ -307,7 +318,7 @@ def compare(
 
 
 def _stored_elsewhere(scenario: Scenario) -> bool:
-    """Whether a measurement of this scenario is stored that a packet simulator has not made."""
+    """Whether a measurement of this scenario is stored whose source is not a packet simulator."""
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)
@@ -325,7 +336,10 @@ def run_often(scenario: Scenario, runs: int | None) -> Scenario:
 
 
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption that more runs would hardly change the measured means; empty for a trace."""
+    """The assumption that more runs of a simulator would hardly change the measured throughputs.
+
+    Returns no assumption if the measurement is a trace.
+    """
     if measured.model not in ENGINES or measured.throughput is None:
         return ()
     n, scenario = measured.scenario.run.times, measured.scenario

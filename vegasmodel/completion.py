@@ -58,9 +58,9 @@ class Filled:
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
     """The scenario of a file's ``table``, and the list of what was estimated from ``trace``.
 
-    Raises ``FieldError`` if the file has an error beside the missing keys, if its flows are not
-    those of the trace, if a required key cannot be estimated from the trace, or if no network could
-    have these values.
+    Raises ``FieldError`` in four cases: the file has an error beside the missing keys; its flows
+    are not those of the trace; a required key cannot be estimated from the trace; no network could
+    have the estimated values.
     """
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
@@ -179,9 +179,12 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
-    """Estimates of alpha and, if ``both``, of beta for group ``g``.
+    """Estimates, from its flows' backlogs, of alpha and, if ``both`` is set, of beta for group
+    ``g``.
 
-    They are the narrowest band that contains the backlogs of all the group's flows (``names``).
+    The stack holds a window while the backlog lies between two limits, which are alpha and beta or
+    near them.  The limits are estimated by the smallest and the largest backlog of the flows
+    ``names``.
     """
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)

@@ -104,9 +104,10 @@ def headline(scenario: Scenario) -> str:
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
-    """A table with a row per model: mean throughput of each group's flows, ratios, Jain, load.
+    """A table with a row per model: throughput per flow of each group, ratios, Jain's index, load.
 
-    It shows as many groups and ratios as fit the width; the JSON document has them all.
+    The throughput is the mean over the group's flows.  The table shows as many groups and ratios as
+    fit the width; the JSON document has them all.
     """
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
@@ -259,7 +260,10 @@ def print_estimates(filled: Sequence[Filled]) -> None:
 def print_results(
     scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False, hint: str = ""
 ) -> None:
-    """Print headline, tables and broken assumptions; ``hint`` is added if no model answers."""
+    """Print a headline, the tables and the assumptions that the scenario breaks.
+
+    If no model has an answer, the sentence that says so is followed by ``hint``.
+    """
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
@@ -292,7 +296,7 @@ def print_results(
 def _scattered(result: Prediction, *, each: bool) -> bool:
     """Whether the tables show a standard error for this answer.
 
-    ``each``: the tables show the single flows, too.
+    ``each`` says whether they show single flows beside the groups.
     """
     errors = list(result.groups_se.values())
     if each and result.throughput_se is not None:

@@ -128,7 +128,11 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
 
 def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """Whether no Vegas can have lost its baseRTT; not known where RED makes one lose packets."""
+    """The assumption that no Vegas flow has lost its baseRTT, the least RTT that it has measured.
+
+    In ns-2 a flow may lose it after a timeout.  The answer is ``None`` (not known) if a RED queue
+    dropped packets of such a flow.
+    """
     resets = [stack(scenario, member.flow).resets_base for member in scenario.members]
     vegas = np.array([find(m.flow.law).delay_based for m in scenario.members]) & np.array(resets)
     timeouts = np.zeros(vegas.size) if run.timeouts is None else run.timeouts

@@ -90,12 +90,13 @@ def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Float
 
 
 def _slowest(routing: Floats, capacity: Floats) -> Floats:
-    """The capacity of the slowest link on each flow's path."""
+    """The capacity of the slowest link on each flow's path, pkt/s."""
     return np.asarray(np.where(routing > 0, capacity[:, None], np.inf).min(axis=0))
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """The equilibrium: for one link by the secular equation, for several by a convex solver."""
+    """The equilibrium: for one link the root of one equation, for several links a convex problem.
+    """
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     one = secular.solve(alpha, x, float(capacity[0]))

@@ -93,7 +93,7 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 
 
 def place(scenario: Scenario) -> Rest | str:
-    """The equilibrium of the equations of ``delayed``, with its loop, or why there is none."""
+    """The equilibrium of the equations of the simulator ``delayed``, or why there is none."""
     reason = _unsupported(scenario)
     if reason is not None:
         return reason

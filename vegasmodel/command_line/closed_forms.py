@@ -251,9 +251,10 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
 
 
 def values(text: str, field: str, option: str) -> Any:
-    """Read a list with commas into an array; a flow's key ``field`` says what is valid.
+    """Read a list of numbers, separated by commas, for the option ``option``; returns an array.
 
-    An error names a value of a list by its index from 0, as in ``--alpha[2]``.
+    The values allowed are those of the flow's key ``field`` in a scenario file.  An error names a
+    value of a list by its index from 0, as in ``--alpha[2]``.
     """
     import numpy as np
 

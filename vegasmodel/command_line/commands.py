@@ -96,7 +96,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _invoke(context: click.Context) -> None:
-    """Run the command.  An error that names an argument of Python then names the option instead."""
+    """Run the command; errors name the command's option instead of the Python argument behind it.
+    """
     try:
         app.invoke(context)
     except FieldError as error:

@@ -45,7 +45,7 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 
 
 class _Compiled(NamedTuple):
-    """A rule as a C function, and the arguments at which it first returned no usable number."""
+    """A law's rule as a C function, and the first arguments for which its result was unusable."""
 
     function: Any
     seen: Floats  # a ``Source``; NaN: every answer was a number
@@ -76,7 +76,7 @@ def _compiled(rule: Rule) -> _Compiled:
 
 
 def _reason(error: Exception) -> str:
-    """Numba's message about an error in the user's line, without the part about Numba itself."""
+    """The first line of Numba's message that is about the user's code, at most 160 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     return (telling or lines or [type(error).__name__])[0][:160]
@@ -102,7 +102,7 @@ def address(law: Law, name: str) -> int:
 
 
 def sound(law: Law) -> None:
-    """Raise ``FieldError`` if a compiled rule of the law has failed to return a usable number.
+    """Raise ``FieldError`` if a compiled rule of the law has returned an unusable number in a run.
 
     During the run such a result counted as 0, so that the run could end.
     """

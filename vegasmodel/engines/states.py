@@ -22,9 +22,9 @@ _FLAG = 255  # one byte of a word: a bool
 
 
 class Kinds(NamedTuple):
-    """Names of a record's fields, by kind.
+    """The names of a record's fields, sorted into five kinds: times, rates and so on.
 
-    The kind decides how ``write`` converts a field to a number of the state.
+    The kind decides how ``write`` converts a field's value when it writes the state.
     """
 
     numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
@@ -35,7 +35,7 @@ class Kinds(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The memory of an array of records, for compiled code: words of 8 bytes."""
+    """The memory of an array of records as words of 8 bytes, read as real or as whole numbers."""
 
     reals: Floats
     integers: NDArray[np.int64]
@@ -43,7 +43,7 @@ class Memory(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The time at which a state is taken; the times in a state are counted from this time."""
+    """The moment at which a state is written; the times in the state count from this moment."""
 
     time: float
     ago: float  # seconds after which it is of no account when something was
@@ -52,16 +52,16 @@ class Now(NamedTuple):
 
 @jit
 def memory(records: Any) -> Memory:
-    """The memory of these records, without a copy."""
+    """The memory of these records as words of 8 bytes, without a copy."""
     reals = records.view(np.float64)
     return Memory(reals, records.view(np.int64), reals.shape[0] // max(records.shape[0], 1))
 
 
 def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
-    """The table of the named fields: for each (its word in the record, its type, its kind).
+    """A table [field, 3] with a row for each named field of a record: its place, type and kind.
 
-    The shape is [field, 3].  The type is 1 for a real number, 0 for an integer, and -1 - k for a
-    bool in byte k of its word.
+    The place is the number of the word (8 bytes) in the record.  The type is 1 for a real number, 0
+    for an integer, and -1 - k for a bool in byte k of its word.  The kind is an index in ``Kinds``.
     """
     rows, columns = [], dict(record.fields or {})
     for kind, names in enumerate(kinds):
@@ -82,10 +82,10 @@ def write(
     acked: float,
     now: Now,
 ) -> int:
-    """Append fields of a record to ``out``, which holds ``n`` numbers; returns the new number.
+    """Append fields of record number ``row`` to ``out``, which already holds ``n`` numbers.
 
-    Sequence numbers count from ``acked``, times from now.  Numbers beyond the end of ``out`` are
-    counted but not written.
+    Returns the new count.  Sequence numbers count from ``acked``, times from now.  Numbers beyond
+    the end of ``out`` are counted but not written.
     """
     begin = row * records.width
     for k in range(fields.shape[0]):
@@ -109,7 +109,7 @@ def write(
 
 @jit
 def put(out: Floats, n: int, x: float) -> int:
-    """Append a number if there is room; returns the length as if it had been appended."""
+    """Append ``x`` to the first ``n`` numbers of ``out`` if there is room; returns n + 1."""
     if n < out.shape[0]:
         out[n] = x
     return n + 1
@@ -117,9 +117,9 @@ def put(out: Floats, n: int, x: float) -> int:
 
 @jit
 def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
-    """The largest difference between equal places of ``one`` and ``two``, from ``begin`` on.
+    """The largest difference between numbers at the same place of two rows, from ``begin`` on.
 
-    Infinite if it exceeds ``enough`` or if the two rows of numbers differ in length.
+    It is infinite if it exceeds ``enough`` or if the two rows differ in length.
     """
     worst = 0.0
     if one.shape[0] != two.shape[0]:

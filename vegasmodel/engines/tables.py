@@ -46,7 +46,7 @@ class Table(Protocol[Row]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape, whose first entry is the number of rows."""
+        """The table's shape; its first entry is the number of rows."""
 
     @overload
     def __getitem__(self, place: int, /) -> Row: ...
@@ -58,9 +58,10 @@ class Table(Protocol[Row]):
 
 
 def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> np.dtype[np.void]:
-    """The columns of an array: the annotations of a record, those of its base class first.
+    """The columns of an array of records: the annotated fields of the class ``record``.
 
-    ``more`` maps annotations other than ``bool``, ``int`` and ``float`` to NumPy types.
+    Those of its base class come first.  ``more`` maps annotations other than ``bool``, ``int`` and
+    ``float`` to NumPy types.
     """
     columns, kinds = _COLUMNS | dict(more or {}), dict[str, str]()
     for part in reversed(record.__mro__):
@@ -69,5 +70,5 @@ def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> n
 
 
 def array(table: Table[Any]) -> NDArray[Any]:
-    """The table, for Python code that treats it as a NumPy array; nothing is copied."""
+    """The same table as a NumPy array, for plain Python code; nothing is copied."""
     return cast("NDArray[Any]", table)

@@ -49,9 +49,11 @@ _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arang
 
 
 def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
-    """Queueing delays after each arrival, s, and relative residuals (sum of the rates - c)/c.
+    """The queueing delay after each arrival, s, and its relative residual (sum of the rates - c)/c.
 
-    Both are [n], in order of arrival; ``alpha`` [n] packets. NaN from the first failure on.
+    Both have shape [n], in order of arrival.  ``alpha`` [n] are the backlogs in packets that the
+    flows keep, ``c`` is the capacity in pkt/s.  If the computation fails at an arrival, values are
+    NaN from there on.
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)
@@ -76,9 +78,11 @@ def _jit(function: Any) -> Any:
 
 @_jit
 def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
-    """Replace the poles ``where`` by poles at the Chebyshev points of the interval low .. high.
+    """Replace many poles of a sum by few: at the Chebyshev points of the interval low .. high.
 
-    Pole j is the term weight_j/(D - where_j) of a sum.  ``nodes`` gets the new places and weights.
+    The sum is that of weight_j/(D - where_j), and each of its terms is a pole, at the place
+    where_j.  For a D far from the interval the sum stays nearly the same.  ``nodes`` receives the
+    new places and weights.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     part = np.empty(NODES)
@@ -102,9 +106,10 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
 @_jit
 def _place(level: int, k: int, leaves: int) -> int:
-    """Row of cluster k among those of 2^level blocks, in the table of all clusters.
+    """The row of a cluster in the table of all clusters, which is ordered by the clusters' size.
 
-    The table is ordered by level.
+    A cluster of ``level`` consists of 2^level blocks of flows, and ``k`` is its number among these.
+    ``leaves`` is the number of blocks.
     """
     row = k
     for one in range(level):
@@ -114,9 +119,10 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """Build the clusters of poles that end at flow i.
+    """Build the clusters whose last flow comes just before flow i.
 
-    They are the block of flows that ends there, and each larger cluster that this block completes.
+    A cluster stands for the terms of many flows in the sum of rates.  One is built for the block of
+    flows that ends there, and one for each larger cluster that this block completes.
     """
     k = i // BLOCK - 1
     first = i - BLOCK
@@ -147,10 +153,11 @@ def _series(
     alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
-    """Compute T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) over the first ``near`` poles x_j.
+    """Compute the coefficients T_m of the power series of the early flows' rates.
 
-    ``series`` gets T_m, and R is ``radius``.  The poles are taken in clusters as large as ``ref``
-    is far enough away for.
+    T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) goes into ``series``.  The sum is over the first
+    ``near`` flows, x_j is the over-estimate of flow j, and R is ``radius``.  Flows are taken
+    together in clusters that are as large as their distance from ``ref`` allows.
     """
     series[:] = 0.0
     end = near
@@ -176,7 +183,10 @@ def _series(
 def _sums(
     alpha: Floats, found: Floats, first: int, i: int, now: float, gap: float
 ) -> tuple[float, float]:
-    """Sum of the rates of the flows first .. i and its derivative, flow by flow."""
+    """The sum of the rates of the flows ``first`` to ``i``, and minus its derivative by ``gap``.
+
+    The flows are added one by one; ``now + gap`` is the queueing delay.
+    """
     total = alpha[i] / gap
     slope = total / gap
     for j in range(first, i):
@@ -190,10 +200,11 @@ def _sums(
 def _march(
     alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
-    """Process arrivals from i on, until rounding errors make one of them too inexact.
+    """Find the queueing delay after each arrival from i on, as long as the sums are exact enough.
 
-    Returns the index of the arrival that is too inexact (the number of flows if there is none), and
-    the last gap Delta - x.  The caller, ``delays``, gives this arrival to the exact solver.
+    Returns the index of the first arrival for which rounding errors are too large (the number of
+    flows if there is none), and the last gap: delay less over-estimate of the flow.  The caller,
+    ``delays``, gives that arrival to the exact solver.
     """
     n = alpha.size
     leaves = n // BLOCK

@@ -73,7 +73,10 @@ def word(name: str, value: str, words: tuple[str, ...]) -> None:
 
 
 def ordered(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """The arguments unchanged; FieldError if beta is below alpha: no window would ever rest."""
+    """Return the two thresholds unchanged, or raise FieldError if beta is below alpha.
+
+    With beta below alpha no window would ever rest.
+    """
     low, high = np.broadcast_arrays(alpha, beta)
     bad = high < low
     if np.any(bad):

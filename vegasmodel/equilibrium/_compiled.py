@@ -54,12 +54,15 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @numba.njit  # type: ignore[untyped-decorator]  # Numba
 def _remainder(a: float, q: float, s: float) -> float:
-    """``kernel.remainder`` as one instruction; both forms are exact, so the bits are the same."""
+    """``a - q s``, exact like ``kernel.remainder``, but as one machine instruction."""
     return _fused(-q, s, a)  # type: ignore[no-any-return]  # Numba
 
 
 def _source() -> dict[str, Any]:
-    """The names of ``_secular_kernel`` and ``_secular_lanes``, with what they stand for."""
+    """All names that the functions of the solver use, with their values, for compilation.
+
+    They come from ``_secular_kernel`` and ``_secular_lanes``.
+    """
     return {**vars(kernel), **vars(lanes), "remainder": _remainder}
 
 
@@ -71,9 +74,10 @@ def _compile(
     threads: bool = False,
     inline: str = "never",
 ) -> dict[str, Any]:
-    """A copy of ``scope`` in which the named functions are compiled and call one another.
+    """A copy of the names in ``scope`` in which the functions ``names`` are compiled.
 
-    If one source is compiled for two scopes, the suffix separates the files on disk.
+    The compiled functions call one another.  If a function is compiled for two scopes, ``suffix``
+    keeps their files on disk apart.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}
@@ -88,9 +92,9 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """``solve_batch``, compiled.  With ``threads`` several threads share the cases.
+    """The function ``solve_batch``, compiled.  With ``threads`` several threads share the cases.
 
-    It takes milliseconds to start the threads.
+    To start the threads takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
@@ -102,7 +106,7 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """``solve_case``, which solves one case, compiled; several threads share its flows."""
+    """The function ``solve_case``, compiled: it solves one case, and threads share its flows."""
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)
     scope = _compile(scope, _CASE, "_threads")

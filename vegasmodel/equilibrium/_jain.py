@@ -63,7 +63,10 @@ class _Boxes:
     linux: bool
 
     def phi(self, g: Floats) -> tuple[Floats, Floats]:
-        """The factors phi_i, rate over backlog, and psi_i = -dphi_i/dg at gaps g [m]: [m, n]."""
+        """Each flow's rate per packet of backlog, and minus its derivative by the gap: [m, n] each.
+
+        The gaps ``g`` [m] are values of the queueing delay less the largest over-estimate.
+        """
         y = g[:, None] + (self.x.max() - self.x)
         if not self.linux:
             return 1.0 / y, 1.0 / y**2
@@ -72,7 +75,10 @@ class _Boxes:
         return phi, phi * (1.0 / y + 1.0 / (y + base))
 
     def gaps(self, edge: Floats) -> Floats:
-        """The gap Delta - max x, [m], if every flow is at the given edge [m, n] of its backlog."""
+        """The gap [m] if every flow's backlog is that of ``edge`` [m, n].
+
+        The gap is the queueing delay less the largest over-estimate.
+        """
         variant = "linux" if self.linux else "paper"
         state = secular.solve(edge, self.x, self.c, rtt=self.rtt, variant=variant)
         return np.asarray(state.gap)
@@ -81,9 +87,10 @@ class _Boxes:
 def jain_range(
     a: Floats, b: Floats, x: Floats, c: float, rtt: Floats, variant: str
 ) -> tuple[float, float]:
-    """Least and greatest Jain index of the equilibria in which the backlogs lie between a and b.
+    """The least and greatest Jain index of the equilibria with backlogs between a and b.
 
-    a and b [n] are in packets. x [n] are the over-estimates, c is the capacity, and rtt is [n].
+    a and b [n] are in packets, x [n] are the over-estimates of baseRTT in s, c is the capacity in
+    pkt/s, and rtt [n] are the propagation delays in s.
     """
     if np.any(a == 0.0):
         raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")
@@ -93,7 +100,7 @@ def jain_range(
 
 
 def _fair(boxes: _Boxes) -> bool:
-    """Whether some Delta allows every flow the rate c/n."""
+    """Whether there is an equilibrium in which all flows have the same rate, c/n."""
     n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
     low, high = (
         secular.queueing_delay(
@@ -128,7 +135,10 @@ def _least_squares(boxes: _Boxes) -> float:
 
 
 def _level(low: Floats, high: Floats, c: float) -> Floats:
-    """Solve sum_i clip(level, low_i, high_i) = c for level, for each of m rows: [m]."""
+    """For each of m rows, the level at which sum_i clip(level, low_i, high_i) = c.
+
+    ``low`` and ``high`` have shape [m, n], the result [m].
+    """
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
         down, up = np.sort(lows), np.sort(highs)
@@ -183,20 +193,27 @@ def _most_squares(boxes: _Boxes) -> float:
 
 
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """An upper bound of f g, if f is at most ``factor`` and g lies in [least, most], least >= 0."""
+    """An upper bound of the product f g, if f is at most ``factor`` and g lies in [least, most].
+
+    ``least`` must be at least 0.
+    """
     return factor * np.where(factor > 0, most, least)
 
 
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """A lower bound of f g, if f is at least ``factor`` and g lies in [least, most], least >= 0."""
+    """A lower bound of the product f g, if f is at least ``factor`` and g lies in [least, most].
+
+    ``least`` must be at least 0.
+    """
     return factor * np.where(factor > 0, least, most)
 
 
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
-    """The m sets of rates, each with one free rate, among which the greatest sum r^2 lies.
+    """The m families of rates among which the greatest sum of squared rates lies.
 
-    Returns the flows whose backlog is at its upper edge [m, n] and the flow whose backlog is
-    between its edges [m].  The backlogs of the others are at their lower edges.
+    In each family one flow's backlog may vary between its edges, and the others' are at an edge.
+    Returns a mask [m, n] of the flows at their upper edge, and the index [m] of the flow that may
+    vary.  The remaining flows are at their lower edges.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x
@@ -227,7 +244,7 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Values of sum r^2, the sum of the squared rates, among which its extreme lies.
+    """Values of the sum of squared rates, among which its least or greatest value lies.
 
     They are taken at the ends of all intervals in which the derivative of the sum may change sign.
     """

@@ -27,7 +27,10 @@ two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
-    """``secular.solve`` for JAX input; without ``rtt`` it uses the paper's law, else Linux's."""
+    """The function ``secular.solve`` for JAX arrays.
+
+    If ``rtt`` is None it takes the backlog of the papers, else that of Linux.
+    """
     linux = rtt is not None
     if jnp.result_type(float) != jnp.float64:
         raise ValueError(
@@ -60,12 +63,19 @@ _linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 
 
 def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    """Solve for the delay: (Delta [...], Delta - x_i [..., n], gap, passes, status)."""
+    """Solve for the queueing delay Delta, [...].
+
+    Returns Delta, the distances Delta - x_i to the flows' over-estimates [..., n], the gap (the
+    least of these), the number of passes, and the status.
+    """
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
 
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
-    """Delta - x and baseRTT, each 1 for an absent flow, and whether the flow is present."""
+    """The distance y and baseRTT, each 1 for an absent flow, and whether each flow is present.
+
+    ``y`` is the queueing delay less the flow's over-estimate; it is infinite for an absent flow.
+    """
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
 
@@ -119,10 +129,11 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
-    """``kernel.quotient`` in a form safe from XLA, which may fuse a product into a later sum.
+    """``a / (s + e)`` as two floats, as in ``kernel.quotient``, in a form that XLA cannot break.
 
-    ``reduce_precision`` shortens the factors, so their products are exact, fused or not. It also
-    separates the product in q from the sums that use q.
+    XLA may fuse a product into a later sum, which would change the rounding.  ``reduce_precision``
+    shortens the factors, so their products are exact, fused or not.  It also separates the product
+    in q from the sums that use q.
     """
     inverse = 1.0 / s
     q = jax.lax.reduce_precision(a * inverse, 11, 50)
@@ -142,7 +153,7 @@ def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def _sum(g: Any, d: Any, d_low: Any) -> Any:
-    """The sum g + d + d_low, where d_low is small, as two floats: the rounded sum and the rest."""
+    """The sum g + d + d_low, where d_low is small, as two floats: the rounded sum and its error."""
     y, e = two_sum(g, d)
     e = e + d_low
     s = y + e
@@ -150,7 +161,10 @@ def _sum(g: Any, d: Any, d_low: Any) -> Any:
 
 
 def _total(high: Any, low: Any) -> Any:
-    """Sum of high + low over the last axis, as two floats, by repeated halving of the axis."""
+    """The sum of high + low over the last axis, as two floats: the rounded sum and its error.
+
+    It adds the two halves of the axis, then the halves of the result, and so on.
+    """
     n = high.shape[-1]
     while n > 1:
         half = n // 2
@@ -212,9 +226,10 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Iterate all cases until each step is small.
+    """Repeat steps for all cases at once until each case's step is small.
 
-    Returns the gap Delta - max x, the number of passes, and which cases have converged.
+    Returns the gap (queueing delay less largest over-estimate), the number of passes, and which
+    cases have converged.
     """
 
     def unfinished(state: Any) -> Any:
@@ -237,7 +252,8 @@ def _iterate(
 
 
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
-    """The next step of each case: ``kernel.newton`` or ``kernel.one_pole`` on arrays."""
+    """The next step of the gap in each case: ``kernel.newton`` or ``kernel.one_pole``, for arrays.
+    """
     if linux:
         part = f / c
         return 2.0 * rest / slope * (part / (1.0 + jnp.sqrt(jnp.maximum(1.0 + part, 0.0))))

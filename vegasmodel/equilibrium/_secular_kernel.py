@@ -51,28 +51,34 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 
 def split(a: float) -> tuple[float, float]:
-    """``a`` as two floats of at most 26 bits; products of such halves are exact."""
+    """``a`` as the sum of two floats of at most 26 bits each; products of such halves are exact."""
     t = 134217729.0 * a
     high = t - (t - a)
     return high, a - high
 
 
 def remainder(a: float, q: float, s: float) -> float:
-    """``a - q s``, exact, for a q that is a/s to within a few units in the last place."""
+    """``a - q s``, exact if q is the rounded quotient a/s, or a few units in the last place off."""
     qh, ql = split(q)
     sh, sl = split(s)
     return (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
 
 
 def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
-    """``a / (s + e)`` as two floats, and 1/s; ``e`` is below a unit in the last place of s."""
+    """The quotient ``a / (s + e)`` as two floats, rounded value and error, and then 1/s.
+
+    ``e`` is smaller than a unit in the last place of s.
+    """
     inverse = 1.0 / s
     q = a * inverse
     return q, (remainder(a, q, s) - q * e) * inverse, inverse
 
 
 def distance(top: float, x: float, g: float) -> tuple[float, float]:
-    """The distance ``Delta - x = g + (top - x)`` of a flow from its pole, as two floats."""
+    """The queueing delay Delta less a flow's over-estimate x, as two floats: value and error.
+
+    ``top`` is the largest x of all flows and g = Delta - top, so Delta - x = g + (top - x).
+    """
     d, d_low = two_sum(top, -x)
     y, e = two_sum(g, d)
     e += d_low
@@ -83,12 +89,18 @@ def distance(top: float, x: float, g: float) -> tuple[float, float]:
 def survey(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, low: int, high: int
 ) -> tuple[float, float, float, float, float, float]:
-    """Read a chunk of flows once, for the checks of the input and the start of the iteration.
+    """Read a chunk of flows once, to check the input and to find where the iteration starts.
 
-    Returns six numbers: max x; the sum of alpha over the flows with that x; the greatest gap
-    Delta - x at which one of these flows fills the link alone; the sum of alpha; the sum of alpha
-    x; the greatest Delta at which any flow fills the link alone.  The third and the last are for
-    ``linux`` only.  If a value is out of range, max x is NaN. alpha = 0 is an absent flow.
+    Delta is the queueing delay, x are the over-estimates.  The function returns six numbers:
+
+    - the largest x, or NaN if a value of the chunk is out of range;
+    - the sum of the thresholds alpha over the flows with that x;
+    - for Linux: the greatest Delta - x at which one of these flows fills the link alone;
+    - the sum of all alpha;
+    - the sum of all alpha x;
+    - for Linux: the greatest Delta at which any flow fills the link alone.
+
+    A flow with alpha = 0 is absent.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True
@@ -118,10 +130,11 @@ def survey(
 def rough(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float]:
-    """Sum R of the rates at the gap g in float64, with derivatives: (R, -R', R''/2).
+    """The sum R of a chunk's rates in float64, with derivatives by the gap g: (R, -R', R''/2).
 
-    In ``paper`` R leaves out the pole, that is, the rates of the flows at the largest x.  ``linux``
-    does not use the last entry, which stays 0.
+    The gap is the queueing delay less ``top``, the largest over-estimate.  For the papers' law R
+    leaves out the flows with that over-estimate.  For Linux the last number is not used and stays
+    0.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -146,7 +159,10 @@ def rough(
 def precise(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float, float, float]:
-    """The sums of ``rough``, and in double-double the sum of all flows' rates (high, low part)."""
+    """The results of ``rough``, and the sum of all flows' rates in double-double: two floats.
+
+    The two floats are the rounded value and its error.
+    """
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
         a = alpha[i]
@@ -181,7 +197,7 @@ def precise(
 def spread(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, rates: Any, low: int, high: int
 ) -> tuple[float, float]:
-    """Write the rates of one chunk of flows; returns their sum as two floats."""
+    """Write the rates of one chunk of flows; returns their sum as two floats, value and error."""
     total, rest = 0.0, 0.0
     for i in range(low, high):
         a, rate = alpha[i], 0.0
@@ -197,7 +213,7 @@ def spread(
 def survey_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float, float, float, float]:
-    """Read all flows once and return the six numbers of ``survey``.
+    """Read all flows once, and return for all of them the six numbers that ``survey`` returns.
 
     Threads share the chunks of flows, and ``work`` holds the numbers of each chunk.
     """
@@ -226,7 +242,7 @@ def survey_all(
 def rough_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float]:
-    """The sums of ``rough`` over all flows."""
+    """The sums that ``rough`` returns, over all flows instead of one chunk."""
     if n <= CHUNK:
         return rough(alpha, x, rtt, linux, top, g, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -245,9 +261,10 @@ def precise_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float, first: int, n: int,
     work: Any,
 ) -> tuple[float, float, float, float]:  # fmt: skip
-    """The sums of ``precise`` over all flows: R, -R', R''/2 and the sum of all rates - c.
+    """Exact sums over all flows: R, -R', R''/2, and the sum of all rates less the capacity c.
 
-    R is the sum of the rates without the flows at the largest x, and c is the capacity.
+    R is the sum of the rates of all flows but those with the largest over-estimate, and R' and R''
+    are its derivatives by the gap g: the queueing delay less that over-estimate.
     """
     if n <= CHUNK:
         total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
@@ -289,7 +306,10 @@ def spread_all(
 
 
 def root(a: float, b: float, k: float) -> float:
-    """The larger root t of a t^2 + b t = k, without cancellation; it is real up to rounding."""
+    """The larger root t of a t^2 + b t = k, computed without loss of digits.
+
+    If rounding makes the discriminant negative, it counts as 0.
+    """
     r = math.sqrt(max(b * b + 4.0 * a * k, 0.0))
     if b > 0.0:
         return 2.0 * k / (b + r)
@@ -297,11 +317,12 @@ def root(a: float, b: float, k: float) -> float:
 
 
 def newton(c: float, rest: float, slope: float, f: float) -> float:
-    """Newton's step on S^(-1/2), S the sum of the rates, for ``linux``.
+    """Newton's step of the gap g for Linux's law, applied to S^(-1/2), S the sum of the rates.
 
-    It converges quadratically, and from the left it never passes the root.  A flow's r^(-1/2) is
-    the square root of (y + y^2/base)/alpha with y = Delta - x, which is concave in g.  S^(-1/2) is
-    a power mean of order -2 of such functions, so it is concave too.
+    It converges quadratically, and from the left it never passes the root.  The reason is that
+    S^(-1/2) is concave in g.  For a single flow with the rate r, r^(-1/2) is the square root of (y
+    + y^2/base)/alpha, which is concave; y is the queueing delay less the flow's over-estimate, and
+    base its baseRTT.  S^(-1/2) is a power mean of order -2 of such functions, so it is concave too.
     """
     # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
     part = f / c
@@ -309,23 +330,26 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """A step of g for ``paper``.  It converges quadratically, from the left without overshoot.
+    """A step of the gap g for the papers' law; it converges quadratically, without overshoot.
 
-    The step keeps the pole p = A_0/g of the flows at the largest x.  The sum R of the other rates
-    is replaced by R u/(u + delta) with u = R/|R'|, which has the same value and slope. 1/R is
-    concave in g (a harmonic mean), so the replacement never exceeds R, and its root never exceeds
-    the true one.  The step delta solves f = delta (p/(g + delta) + R/(u + delta)), a quadratic
-    equation.
+    The gap is the queueing delay less the largest over-estimate.  The flows with that over-estimate
+    have the rates p = A_0/g in all, where A_0 is the sum of their thresholds; the step keeps this
+    term.  The sum R of the other rates is replaced by R u/(u + delta) with u = R/|R'|, which has
+    the same value and slope.  1/R is concave in g (a harmonic mean), so the replacement never
+    exceeds R, and from the left its root never exceeds the true one.  The step delta solves f =
+    delta (p/(g + delta) + R/(u + delta)), a quadratic equation, where f is the excess of the rates
+    over the capacity.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """A step of g for ``paper``, with cubic convergence; 0 if no such step exists.
+    """A step of the gap g for the papers' law, with cubic convergence; 0 if no such step exists.
 
-    R, the sum of the other rates, is replaced by k + q w/(w + delta) with w = 2 |R'|/R'', q = |R'|
-    w.  The constant k makes R'' agree too.
+    R is the sum of the rates of all flows but those with the largest over-estimate.  It is replaced
+    by k + q w/(w + delta), where delta is the step, w = 2 |R'|/R'' and q = |R'| w.  The constant k
+    makes R'' agree too.
     """
     if not bend > 0.0:
         return 0.0
@@ -341,9 +365,10 @@ def first_gap(
     linux: bool, c: float, top: float, pole: float, least: float, total: float,
     moment: float, reach: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """Three values of g = Delta - max x: a lower bound, an upper bound, and the first one to try.
+    """A lower bound of the gap, an upper bound, and the first value to try.
 
-    They follow from the sums that ``survey`` returns.
+    The gap is the queueing delay less the largest over-estimate.  The values follow from the sums
+    that ``survey`` returns.
     """
     if linux:
         g = max(least, reach - top)
@@ -362,9 +387,11 @@ def advance(
     g: float, lower: float, upper: float, exact: bool,
     head: float, rest: float, slope: float, bend: float, f: float,
 ) -> tuple[float, float, float, bool, int]:  # fmt: skip
-    """Decide after a pass of the iteration: (g, its bracket, whether to sum exactly, status).
+    """Decide after a pass of the iteration how it goes on.
 
-    The status PENDING means that another pass must follow.
+    Returns the next gap (queueing delay less largest over-estimate), the two ends of its bracket,
+    whether the next pass must use exact sums, and the status.  The status PENDING means that
+    another pass must follow.
     """
     lower, upper = (g, upper) if f > 0.0 else (lower, g)
     move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
@@ -392,7 +419,10 @@ def advance(
 def find_gap(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, int, int]:
-    """Find the gap Delta - max x of one case: (max x, gap, passes, status)."""
+    """Find the gap of one case: the queueing delay less the largest over-estimate.
+
+    Returns that over-estimate, the gap, the number of passes, and the status.
+    """
     top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
     if not alphas > 0.0 or math.isnan(top):
         return math.nan, math.nan, 0, INVALID
@@ -416,7 +446,11 @@ def find_gap(
 def solve_case(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, rates: Any, work: Any
 ) -> tuple[float, float, float, int, int]:
-    """Solve one case: write ``rates``, return (delay, gap, residual, passes, status)."""
+    """Solve one case: write the flows' rates into ``rates``.
+
+    Returns queueing delay, gap (delay less largest over-estimate), residual, number of passes,
+    status.
+    """
     top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
     if TINY <= c <= HUGE:
         top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)

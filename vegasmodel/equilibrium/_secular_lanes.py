@@ -42,9 +42,10 @@ EXACT, PASSES, STATUS = range(3)  # rows of their integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """Copy ``alpha`` and ``x`` of ``width`` cases to arrays [flow, case].
+    """Copy ``alpha`` and ``x`` of ``width`` cases to arrays of shape [flow, case].
 
-    An absent flow (alpha = 0) gets a very low x, so that its x is never the largest.
+    ``alpha`` are the flows' thresholds, ``x`` their over-estimates.  An absent flow (alpha = 0)
+    gets a very low x, so that its x is never the largest.
     """
     for k in range(width):
         start = (first + k) * n
@@ -55,9 +56,10 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Write max x and three sums over the flows to the table ``t`` [number, case].
+    """Write each case's largest over-estimate and three sums over its flows to the table ``t``.
 
-    ``_secular_kernel.survey`` does this for one case.  If a value is out of range, max x is NaN.
+    ``t`` has shape [number, case].  ``_secular_kernel.survey`` does this for one case.  If a value
+    is out of range, the largest over-estimate is NaN.
     """
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
@@ -92,7 +94,7 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Write each case's sum of rates, in double-double, to the table ``t``.
+    """Write each case's sum of rates to the table ``t``, as two floats: rounded value and error.
 
     ``_secular_kernel.precise`` does this for one case.
     """
@@ -113,9 +115,9 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Overwrite ``a`` (alpha) with the flows' rates; write each case's sum of rates to ``t``.
+    """Overwrite the thresholds ``a`` with the flows' rates; write each case's sum of rates.
 
-    ``_secular_kernel.spread`` does this for one case.
+    The sums go to the table ``t``.  ``_secular_kernel.spread`` does this for one case.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
@@ -128,7 +130,10 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
-    """The first gap of each case and the bracket around its solution."""
+    """Write each case's first gap, and the bracket around its solution, to the table.
+
+    The gap is the queueing delay less the largest over-estimate.
+    """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
             False, c[first + k], t[TOP, k], t[POLE, k], 0.0, t[TOTAL, k], t[MOMENT, k], 0.0
@@ -140,7 +145,7 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """Decide about the next step of each case, as ``_secular_kernel.advance`` does for one.
+    """Decide how the iteration of each case goes on, as ``_secular_kernel.advance`` does for one.
 
     With ``exact``, only the cases that need exact sums are treated, else only the others.  Returns
     how many of the treated cases need a further pass.
@@ -170,7 +175,7 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """Solve the cases from ``first`` on, ``paper`` only.
+    """Solve a group of cases from number ``first`` on, side by side, for the papers' law only.
 
     A case may end with a status other than DONE.
     """
@@ -200,7 +205,8 @@ def solve_batch(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
     integers: Any,
 ) -> None:  # fmt: skip
-    """Solve m cases of n flows, stored one after the other; outputs as in ``secular._run``."""
+    """Solve m cases of n flows, stored one after the other; outputs are those of ``secular._run``.
+    """
     m = len(c)
     for block in prange((m + LANES - 1) // LANES):
         first, last = block * LANES, min(m, (block + 1) * LANES)

@@ -25,7 +25,10 @@ RANGE = 1e-12  # of thresholds for which they may
 
 
 class Arrivals(NamedTuple):
-    """The state after the last arrival; ``delays[..., i]`` is Delta after arrival i + 1."""
+    """The state after the last arrival, with the queueing delay after each one.
+
+    ``delays[..., i]`` is the queueing delay in s after arrival number i + 1.
+    """
 
     x: Floats  # over-estimates, s [..., n]
     delays: Floats  # s [..., n]
@@ -185,7 +188,7 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
 
 
 class Asymptotes(NamedTuple):
-    """Leading terms for a large number n of flows with one alpha.
+    """The leading terms of a recursion's results for a large number n of flows with the same alpha.
 
     ``total`` is the sum of the rates.
     """

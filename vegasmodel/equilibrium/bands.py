@@ -45,9 +45,11 @@ def equilibria(
     rtt: ArrayLike | None = None,
     variant: str = "paper",
 ) -> Band:
-    """The set of equilibria of n flows: thresholds, over-estimates s, capacity pkt/s, rtt s.
+    """The set of equilibria of n Vegas flows whose backlogs may rest between alpha and beta.
 
-    ``linux`` and windows need ``rtt``. Raises ``ValueError`` on impossible input.
+    The arguments are the thresholds alpha and beta in packets, the over-estimates of baseRTT in s,
+    the capacity in pkt/s, and the propagation delays ``rtt`` in s.  The variant ``linux`` needs
+    ``rtt``, and so do windows.  Raises ``ValueError`` on impossible input.
     """
     word("variant", variant, VARIANTS)
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
@@ -74,8 +76,9 @@ def equilibria(
 def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
     """Bounds of each rate, if each over-estimate is only known to lie between two values.
 
-    ``low`` and ``high`` are the bands with the least and the greatest over-estimates.  A rate rises
-    with the flow's own x and falls with the others'. Returns (least [n], greatest [n]), pkt/s.
+    ``low`` and ``high`` are the bands with the least and the greatest over-estimates.  A flow's
+    rate rises with its own over-estimate and falls with those of the others.  Returns (least [n],
+    greatest [n]), pkt/s.
     """
     least = _one_against(low, low.lower, low.x, high.upper, high.x)
     greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
@@ -85,9 +88,9 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
 def _one_against(
     band: Band, own: Floats, own_x: Floats, others: Floats, others_x: Floats
 ) -> Floats:
-    """Rates, [n, n]: in row i, flow i has the edge ``own`` and the over-estimate ``own_x``.
+    """Rates [n, n] in n equilibria: in row i, flow i has the backlog ``own``, others ``others``.
 
-    The other flows of the row have the edges ``others`` and the over-estimates ``others_x``.
+    Likewise flow i has the over-estimate ``own_x``, and the others have ``others_x``.
     """
     n = own.size
     out = np.empty((n, n))
@@ -103,7 +106,10 @@ def _one_against(
 
 @dataclass(frozen=True)
 class Band:
-    """The set of equilibria.  ``lower``, ``upper``: edges of the backlog, packets [n]."""
+    """The set of equilibria of Vegas flows whose backlogs may rest anywhere between two edges.
+
+    ``lower`` and ``upper`` are these edges, in packets, [n].
+    """
 
     lower: Floats
     upper: Floats
@@ -117,11 +123,13 @@ class Band:
 
     @functools.cached_property
     def delay_range(self) -> tuple[float, float]:
-        """Least and greatest Delta, s: all flows at their lower edges, or all at their upper ones.
+        """The least and the greatest queueing delay of all equilibria, s.
 
-        The capacity c lies between the sum of the lower bounds l of the rates and that of the upper
-        bounds u.  Both sums fall as Delta grows.  So Delta is least where the sum of l is c, and
-        greatest where the sum of u is c.
+        In the first all flows are at their lower edges, in the second at their upper ones.  Proof:
+        let l and u be the bounds of the rates at a queueing delay, at the lower and the upper
+        edges.  The capacity c lies between the sum of l and the sum of u, and both sums fall as the
+        delay grows.  So the delay is least where the sum of l is c, and greatest where the sum of u
+        is c.
         """
         return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
 
@@ -129,10 +137,11 @@ class Band:
     def _extremes(self) -> tuple[Floats, Floats]:
         """Two matrices: in row i, the rates of all flows when that of flow i is least, or greatest.
 
-        Let l and u be the bounds of the rates at the lower and upper edges.  Then r_i <= min(u_i, c
-        - sum of the others' l).  The first term falls in the queueing delay Delta and the second
-        rises.  So r_i is greatest where they meet, with flow i at its upper edge and the others at
-        their lower edges.  For the least r_i all edges are exchanged.
+        Let l and u be the bounds of the rates at the lower and upper edges of the backlogs.  Then
+        r_i is at most u_i, and at most the capacity less the sum of the others' l.  As the queueing
+        delay grows, the first limit falls and the second rises.  So r_i is greatest where they
+        meet, with flow i at its upper edge and the others at their lower edges.  For the least r_i
+        all edges are exchanged.
         """
         x = self.x
         return (
@@ -142,21 +151,27 @@ class Band:
 
     @property
     def rate_range(self) -> tuple[Floats, Floats]:
-        """Least and greatest rate of each flow, pkt/s ([n], [n]), both attained on the closure."""
+        """The least and the greatest rate of each flow, pkt/s ([n], [n]).
+
+        The ends of the set of equilibria count as part of it, also where an end is open (ns-2,
+        Linux).
+        """
         least, greatest = self._extremes
         return np.diagonal(least).copy(), np.diagonal(greatest).copy()
 
     @functools.cached_property
     def ratio_range(self) -> tuple[Floats, Floats]:
-        """Least and greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
+        """The least and the greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
 
-        l and u are the bounds of the rates at the lower and upper edges. Let Delta_1 be the
-        queueing delay where i alone is at its upper edge, Delta_2 the one where j alone is at its
-        lower edge. Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
-        Above Delta_2 it is u_i/(c - sum of the others' u), which falls. Between them it is u_i/l_j,
-        that is (b_i/a_j) phi_i/phi_j, with the edges a, b and the factors phi of (11). For
-        ``paper`` phi_i/phi_j is monotone, so the maximum is at an end. For ``linux`` it may also be
-        where a quadratic in Delta vanishes.
+        a and b are the lower and upper edges of the backlogs, phi is a flow's rate per packet of
+        backlog (11), and l = a phi, u = b phi are the bounds of the rates.  All phi fall as the
+        queueing delay Delta grows.  Let Delta_1 be the Delta at which only flow i is at its upper
+        edge, and Delta_2 the one at which only flow j is at its lower edge.
+
+        - Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
+        - Above Delta_2 it is u_i/(c - sum of the others' u), which falls.
+        - Between them it is u_i/l_j = (b_i/a_j) phi_i/phi_j.  For ``paper`` this is monotone, so the
+          maximum is at an end.  For ``linux`` it may also be where a quadratic vanishes (``_turns``).
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -170,11 +185,13 @@ class Band:
             return 1.0 / best.T, best
 
     def _turns(self, best: Floats) -> None:
-        """Raise ``best`` to u_i/l_j where d/dDelta (phi_i/phi_j) = 0 between Delta_1 and Delta_2.
+        """Raise the greatest ratios ``best`` where u_i/l_j has a maximum inside its interval.
 
-        u, l, phi, Delta_1 and Delta_2 are those of ``ratio_range``. With s = rtt - x and p = -x
-        rtt, 1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k. So the condition is (s_i - s_j) Delta^2 +
-        2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+        This is for ``linux``.  u, l, phi and the interval Delta_1 .. Delta_2 are those of
+        ``ratio_range``. With s = rtt - x and p = -x rtt, 1/phi_k = (Delta^2 + s_k Delta +
+        p_k)/base_k, where rtt is the propagation delay, x the over-estimate and base = rtt + x.  So
+        the derivative of phi_i/phi_j by Delta is 0 where (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta
+        + (p_i s_j - s_i p_j) = 0.
         """
         s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
         delay = [
@@ -193,13 +210,16 @@ class Band:
                 np.maximum(best, bound, out=best, where=(low < t) & (t < high))
 
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
-        """The x, rtt and base along the first axis (flow i) and along the second (flow j)."""
+        """Over-estimates, propagation delays and ``base``, each as a column and as a row.
+
+        So flow i varies along the first axis of an [n, n] array, and flow j along the second.
+        """
         x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
         return x, d, z
 
     @functools.cached_property
     def jain_range(self) -> tuple[float, float]:
-        """Least and greatest Jain index over the set; ``_jain.py`` has the proofs.
+        """The least and the greatest Jain index over the set of equilibria; proofs in ``_jain.py``.
 
         The least index can be computed if thresholds and over-estimates put the flows in the same
         order, or for at most ``_jain.MAX_FLOWS`` flows.  Otherwise it raises ``ValueError``.
@@ -216,11 +236,11 @@ class Band:
         return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)
 
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
-        """Whether the rates (pkt/s [n]) are an equilibrium for some Delta.
+        """Whether the rates (pkt/s [n]) are an equilibrium for some queueing delay.
 
-        The rate of each flow is possible for an interval of Delta, which is half open except in
-        ``paper``.  The intervals of all flows must have a common point, and the rates must add up
-        to c.  ``tolerance`` is relative, for rounding.
+        The rate of each flow is possible for an interval of queueing delays, which is half open
+        except in ``paper``.  The intervals of all flows must have a common point, and the rates
+        must add up to the capacity.  ``tolerance`` is relative, for rounding.
         """
         r = np.asarray(rates, dtype=np.float64)
         if r.shape != self.x.shape or not np.all(r > 0):
@@ -233,9 +253,10 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """The gap y = Delta - x of a flow at rest, from the ratio of its backlog to its rate.
+        """The queueing delay less a flow's over-estimate, y in s, from its backlog over its rate.
 
-        y solves y (1 + y/base) = backlog/rate; ``base`` is infinite except in ``linux``.
+        y solves y (1 + y/base) = backlog/rate.  In ``linux`` base is the flow's baseRTT; in the
+        other variants it counts as infinite.
         """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate
@@ -243,12 +264,13 @@ class Band:
         return np.asarray(2.0 * backlog_over_rate / (1.0 + np.sqrt(1.0 + bend)))
 
     def windows(self, limit: int = 1_000_000) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Every equilibrium of whole packets: (windows [m, n], rates [m, n], Delta [m]).
+        """Every equilibrium of whole packets: windows [m, n], rates [m, n] and queueing delays [m].
 
-        Windows W determine Delta by sum_i W_i/(rtt_i + Delta) = c, which has the form of (6) with
-        poles at -rtt. (10) at the least and greatest Delta bounds each window, and all combinations
-        are tried. ns-2 and Linux never go below two packets.  Raises ``ValueError`` if there are
-        more than ``limit`` combinations.
+        Windows W determine the queueing delay Delta by sum_i W_i/(rtt_i + Delta) = c, which has the
+        form of (6) with -rtt in the place of the over-estimates.  Equation (10) at the least and
+        the greatest Delta bounds each window, and all combinations within these bounds are tried.
+        ns-2 and Linux never go below two packets.  Raises ``ValueError`` if there are more than
+        ``limit`` combinations.
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")
@@ -282,7 +304,10 @@ class Band:
         return grid[good], state.rates[good], state.delay[good]
 
     def _window(self, edge: Floats, delay: float) -> Floats:
-        """(10): window r (rtt + Delta) at an edge of the backlog, for one queueing delay Delta."""
+        """The window in packets, r (rtt + Delta), of a flow with the backlog ``edge``, by (10).
+
+        r is the flow's rate, and Delta is the queueing delay ``delay``.
+        """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         held = edge * (self.rtt + delay) / (y * bend)

@@ -35,7 +35,8 @@ SHORTEST = 1e-10  # step, of the longest
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A point where the branch turns back in the parameter."""
+    """A point at which a branch of solutions turns back: its parameter is greatest or least there.
+    """
 
     x: Floats  # [n]
     parameter: float
@@ -45,7 +46,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Points along a branch, in order."""
+    """Points along a branch of solutions, in order."""
 
     x: Floats  # [point, n]
     parameter: Floats  # [point]
@@ -70,13 +71,13 @@ def follow(
 ) -> Branch:
     """Follow a branch of solutions of ``equations`` from the one nearest to ``x``, ``parameter``.
 
-    The branch ends where the parameter leaves ``ends``, after ``most`` points, or where x is no
-    longer ``within``.  ``rising``: whether the parameter rises at the beginning of the branch.  The
-    values of ``equations`` should be of order 1, and NaN where they are not defined.  ``scale``
-    [n + 1] is the change of each unknown and, last, of the parameter in a step of length 1. If
-    ``scale`` is one number, it holds for the unknowns, and that of the parameter is the length of
-    ``ends``.  ``slopes`` gives the derivatives; without it they are finite differences.  Raises
-    ``ValueError`` if there is no solution near ``x`` at ``parameter``.
+    The branch ends where the parameter leaves ``ends``, after ``most`` points, or where ``within``
+    is false for x.  ``rising`` says whether the parameter rises at the beginning of the branch.
+    The values of ``equations`` should be of order 1, and NaN where they are not defined.  ``scale``
+    [n + 1] says how much each unknown and, as its last entry, the parameter change in a step of
+    length 1. If ``scale`` is one number, it holds for the unknowns, and that of the parameter is
+    the length of ``ends``.  ``slopes`` gives the derivatives; without it they are finite
+    differences.  Raises ``ValueError`` if there is no solution near ``x`` at ``parameter``.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends
@@ -119,7 +120,10 @@ def follow(
 
 
 class _Curve:
-    """The curve F(x, p) = 0 in the scaled variables u = (x, p)/scale."""
+    """The curve of solutions of F(x, p) = 0, in the scaled variables u = (x, p)/scale.
+
+    x are the n unknowns, p is the parameter.
+    """
 
     def __init__(self, equations: Equations, slopes: Slopes | None, unit: Floats) -> None:
         self.equations, self.given, self.unit = equations, slopes, unit
@@ -132,7 +136,7 @@ class _Curve:
         return float(np.abs(self.value(u)).max())
 
     def slopes(self, u: Floats) -> Floats:
-        """The Jacobian dF/du, [n, n + 1]."""
+        """The Jacobian dF/du of the n equations by the n + 1 scaled variables, [n, n + 1]."""
         if self.given is not None:
             v = u * self.unit
             return np.asarray(self.given(v[:-1], float(v[-1])), dtype=np.float64) * self.unit
@@ -142,7 +146,10 @@ class _Curve:
         )
 
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
-        """Where the curve crosses the plane through ``guess`` normal to ``across``, or None."""
+        """The point at which the curve crosses a plane, or None if none is found.
+
+        The plane goes through ``guess``, and ``across`` is perpendicular to it.
+        """
         u = guess
         for _ in range(ROUNDS):
             misfit = np.append(self.value(u), across @ (u - guess))
@@ -157,9 +164,9 @@ class _Curve:
         return None
 
     def tangent(self, u: Floats, along: Floats) -> Floats:
-        """The curve's unit tangent, on the side of ``along``.
+        """The unit tangent of the curve at u, in the direction nearer to ``along``.
 
-        NaN if F has no finite derivatives at u.
+        It is NaN if F has no finite derivatives at u.
         """
         slopes = self.slopes(u)
         if not np.all(np.isfinite(slopes)):
@@ -168,7 +175,10 @@ class _Curve:
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
-        """The fold within a step from ``u``: there the tangent's component along p changes sign."""
+        """The point within a step from ``u`` at which the curve turns back in the parameter p.
+
+        There the component along p of the curve's tangent changes sign.
+        """
         from scipy.optimize import brentq
 
         best = u

@@ -70,12 +70,12 @@ LEAST = 1e-12  # part of a piece
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows, one entry each: ``law`` (vegas, vegas-linux, reno, cubic) and ``rtt`` T, s.
+    """The flows, one entry each: ``law`` (vegas, vegas-linux, reno, cubic) and ``rtt``, s.
 
-    T is the round trip without queues.  Only Vegas has ``edge`` e, the backlog that it keeps,
-    packets, and ``over_estimate`` x_0 of baseRTT, s.  A loss multiplies the window by ``decrease``
-    (None: 0.75 for Vegas, 0.5 for Reno, which stands for NewReno and SACK, too).  CUBIC's factor is
-    always 0.7.  Raises ``FieldError`` for values out of range.
+    ``rtt`` is the round trip without queues.  Two fields are for Vegas only: ``edge``, the backlog
+    in packets that it keeps, and ``over_estimate``, that of baseRTT in s.  A loss multiplies the
+    window by ``decrease`` (None: 0.75 for Vegas, 0.5 for Reno, which stands for NewReno and SACK,
+    too).  CUBIC's factor is always 0.7.  Raises ``FieldError`` for values out of range.
     """
 
     law: Sequence[str]
@@ -98,11 +98,11 @@ class Flows:
 class Equilibrium:
     """One equilibrium: ``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
 
-    ``full`` [link]: whether the link is full.  ``index``: the sign of det(-dy/dprice) over the full
-    links, whose loads are y; 1 or -1 (0: degenerate).  ``modes``
+    ``full`` [link] says whether the link is full.  ``residual`` is the largest relative error of a
+    link's load: |load/c - 1| if it is full, else load/c - 1.  ``index``, the sign of
+    det(-dy/dprice) over the full links with the loads y, is 1 or -1 (0: degenerate).  ``modes``
     [full links] are the eigenvalues of the queues' equations, 1/s; the equilibrium is
-    ``stable_without_delay`` if all have negative real parts.  ``residual``: the largest |load/c -
-    1| of the full links or load/c - 1 of the others.
+    ``stable_without_delay`` if all have negative real parts.
     """
 
     rates: Floats
@@ -117,10 +117,10 @@ class Equilibrium:
 
 @dataclass(frozen=True, eq=False)
 class Equilibria:
-    """All equilibria found.
+    """All equilibria that were found.
 
-    ``complete``: their indices add up to 1, and a second search from other starts found no more.
-    Even so, two of opposite index may be missing.
+    ``complete`` says that their indices add up to 1, and that a second search from other starts
+    found no more.  Even so, two of opposite index may be missing.
     """
 
     found: tuple[Equilibrium, ...]
@@ -128,24 +128,27 @@ class Equilibria:
 
     @property
     def index_sum(self) -> int:
-        """The sum of the indices (1 or -1) of the equilibria found.
+        """The sum of the indices (1 or -1) of the equilibria found; 1 if none is missing.
 
-        The sum is 1 if no equilibrium is missing.  It is also 1 if two are missing and their
-        indices are opposite.
+        ``Equilibrium`` defines the index.  The sum is also 1 if two equilibria with opposite
+        indices are missing.
         """
         return sum(each.index for each in self.found)
 
 
 def droptail(buffer: float) -> Floats:
-    """The curve of a drop-tail link, rows (queue, loss); ``buffer`` in packets."""
+    """The loss probability of a drop-tail link over its queue, as rows (queue, loss).
+
+    ``buffer`` is in packets; the loss is 0 until the buffer is full.
+    """
     full = float(positive("buffer", buffer))
     return np.array([(0.0, 0.0), (full, 0.0), (full, 1.0)])
 
 
 def red(curve: Curve) -> Floats:
-    """RED's curve as rows (queue, loss), one for each corner.
+    """RED's loss probability over its average queue, as rows (queue, loss), one for each corner.
 
-    Drops are spread as in ``red.effective``.
+    The loss probabilities are those that result if drops are spread (``red.effective``).
     """
     rows = curve.corners()
     rows = np.column_stack([rows[:, 0], effective(rows[:, 1], curve.spacing)])
@@ -191,11 +194,11 @@ def equilibria(
 
 
 class _Network:
-    """The network's equations.
+    """The equations of a network, for Newton's method.
 
-    A link's price is its place on its curve of loss over queue, which consists of straight pieces.
-    The price is the number of the piece (from 0) plus ``part``, the fraction of the piece that lies
-    below the place.
+    Each link has a price: a number that says where on its curve of loss over queue the link is.
+    The curve consists of straight pieces.  The price is the number of the piece, from 0, plus
+    ``part``, the fraction of this piece that lies before the place.
     """
 
     def __init__(
@@ -230,9 +233,10 @@ class _Network:
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
     def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Queueing delay (s) and loss at a point of each curve, and their derivatives by ``part``.
+        """Each link's queueing delay (s) and loss at a place on its curve, and their derivatives.
 
-        Each is [case, link].
+        ``pieces`` and ``part`` give the places: a piece of the curve and the fraction of it before
+        the place. The derivatives are by ``part``.  All four arrays are [case, link].
         """
         out = np.zeros((4, *part.shape))
         for k, curve in enumerate(self.curves):
@@ -244,7 +248,10 @@ class _Network:
         return out[0], out[1], out[2], out[3]
 
     def demand(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
-        """Rates [case, flow] and their logarithmic derivatives by q and by p."""
+        """The flows' rates for queueing delays q and losses p along their paths: [case, flow].
+
+        Also returns the derivatives of the rates' logarithms by q and by p.
+        """
         R = self.T + q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rate = self.K / (R * np.sqrt(p))
@@ -267,9 +274,10 @@ class _Network:
         return rate, by_q, by_p
 
     def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
-        """Rates [case, flow], loads over capacities [case, link], and derivatives of the loads.
+        """Rates [case, flow], loads over capacities [case, link], and the derivatives of the loads.
 
-        The derivatives are by the links' parts, [case, link, link].
+        A link's place on its curve is a piece of it and ``part``, the fraction of this piece before
+        the place.  The derivatives are by the links' parts, [case, link, link].
         """
         s, p, s_by, p_by = self.place(piece, part)
         rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
@@ -282,7 +290,11 @@ class _Network:
         return rate, load, through / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
-        """Prices of the equilibria; the ``known`` ones come first."""
+        """Search equilibria from ``starts`` random points; returns their prices, ``known`` ones
+        first.
+
+        A link's price is a number that says where on its curve of loss over queue it is.
+        """
         found = list(known)
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
             full = np.array(pieces) >= 0
@@ -301,8 +313,8 @@ class _Network:
         """Newton's method from random prices, for one choice of full links; returns where it ends.
 
         The curve (queue, loss) of a link consists of straight pieces, and ``pieces`` names one for
-        each link (-1: no queue). The unknown of a full link is ln u, where u in 0 .. 1 is its place
-        along that piece. Its equation is ln(load/capacity) = 0.
+        each link (-1: no queue).  For each full link, the unknown is ln u, where u in 0 .. 1 is the
+        link's place along that piece, and the equation is ln(load/capacity) = 0.
         """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
@@ -327,7 +339,10 @@ class _Network:
         return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME, axis=1)]
 
     def split(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
-        """Each link's place on its curve (``price``), as the number of a piece and its ``part``."""
+        """Divide each link's ``price`` into the number of a piece of its curve and ``part``.
+
+        ``part`` is the fraction of that piece that lies before the link's place.
+        """
         ends = np.array([len(curve) - 2 for curve in self.curves])
         piece = np.minimum(np.floor(price).astype(np.intp), ends)
         return piece[None], (price - piece)[None]
@@ -339,11 +354,13 @@ class _Network:
         return bool(np.all(off <= EXACT))
 
     def same(self, one: Floats, other: Floats) -> bool:
-        """Whether two prices are the same equilibrium, even if they lie on adjacent pieces."""
+        """Whether two points are the same equilibrium, even if they lie on adjacent pieces of a
+        curve.
+        """
         return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
 
     def describe(self, price: Floats) -> Equilibrium:
-        """The ``Equilibrium`` at these prices."""
+        """The record ``Equilibrium`` of the equilibrium at these prices."""
         split = self.split(price)
         s, p, _, _ = self.place(*split)
         rate, load, through = self.loads(*split)
@@ -360,10 +377,10 @@ class _Network:
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
-        """Jacobian d(ds/dt)/ds of the full links' queueing delays s, where ds_l/dt = load - 1.
+        """The Jacobian of the equations ds/dt = load - 1 of the full links' queueing delays s.
 
-        ``J`` holds the derivatives of the loads by ``part``, each link's place on its curve.  Each
-        column is divided by the derivative of s by ``part``.
+        ``J`` holds the derivatives of the loads by ``part``, each link's place on its curve.  Here
+        each column is divided by the derivative of s by ``part``, so that the derivatives are by s.
         """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]

@@ -33,10 +33,11 @@ NEAR = 1.001  # factor between the ends of the bracket that Newton's method begi
 
 @dataclass(frozen=True)
 class Crossing:
-    """One point of the boundary: ``frequency`` w of the pair on the axis, 1/s.
+    """A point (x, y) of the boundary of stability, where a pair of roots is on the imaginary axis.
 
-    ``residual``: |F(i w)| over the sum of its terms' sizes. ``leading``: no other root lies right
-    of the axis, so the equilibrium is stable on one side.
+    ``frequency`` is that of the pair, w in 1/s.  ``residual`` is |F(i w)| over the sum of the sizes
+    of its terms, with the characteristic function F.  ``leading`` says that no other root lies
+    right of the axis, so that the equilibrium is stable on one side of the boundary.
     """
 
     x: float
@@ -48,7 +49,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """A change of stability at ``y`` between x = ``low`` and ``high``, which is no Hopf point.
+    """A change of stability at ``y`` between x = ``low`` and ``high`` that is no Hopf point.
 
     No characteristic root was found on the imaginary axis there.
     """
@@ -60,7 +61,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Scan:
-    """All changes of stability along a line: ``points`` of the boundary, and ``jumps``."""
+    """All changes of stability along a line: ``points`` of the Hopf boundary, and ``jumps``."""
 
     points: tuple[Crossing, ...]
     jumps: tuple[Jump, ...]
@@ -96,9 +97,10 @@ def trace(
     y_range: tuple[float, float],
     most: int = 100,
 ) -> list[Crossing]:
-    """The boundary through ``begin`` in both directions, to the edge of the ranges.
+    """The boundary of stability through the point ``begin``, in both directions.
 
-    It has at most ``most`` points in each direction, and ends where there is no equilibrium.
+    It is followed to the edge of the ranges of x and y, to where there is no equilibrium any more,
+    or for at most ``most`` points in each direction.
     """
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
@@ -115,7 +117,7 @@ def trace(
 
 
 def _growth(make: Make, x: float, y: float) -> float | None:
-    """Real part of the rightmost characteristic root; None if there is no equilibrium."""
+    """The real part of the rightmost characteristic root; None if there is no equilibrium."""
     loop = make(x, y)
     if loop is None:
         return None

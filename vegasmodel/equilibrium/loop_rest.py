@@ -39,12 +39,14 @@ SAME = 1e-9  # of a rate: the limit that holds it
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """The flows: each field is an array with one entry per flow.
+    """The flows of one link: each field is an array with one entry per flow.
 
-    ``rtt`` T is the round trip without queues, s.  ``edge`` e is the backlog at which a window
-    stops growing (inf: delay never stops it), ``over_estimate`` x, s.  ``linux``: Diff divides by
-    baseRTT. ``climb`` m is the growth in packets per round trip, and ``decrease`` the factor at a
-    loss.  ``least`` and ``most`` bound a window, packets.
+    - ``rtt``: T, the round trip without queues, s.
+    - ``edge``: e, the backlog at which a window stops growing (inf: delay never stops it).
+    - ``over_estimate``: x, by which the flow over-estimates T, s.
+    - ``linux``: whether the backlog is W (RTT - baseRTT) over baseRTT, and not over RTT.
+    - ``climb``: m, growth in packets per round trip.  ``decrease``: factor of the window at a loss.
+    - ``least`` and ``most``: bounds of a window, packets.
     """
 
     rtt: Floats
@@ -66,10 +68,11 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium: ``delay`` s, ``window`` [flow] packets, and the linearised ``loop``.
+    """An equilibrium: the queueing ``delay`` in s, ``window`` [flow] in packets, and more.
 
-    ``loss``: probability that a packet is lost although the buffer has room.  ``residual``: (sum of
-    the delivered rates - c)/c.
+    ``loop`` holds the numbers of the linearised equations, for ``stability.py``.  ``loss`` is the
+    probability that a packet is lost although the buffer has room.  ``residual`` is (sum of the
+    delivered rates - c)/c, with the capacity c.
     """
 
     delay: float
@@ -87,10 +90,11 @@ def rest(
     curve: Curve | None = None,
     weight: float = 1.0,
 ) -> Rest | str:
-    """The equilibrium and its linearised loop, or the reason why there is none.
+    """The equilibrium of the flows and its linearised equations, or the reason why there is none.
 
-    ``capacity`` c pkt/s, ``buffer`` packets at which the queue overflows, random ``loss``, RED's
-    ``curve`` and ``weight``. Raises ``FieldError`` for values out of range.
+    ``capacity`` is in pkt/s, ``buffer`` the number of packets at which the queue overflows, and
+    ``loss`` the probability of random loss.  ``curve`` and ``weight`` belong to RED.  Raises
+    ``FieldError`` for values out of range.
     """
     c = float(positive("capacity", capacity))
     numbers("loss", loss, high=1.0, below=True)
@@ -127,12 +131,12 @@ def rest(
 def about_red(
     flows: Flows, curve: Curve, capacity: float, root: Equilibrium, weight: float
 ) -> Loop:
-    """The linearised loop about a fixed point of ``red.py``, at its rates and loss.
+    """The linearised equations at a fixed point of ``red.py``, with the rates and the loss there.
 
     The windows follow from these rates.  If losses limit a window, growth and cuts are taken to
-    balance at this loss, without separate terms for timeouts.  The growth m is then 1 packet per
-    round trip, or 1/``ack_every`` for flows that count ACKs (all but Vegas).  Raises ``FieldError``
-    for a weight out of range.
+    balance at this loss, without separate terms for timeouts.  A window then grows by 1 packet per
+    round trip, or by 1/``ack_every`` in flows that count ACKs (all but Vegas).  Raises
+    ``FieldError`` for a weight out of range.
     """
     numbers("weight", weight, high=1.0, above=True)
     T, alpha, x, most, every, vegas = np.broadcast_arrays(
@@ -154,7 +158,7 @@ def about_red(
 
 
 def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
-    """The longest queue of an equilibrium, and a message if the flows would need a longer one."""
+    """The longest queue of an equilibrium, and a message for flows that would need a longer one."""
     if curve is None:
         return buffer, "the buffer overflows: the windows cycle, and there is no rest"
     if buffer < curve.max_threshold:
@@ -164,9 +168,9 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
 
 
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
-    """Probability p that a packet is lost although the buffer has room, and dp/dv.
+    """The probability p that a packet is lost although the buffer has room, and its derivative.
 
-    v is RED's average queue; without RED dp/dv is 0.
+    The derivative is by RED's average queue; without RED it is 0.
     """
     if curve is None or queue <= curve.min_threshold:
         return loss, 0.0
@@ -189,7 +193,10 @@ def _windows(sources: Sources, s: float, p: float) -> Floats:
 
 
 def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
-    """The windows that a threshold sets, and those that losses set."""
+    """The windows at which the backlog reaches its threshold, and those at which losses end growth.
+
+    ``s`` is the queueing delay, and ``p`` the loss probability.
+    """
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):
         top = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
@@ -199,10 +206,11 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """How windows react to the queue: the arrays gamma_i and m_i, as in ``stability.Loop``.
+    """How windows react to the queue: the fields ``slope`` and ``climb`` of ``stability.Loop``.
 
-    gamma_i is that of windows that a threshold limits, else 0.  m_i, packets per round trip, is the
-    growth of windows that losses limit, else 0.
+    For a window that its backlog limits, the first is the slope with which it falls as the queue
+    grows. For one that losses limit, the second is its growth in packets per round trip.  Otherwise
+    they are 0.
     """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)

@@ -136,7 +136,7 @@ def goodput(source: Source, law: Recovery) -> float:
 def _chain(
     law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
-    """The Markov chain of loss events, kept for further calls.
+    """The Markov chain of loss events (``_Chain``), kept for further calls.
 
     The chain depends on no times, so sources that differ only in RTT or timeout share a chain.
     """
@@ -144,11 +144,12 @@ def _chain(
 
 
 class _Chain:
-    """Windows ``w`` on a grid up to ``top``, and the chain of loss events on it.
+    """The Markov chain of loss events: its states are the windows at which a loss occurs.
 
-    With ``overflows`` the buffer drops a packet at the top; otherwise the window stays at the top
-    until a loss.  ``needed``: mean number of duplicate ACKs after which a loss is detected.
-    ``packets``: number of packets delivered per loss event.
+    The windows ``w`` form a grid up to ``top``.  With ``overflows`` the buffer drops a packet when
+    the window reaches the top; otherwise the window stays at the top until a loss.  ``needed`` is
+    the mean number of duplicate ACKs after which a loss is detected.  ``packets`` is the mean
+    number of packets delivered per loss event.
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class _Chain:
         return float(self.weight @ each)
 
     def _holes(self) -> Floats:
-        """Number of rounds that a recovery takes."""
+        """The mean number of round trips that a recovery takes, for a loss at each window."""
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 
     def _silence(self, timeout: float) -> Floats:
@@ -220,14 +221,15 @@ class _Chain:
         return silence
 
     def _sent(self, packets: Floats) -> Floats:
-        """Mean number of packets until the first loss, out of at most ``packets``."""
+        """The mean number of packets sent up to and with the first loss, of at most ``packets``."""
         p = self.loss
         return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
 
     def _growth(self) -> tuple[Floats, Floats]:
-        """Linear growth from each window (rows) to the loss at each window (columns), packets.
+        """Linear growth from each window (rows) until a loss at each window (columns).
 
-        Returns the probability of each such loss and the mean number of packets until the loss.
+        Returns the probability of each such loss and, for each starting window, the mean number of
+        packets until the loss.
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
@@ -246,9 +248,10 @@ class _Chain:
         return self.alive * lost, self.alive @ sent
 
     def _slow_start(self, growth: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Slow start from 4 packets to each window (rows) as threshold, then linear growth.
+        """Slow start from 4 packets to the threshold (rows: each window), then linear growth.
 
-        Returns the probability of a loss at each window (columns) and the packets until the loss.
+        Returns the probability of a loss at each window (columns), and for each threshold the mean
+        number of packets until the loss.
         """
         w = self.w
         doublings = max(0, math.ceil(math.log2(w[-1] / 4.0)))
@@ -267,7 +270,11 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """The results ``phase`` for a start at ``window``, interpolated between grid windows."""
+        """The rows of the arrays in ``phase`` for a start at ``window``, between the grid's
+        windows.
+
+        Rows belong to windows of the grid; between them they are interpolated linearly.
+        """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
@@ -303,9 +310,10 @@ class _Chain:
 
 
 def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
-    """Binomial sum for fewer than ``needed`` arrivals among n packets, n whole and >= 0.
+    """The probability that fewer than ``needed`` of n packets arrive; n is whole and >= 0.
 
-    Sum over j < needed of C(n, j) arrive^j lost^(n - j).
+    It is the sum over j < needed of C(n, j) arrive^j lost^(n - j), where each packet arrives with
+    the probability ``arrive`` and is lost with the probability ``lost``.
     """
     total, binomial = np.zeros_like(n), np.ones_like(n)
     for j in range(needed):

@@ -60,7 +60,10 @@ RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle tha
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """The steady cycle: arrays of the inputs' broadcast shape; windows and packets are per flow."""
+    """The steady cycle from one loss to the next, for each case; windows and packets are per flow.
+
+    Cases are the broadcast shape of the inputs of `solve`.
+    """
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
     reno: Floats  # throughput of one Reno flow, pkt/s
@@ -140,40 +143,44 @@ def solve(
     """The whole cycle of the derived model.
 
     ``capacity`` is in pkt/s, ``rtt`` (the paper's T) in s, ``buffer`` in packets, ``alpha`` and
-    ``beta`` (default: alpha) in packets.  ``decrease`` is the paper's lambda in (0, 1].
-    ``n_vegas`` and ``n_reno`` are the numbers of sources of each kind, all with this rtt and in
-    step with each other.
+    ``beta`` (default: alpha) in packets.  ``decrease`` is the paper's lambda in (0, 1], the factor
+    of Vegas's window at a loss.  ``n_vegas`` and ``n_reno`` are the numbers of sources of each
+    kind, all with this rtt and in step with each other.
 
-    ``losers``: hypothesis 5, who loses when the buffer overflows.
+    ``losers`` is the form of hypothesis 5, who loses when the buffer overflows.
 
     * "both": the paper's hypothesis.
     * "reno": Vegas loses nothing and is never cut, so ``decrease`` has no effect (lambda = 1).
-    * "growing": every source that still grows, which means both below B_th and Reno alone above it,
-      with a jump at B_th. Near B_th either cycle would maintain itself; this option takes the one
-      that starts from a loss of both.
+    * "growing": every source that still grows.  So both lose if the buffer is smaller than B_th
+      (`threshold`), and Reno alone if it is larger, with a jump between.  Near B_th either cycle would
+      maintain itself; this option takes the one that starts from a loss of both.
 
-    ``variant``: where Vegas grows, holds and shrinks.
+    ``variant`` decides where Vegas grows, holds and shrinks.
 
     * "paper": it grows below alpha, holds between alpha and beta, and shrinks above beta.
     * "ns2": the edges are alpha - 1/2 and beta + 1/2, since the backlog is rounded.
     * "linux": they are alpha and beta + 1, since the backlog W (RTT - base)/base is truncated. The
       others use W (RTT - base)/RTT. With "ns2" and "linux" Vegas never shrinks below two packets.
 
-    ``response``: the number of mini-cycles by which Vegas's window lags behind the queue; 0 in the
-    paper.  It affects only the largest buffer at which Vegas still grows when the loss comes.  For
-    ns-2 and Linux it is 2: the packets measured were sent one RTT before, the decision comes half
-    an RTT after the middle of the measurement, and the packet that is added is spread over the next
-    RTT, which takes half an RTT more on average.
+    ``response`` is the number of mini-cycles (round trips) by which Vegas's window lags behind the
+    queue; 0 in the paper.  It affects only the largest buffer at which Vegas still grows when the
+    loss comes. For ns-2 and Linux it is 2: the packets measured were sent one RTT before, the
+    decision comes half an RTT after the middle of the measurement, and the packet that is added is
+    spread over the next RTT, which takes half an RTT more on average.
 
-    ``start``: window of one Vegas source after the first overflow, packets (default:
+    ``start`` is the window of one Vegas source after the first overflow, packets (default:
     `first_window`).  It matters only if Vegas is never cut and holds its window.  Then every window
     of a range returns after a cycle, and the cycle is that of the window nearest to ``start``.
     ``vegas_range`` and ``reno_range`` are the throughputs over all of them.
 
-    The regime of the result tells where Vegas is at the loss. "loss-limited": still growing
-    (appendix A). "equilibrium": at its upper edge. "hold": between its edges. "lagging": above the
-    upper edge, because Reno's sources outnumber it and fill the queue faster than it can shrink.
-    "least-window": above the upper edge, because it shrinks no further.
+    The result's field ``regime`` tells where Vegas is at the loss.
+
+    * "loss-limited": still growing (appendix A).
+    * "equilibrium": at its upper edge.
+    * "hold": between its edges.
+    * "lagging": above the upper edge, because Reno's sources outnumber it and fill the queue faster
+      than it can shrink.
+    * "least-window": above the upper edge, because it shrinks no further.
 
     Raises FieldError for arguments out of range.
     """
@@ -219,11 +226,11 @@ def _result(
     solved: npt.NDArray[np.bool_],
     loses: npt.NDArray[np.bool_],
 ) -> Cycle:
-    """What each flow gets in a cycle; NaN where not solved.
+    """The record of a cycle, with what each flow gets in it; NaN where not solved.
 
-    ``sums`` is the cycle from the chosen window.  Every window of a range may return after a cycle;
-    ``ends`` are the cycles at the two ends of that range.  If only one window returns, both are
-    ``sums``.  ``loses``: whether Vegas loses a packet in each cycle.
+    ``sums`` is the cycle that begins with the chosen window.  If every window of a range returns
+    after a cycle, ``ends`` are the cycles at the two ends of that range; otherwise both are
+    ``sums``.  ``loses`` says whether Vegas loses a packet in each cycle.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 
@@ -286,7 +293,7 @@ def _inputs(
     n_reno: npt.ArrayLike = 1,
     response: npt.ArrayLike = 0.0,
 ) -> list[Floats]:
-    """The arguments in this order as checked float64 arrays of one shape."""
+    """The arguments, checked, in the same order, as float64 arrays of one shape."""
     beta = alpha if beta is None else beta
     arrays = np.broadcast_arrays(
         positive("capacity", capacity),
@@ -371,11 +378,12 @@ def threshold(
 def forgotten_after(
     decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
 ) -> float:
-    """Cycles until ``part`` of an initial deviation is left, if all sources lose and grow.
+    """Cycles until a change of the first window has shrunk to the fraction ``part`` of itself.
 
-    Let V be the sum of the Vegas windows at a loss, M = mu T, and V' the sum at the next loss.
-    Then V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).  So each cycle
-    multiplies a deviation by (n_R lambda + n_V/2)/(n_V + n_R).
+    This holds if all sources grow and lose in each cycle.  Let V be the sum of the Vegas windows at
+    a loss, M = mu T, and V' the sum at the next loss.  Then V' = lambda V + n_V (M + B + 1 - lambda
+    V - (M + B + 1 - V)/2)/(n_V + n_R).  So each cycle multiplies a change by (n_R lambda +
+    n_V/2)/(n_V + n_R).
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
@@ -405,10 +413,13 @@ def hypotheses(
 
     max_window is in packets; the other arguments are those of `solve`.  The derived model needs
     only hypotheses 1, 3 and 5 (5 in the form that ``losers`` selects), not 2, 4 and the single
-    threshold. "one-cycle" is an addition of ours.  Suppose that Vegas still grows at every loss and
-    is cut for it.  If it once escapes the cut, it may reach its threshold before the next loss, and
-    so never be cut again.  This is possible if Vegas's window at rest, with the longest queue, B +
-    1, is smaller than the mu T + B + 1 packets that the network holds.
+    threshold.
+
+    "one-cycle" is an addition of ours: that Vegas cannot come from this cycle into another one.
+    Suppose that Vegas still grows at every loss and is cut for it.  If it once escapes the cut, it
+    may reach its threshold before the next loss, and so never be cut again.  This is possible if
+    Vegas's window at rest, with the longest queue, B + 1, is smaller than the mu T + B + 1 packets
+    that the network holds.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

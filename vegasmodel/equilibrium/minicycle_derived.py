@@ -37,25 +37,31 @@ PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge of Vegas's dead zone: at the queue q its total window is ``V = shift + pull/q``."""
+    """An edge of the range in which Vegas keeps its window, for any queue of q packets.
+
+    There the sum of all Vegas windows is ``V = shift + pull/q``, equation (7).
+    """
 
     shift: Floats
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """Vegas's total window at rest at the queue ``q``, by (7)."""
+        """The sum of the Vegas windows on this edge, if ``q`` packets are queued, by (7)."""
         with np.errstate(divide="ignore", over="ignore"):
             return self.shift + self.pull / q
 
     def queue(self, v: Floats) -> Floats:
-        """The queue at which Vegas's total window ``v`` rests; infinite if ``v`` is too small."""
+        """The queue at which the sum ``v`` of the Vegas windows is on this edge.
+
+        It is infinite if ``v`` is too small for any queue.
+        """
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)
 
 
 @dataclass(frozen=True)
 class Path:
-    """The inputs of one cycle, as arrays of one shape: packets, and numbers of sources."""
+    """The inputs of a cycle, as arrays of one shape; in packets, except for numbers of sources."""
 
     M: Floats  # bandwidth-delay product mu T
     B: Floats  # buffer
@@ -70,7 +76,11 @@ class Path:
 
 @dataclass(frozen=True)
 class Course:
-    """The phases of a cycle and where they begin, given Vegas's window V at the cycle's end."""
+    """The phases of one cycle: how long they are, and the queue and Vegas's window where they
+    begin.
+
+    The cycle begins after a loss at a given sum V of the Vegas windows.
+    """
 
     fill: Floats  # mini-cycles with an empty queue, after the first
     queue: Floats  # [..., 6] q at the start of phases 2.. and at the end, B + 1
@@ -81,7 +91,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Sums:
-    """One cycle: total windows at the ends of its phases, and sums over its mini-cycles."""
+    """One cycle: the sums of the windows at the ends of its phases, and totals over the cycle."""
 
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
     R: Floats  # [..., 7]
@@ -102,11 +112,13 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
 
 
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
-    """Vegas's total window V at the loss, W_V(N) of appendix A, where both windows grow up to it.
+    """The sum V of the Vegas windows at the loss, if Vegas and Reno both grow up to it (appendix
+    A).
 
-    V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1), V + R = mu T + B + 1, where R is Reno's total
-    window and N the number of mini-cycles. For one source each W_V(N) = (mu T + B + 1)/(3 - 2
-    lambda).
+    The paper calls it W_V(N).  It follows from V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1) and
+    V + R = mu T + B + 1.  R is the sum of the Reno windows at the loss, N the number of mini-cycles
+    (round trips), lambda the factor of Vegas's window at a loss, mu T the bandwidth-delay product
+    and B the buffer.  For one source each V = (mu T + B + 1)/(3 - 2 lambda).
     """
     return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
 
@@ -114,21 +126,22 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
 def still_grows(
     M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats, lower: Edge, response: Floats
 ) -> npt.NDArray[np.bool_]:
-    """Whether Vegas is still below its lower edge when the loss comes (the buffer is below B_th).
+    """Whether Vegas's backlog is still below its lower threshold when the loss comes.
 
-    Its window is then that of appendix A. It sees the queue of ``response`` mini-cycles ago; in
-    each the queue grew by n_V + n_R packets, one for each source.
+    The buffer is then smaller than B_th, and Vegas's window is that of appendix A.  Vegas sees the
+    queue of ``response`` round trips ago; in each of them the queue grew by n_V + n_R packets, one
+    for each source.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
 
 
 def held_window(path: Path) -> Floats:
-    """Vegas's total window V at the loss, if it stops at the lower edge and never has to shrink.
+    """The sum V of the Vegas windows at the loss, if Vegas stops growing and never has to shrink.
 
-    The edge is V = h + X/q at the queue q.  Vegas meets it at q_b = X/(V - h), when Reno's total
-    window is mu T + q_b - V. Both windows grew from lambda V and R(N)/2 in the same number of
-    mini-cycles, so
+    Vegas stops at its lower edge, V = h + X/q with q packets queued, so at the queue q_b = X/(V -
+    h). Then the sum of Reno's windows is mu T + q_b - V.  Vegas has grown from lambda V, and Reno
+    from half of its R(N) = mu T + B + 1 - V at the loss, in the same number of round trips.  So
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
 
@@ -141,11 +154,11 @@ def held_window(path: Path) -> Floats:
 
 
 def final_windows(path: Path) -> tuple[Floats, Floats]:
-    """The least and the greatest total window V of Vegas at the loss; mostly they are equal.
+    """The least and the greatest sum V of the Vegas windows at the loss; mostly they are equal.
 
-    The paper calls V W_V(N).  If Vegas grows up to the loss, V is that of appendix A. If Vegas
-    reaches its upper edge, V is its window at rest (7) at the full buffer, q = B, or its least
-    window.  Between the edges, V is the window at which Vegas holds.
+    The paper calls V W_V(N).  If Vegas grows up to the loss, V is that of appendix A.  If Vegas
+    reaches its upper edge, V is its window at rest (7) with a full buffer, or its least window.
+    Between its two edges Vegas holds its window, and V is that window.
 
     If Vegas is never cut (lambda = 1), *every* window of a range returns after a cycle.  The least
     of them rests on the lower edge at the cycle's shortest queue, the greatest on the upper edge at
@@ -161,7 +174,7 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
 
 
 def cycle(path: Path, V_N: Floats) -> Sums:
-    """The cycle that ends at Vegas's total window ``V_N``: its phases, packets and durations."""
+    """The cycle that ends with a loss at the sum ``V_N`` of the Vegas windows, phase by phase."""
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
     late = course.misfit > 1e-10 * V_N
@@ -198,7 +211,7 @@ def cycle(path: Path, V_N: Floats) -> Sums:
 
 
 def _course(path: Path, V_N: Floats) -> Course:
-    """The phases of a cycle that begins after a loss at Vegas's total window ``V_N``."""
+    """The phases of the cycle that follows a loss at the sum ``V_N`` of the Vegas windows."""
     M, B, n_V, n_R = path.M, path.B, path.n_vegas, path.n_reno
     lower, upper = path.lower, path.upper
     V_1, R_1 = path.cut * V_N, (M + B + 1 - V_N) / 2  # (8), (9)
@@ -250,13 +263,13 @@ def _course(path: Path, V_N: Floats) -> Course:
 
 
 def _lagging_window(path: Path, least: Floats) -> Floats:
-    """Vegas's total window V at a loss, if at the loss its backlog still exceeds beta.
+    """The sum V of the Vegas windows at a loss, if Vegas's backlog then still exceeds beta.
 
     As Reno fills the queue, Vegas's backlog rises above beta.  Vegas then shrinks by at most one
-    packet per flow and round trip, so the next loss may come too early.  A cycle begins and ends
-    with a loss, so a cycle that begins with V must end with V: V is the root of the difference.
-    The root lies between ``least`` and the window that Vegas would have if it never shrank.  A
-    cycle that begins with ``least`` ends with more; one that begins with the other ends with less.
+    packet per flow and round trip, so the next loss may come while the backlog is still above
+    beta.  From one loss to the next V must return to the same value; this equation is solved for
+    V.  There are two bounds.  A cycle that begins with ``least`` ends with more.  A cycle that
+    begins with the window that Vegas would have if it never shrank ends with less.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
@@ -275,11 +288,11 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 
 
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
-    """Lengths and integrals of the phases in which the queue is empty or grows linearly.
+    """Lengths of the phases in which the queue is empty or grows linearly, and two integrals.
 
-    Returns for each phase its length in mini-cycles and two integrals over its mini-cycles: that of
-    mu T + q and that of (mu T + q) min(q, B).  q is the sum of all windows above mu T, at least 0.
-    min(q, B) is the number of waiting packets.
+    The lengths are in mini-cycles (round trips), and the integrals are over these: of mu T + q, and
+    of (mu T + q) min(q, B).  mu T is the bandwidth-delay product and B the buffer.  q is the sum of
+    all windows less mu T, at least 0; min(q, B) is the number of waiting packets.
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]
@@ -296,13 +309,13 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 
 
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Sums over phase 3, in which the queue grows from ``q`` to ``p``.
+    """Length and integrals of phase 3, in which the queue grows from ``q`` to ``p`` packets.
 
-    All are elementary functions.
-
-    By (17) Vegas's total window is V = h + X/q and Reno's R = mu T + q - V, so di = dR/n_R = (1 +
-    X/q^2) dq / n_R for mini-cycle i.  Returns the length and the integrals of W = mu T + q, q W and
-    V over i.
+    In this phase Vegas follows its upper edge.  By (17) the sum of its windows is V = h + X/q, and
+    that of Reno's is R = mu T + q - V.  Reno grows by n_R packets in each mini-cycle (round trip)
+    i, so di = dR/n_R = (1 + X/q^2) dq/n_R.  With this, all integrals are elementary functions of
+    q.  Returns the length in mini-cycles, and the integrals over i of W = mu T + q, of q W and of
+    V.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift
     safe = np.where(p > q, q, 1.0)  # an empty phase has no queue to divide by

@@ -47,7 +47,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Steady cycles for different buffers, along one branch: arrays [point].
+    """Steady cycles for different buffers, in the order of a branch of solutions: arrays [point].
 
     Throughputs are those of one flow.
     """
@@ -76,15 +76,16 @@ def cycles(
     n_reno: int = 1,
     step: float = 0.02,
 ) -> Cycles:
-    """The steady cycles as the buffer varies: one branch, followed from the least buffer.
+    """The steady cycles as the buffer varies: one branch of solutions, from the least buffer on.
 
-    At the least buffer every overflow cuts Vegas.
+    At the least buffer every overflow cuts Vegas.  Further on, only a part p of the overflows does,
+    and the mean factor of Vegas's window at an overflow is lambda^p.
 
     capacity is in pkt/s, rtt in s, alpha (the lower threshold) and ``buffers`` (least, greatest) in
-    packets.  ``buffers``, ``variant`` and ``response`` are as in `minicycle.solve`. decrease is
-    lambda < 1. The throughputs are those of `minicycle.solve` with the mean cut lambda^p.  Raises
-    FieldError for arguments out of range, for decrease = 1, and for a least buffer above B_th,
-    where the cycle does not exist.
+    packets.  ``variant`` and ``response`` are as in `minicycle.solve`, and so is what a buffer
+    counts. decrease is lambda < 1.  The throughputs are those of `minicycle.solve` with the mean
+    factor.  Raises FieldError for arguments out of range, for decrease = 1, and for a least buffer
+    above B_th (`minicycle.threshold`), where the first cycle does not exist.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

@@ -20,9 +20,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 def throughput(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats]:
-    """Throughputs Lambda_Vegas, Lambda_Reno as printed, pkt/s; NaN where the buffer exceeds mu T.
+    """The throughputs Lambda_Vegas and Lambda_Reno as the paper prints them, pkt/s.
 
-    The paper's hypothesis 2 excludes such buffers. mu is in pkt/s, T in s, B and alpha in packets.
+    mu is the capacity in pkt/s, T the round trip without queues in s; the buffer B and alpha are in
+    packets.  The result is NaN if the buffer exceeds mu T: the paper's hypothesis 2 excludes that.
     """
     B_th = alpha * (3 - 2 * lam)
     below = np.less(B, B_th)
@@ -38,7 +39,10 @@ def throughput(
 def equilibrium(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Packets P_Vegas, P_Reno of a cycle and its duration Delta in seconds, for B above B_th."""
+    """What the paper prints for a buffer B above B_th, where Vegas reaches its equilibrium.
+
+    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds.
+    """
     M = mu * T
     # (7) at q = B
     W_V_N = alpha * (M + B) / B
@@ -69,18 +73,22 @@ def equilibrium(
 
 
 def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
-    """(17): Vegas's window at rest if Reno's window is ``W_R``; M is mu T, in packets."""
+    """Equation (17): Vegas's window at rest if Reno's window is ``W_R`` packets.
+
+    M is the bandwidth-delay product mu T in packets.
+    """
     C = W_R - alpha - M
     root = np.sqrt(C * C + 4 * alpha * W_R)
     return np.where(C > 0, 2 * alpha * W_R / np.where(C > 0, C + root, 1.0), (root - C) / 2)
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """C_V = sum of (17) over i = b+1 .. b+steps, for real ``steps``: Vegas's packets in phase 3.
+    """Vegas's packets in phase 3, C_V: the sum of (17) over the mini-cycles b+1 .. b+steps.
 
-    By Euler and Maclaurin the sum is the integral of (17) over i, plus half the difference of the
-    two end values, plus a twelfth of the difference of the derivatives at the two ends. The
-    integral is taken over the queue q: W_V = alpha + X/q, di = (1 + X/q^2) dq, X = alpha mu T.
+    ``steps`` need not be whole.  By Euler and Maclaurin the sum is the integral of (17) over the
+    number i of the mini-cycle, plus half the difference of the two end values, plus a twelfth of
+    the difference of the derivatives at the two ends.  The integral is taken over the queue q:
+    Vegas's window is W_V = alpha + X/q with X = alpha mu T, and di = (1 + X/q^2) dq.
     """
     X = alpha * M
 
@@ -96,7 +104,11 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
-    """Packets P_Vegas, P_Reno of a cycle and its duration Delta in seconds, for B below B_th."""
+    """What the paper prints for a buffer B below B_th, where Vegas never reaches its equilibrium.
+
+    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds (appendix
+    A).
+    """
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1
     P_Reno = 3 / 2 * N * (N - 1)

@@ -30,9 +30,10 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """(7): the sum of the Vegas windows, as a function of the queue, if each keeps ``backlog``.
+    """Equation (7): the sum of the Vegas windows as a function of the queue.
 
-    ``backlog``: packets that each of the n_V Vegas flows keeps queued.
+    It holds if each of the n_V flows keeps ``backlog`` packets queued; M is the bandwidth-delay
+    product.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
@@ -41,7 +42,8 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """The lower and the upper edge of Vegas's dead zone in the variant."""
+    """The edges between which Vegas keeps its window: the lower and the upper one of this variant.
+    """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)
 

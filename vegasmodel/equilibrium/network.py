@@ -61,10 +61,11 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """Rates and queueing delays at equilibrium.
+    """The flows' rates, and the links' queueing delays, in equilibrium.
 
     ``rates`` [flow] are in pkt/s; ``prices`` [link] and ``path_delay`` [flow] are queueing delays
-    in seconds.  ``status``: ``DONE``, or ``INACCURATE`` where the certificate does not hold.
+    in seconds.  ``status`` is ``DONE``, or ``INACCURATE`` if the certificate's residual is too
+    large.
     """
 
     rates: Floats
@@ -110,7 +111,10 @@ def certificate(
     rates: ArrayLike,
     prices: ArrayLike,
 ) -> Certificate:
-    """Residuals of the optimality conditions for any rates and prices, from the data alone."""
+    """How far any rates and prices are from the optimality (KKT) conditions, without a solver.
+
+    A price is a link's queueing delay in s.
+    """
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
     r, price = np.asarray(rates, dtype=np.float64), np.asarray(prices, dtype=np.float64)
     idle = c - A @ r
@@ -123,9 +127,10 @@ def certificate(
 
 
 def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
-    """Routing matrix of ``long`` flows over all ``links``, then ``cross`` flows on each link.
+    """The routing matrix of ``long`` flows over all ``links``, then ``cross`` flows on each link.
 
-    ``podlesny`` IV-H has 5 links, 20 long and 20 cross flows, all Vegas.
+    It is the parking-lot topology of ``podlesny`` IV-H, which has 5 links, 20 long flows and 20
+    cross flows on each link, all Vegas.
     """
     links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
     own = np.kron(np.eye(links), np.ones((1, cross)))
@@ -152,10 +157,11 @@ def _checked(
 
 
 def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
-    """Prices by Clarabel: it minimises -sum_i (alpha_i t_i + x_i r_i) subject to t_i <= ln r_i.
+    """The links' queueing delays ("prices"), s, by the solver Clarabel for convex problems.
 
-    Rates are in units of the fair share and loads in units of the capacity; in other units Clarabel
-    sometimes fails.
+    It minimises -sum_i (alpha_i t_i + x_i r_i) subject to t_i <= ln r_i and to the capacities, for
+    the rates r_i, thresholds alpha_i and over-estimates x_i.  Rates are in units of the fair share
+    and loads in units of the capacity; in other units Clarabel sometimes fails.
     """
     import clarabel
     from scipy import sparse
@@ -191,7 +197,10 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 
 
 def _placed(flows: int, place: int, value: float) -> Any:
-    """Sparse matrix (3 n, n) for n flows: column i has ``value`` in row ``3 i + place``, else 0."""
+    """A sparse matrix of shape (3 n, n): column i has ``value`` in row ``3 i + place``, else 0.
+
+    n is the number of flows.
+    """
     from scipy import sparse
 
     rows = 3 * np.arange(flows) + place
@@ -201,10 +210,12 @@ def _placed(flows: int, place: int, value: float) -> Any:
 
 
 def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Floats:
-    """Projected Newton (Bertsekas) on the dual: ``min c.price - sum alpha ln(q - x)``, price >= 0.
+    """Make the links' ``prices`` (queueing delays, s) exact, by projected Newton steps (Bertsekas).
 
-    If several steps are equally good (redundant links), it takes the shortest.  It ends when
-    rounding errors prevent a further improvement.
+    The steps minimise the dual problem, c . price - sum alpha ln(q - x) for prices >= 0, where q is
+    the queueing delay of a flow's path and x its over-estimate.  If several steps are equally good
+    (redundant links), it takes the shortest.  It ends when rounding errors prevent a further
+    improvement.
     """
     B = A / c[:, None]
     y = prices * c  # packets queued at each link

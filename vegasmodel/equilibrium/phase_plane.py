@@ -31,9 +31,10 @@ def reckoned(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> tuple[Floats, Floats]:
-    """The backlogs and the queueing delay that constant ``windows`` [..., n] lead to.
+    """The backlogs, and the queueing delay, if the windows have the constant values ``windows``.
 
-    Returns Diff [..., n], the backlog that each Vegas flow computes, packets, and Delta [...], s.
+    ``windows`` has shape [..., n].  Returns the backlog in packets that each Vegas flow computes,
+    [..., n], and the queueing delay in s, [...].
     """
     word("variant", variant, VARIANTS)
     c = float(positive("capacity", capacity))
@@ -57,9 +58,9 @@ def drift(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> NDArray[np.int64]:
-    """Direction of each window by (1): +1 grows, 0 holds, -1 shrinks, [..., n].
+    """The direction in which each window moves by (1): +1 grows, 0 holds, -1 shrinks, [..., n].
 
-    ``lower`` and ``upper`` are the edges of the backlog Diff, as ``stacks.dead_zone`` gives them.
+    ``lower`` and ``upper`` are the limits of the backlog, as ``stacks.dead_zone`` gives them.
     """
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
@@ -76,10 +77,11 @@ def level(
     delays: ArrayLike,
     variant: str,
 ) -> Floats:
-    """Windows [m, 2] of two flows where Diff of ``flow`` is ``edge``, one for each given Delta.
+    """The windows [m, 2] of two flows, if the backlog of flow number ``flow`` is ``edge`` packets.
 
-    The rate of ``flow`` is edge/(Delta - x), and the other flow gets the rest of c. NaN where
-    nothing is left or Delta <= x.
+    There is one row for each of the m given queueing delays.  At the delay Delta the rate of the
+    flow is edge/(Delta - x) in the paper, with its over-estimate x, and the other flow gets the
+    rest of the capacity.  A row is NaN if nothing is left or if Delta <= x.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

@@ -173,11 +173,11 @@ def hold_window(
 
 @dataclass(frozen=True)
 class Flow:
-    """One source.
+    """One source on a lossy link: its law and its parameters.
 
-    ``ack_every`` is 2 with delayed ACKs. Only Vegas uses ``alpha`` and ``over_estimate``. By
+    ``ack_every`` is 2 with delayed ACKs.  Only Vegas uses ``alpha`` and ``over_estimate``.  By
     default ``timeout`` is ``coarse_timeout`` (queueing adds to it) and ``decrease`` is the law's
-    own window factor. Raises ``FieldError`` for values out of range.
+    own window factor.  Raises ``FieldError`` for values out of range.
     """
 
     law: str
@@ -273,8 +273,8 @@ def share(
     Each flow sees RTT = rtt + q, and q is the least delay at which the rates fit the link.  The
     rates fall as q grows, so q is unique.  If they are too large even with a full buffer, the
     buffer overflows: all flows then see that additional loss probability at which their rates fit
-    the link.  A single flow queues only behind its own
-    packets (``throughput``), and q is 0. Mean field: no flow sees another's bursts.
+    the link.  A single flow queues only behind its own packets (``throughput``), and q is 0.  The
+    model is a mean field: flows see each other's mean queue, but not each other's bursts.
     """
     _link(p, capacity, buffer, method)
     if not flows:

@@ -71,10 +71,11 @@ def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> F
 def flow_rates(
     n_rate: ArrayLike, n_delay: ArrayLike, capacity: ArrayLike, k: ArrayLike = 1.0
 ) -> tuple[Floats, Floats]:
-    """Mean rate of one flow of each class, ``(S_R / n_R, S_D / n_D)`` = ``(k, 1) C/(n_D + k n_R)``.
+    """The mean rates of one flow of class R and of one of class D, pkt/s.
 
-    S are the service rates of the classes, n their numbers of flows, C the capacity, k the target
-    ratio. Both classes are taken as backlogged. NaN for a class without flows.
+    They are ``(S_R / n_R, S_D / n_D)`` = ``(k, 1) C/(n_D + k n_R)``, where S are the service rates
+    of the classes, n their numbers of flows, C the capacity and k the target ratio.  Both classes
+    are taken as backlogged.  The rate is NaN for a class without flows.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     C = numbers("capacity", capacity)
@@ -88,10 +89,10 @@ def flow_rates(
 def served(
     S_R: ArrayLike, S_D: ArrayLike, demand_rate: ArrayLike, demand_delay: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Rates of the two classes if each may use what the other leaves of its service rate (Fig. 2).
+    """The rates of the two classes, pkt/s, if each may use what the other leaves (Fig. 2).
 
-    Each class is guaranteed its own service rate, S_R or S_D.
-    ``demand_*`` is the most that the class's flows can send (pkt/s, may be infinite).
+    Each class is guaranteed its own service rate, S_R or S_D. ``demand_*`` is the most that the
+    class's flows can send (pkt/s, may be infinite).
     """
     s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
     d_R = numbers("demand_rate", demand_rate, infinite=True)
@@ -120,10 +121,11 @@ def relative_fairness(
 
 
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
-    """Buffers ``(B_R, B_D)`` of the queues, whole packets, as ``queues.rate_delay.split`` has them.
+    """The buffers ``(B_R, B_D)`` of the two queues in whole packets, from the buffer of the link.
 
-    D gets the fraction ``delay_buffer`` (0.1 in section III).  Raises ``FieldError`` for a negative
-    buffer or a fraction outside [0, 1].
+    Class D gets the fraction ``delay_buffer`` (0.1 in section III), rounded as in
+    ``queues.rate_delay.split``.  Raises ``FieldError`` for a negative buffer or a fraction outside
+    [0, 1].
     """
     B = numbers("buffer", buffer, infinite=True)
     return split(B, numbers("delay_buffer", delay_buffer, high=1.0))
@@ -150,11 +152,11 @@ def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
 def needed_delay_buffer(
     n_delay: ArrayLike, alpha: ArrayLike, beta: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Packets that ``n_delay`` Vegas flows keep in the D queue: ``(n_D alpha, n_D beta)``.
+    """The packets that ``n_delay`` Vegas flows keep in the D queue: ``(n_D alpha, n_D beta)``.
 
-    Each flow holds alpha to beta packets at any service rate. A buffer of n_D beta packets
-    never overflows in the steady state; one of less than n_D alpha packets always does. (A flow
-    that over-estimates baseRTT by x_i holds x_i times its rate in addition.)
+    Each flow holds alpha to beta packets at any service rate.  A buffer of n_D beta packets never
+    overflows in the steady state; one of less than n_D alpha packets always does.  (If a flow
+    over-estimates baseRTT by x seconds, it holds x times its rate in addition.)
     """
     n_D = numbers("n_delay", n_delay)
     low, high = numbers("alpha", alpha), numbers("beta", beta)

@@ -46,10 +46,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Curve:
-    """RED's curve of loss over queue: thresholds and buffer in packets, as in a ``queue`` table.
+    """RED's curve of loss over queue: its thresholds and the buffer, in packets.
 
-    ``spacing`` says how the drops are spread; see ``effective``.  With ``ecn`` packets are marked,
-    so the model has no timeouts.
+    The fields are those of a ``queue`` table in a scenario file.  ``spacing`` says how the drops
+    are spread (``effective``).  With ``ecn`` packets are marked, so the model has no timeouts.
     """
 
     min_threshold: float
@@ -68,9 +68,9 @@ class Curve:
         word("spacing", self.spacing, SPACINGS)
 
     def corners(self) -> Floats:
-        """Corners of the curve, rows (queue, base probability).
+        """The corners of RED's curve as rows (queue, base drop probability).
 
-        At the buffer the curve rises to 1.
+        At the full buffer the curve rises to 1.
         """
         top, last = self.max_threshold, self.max_probability
         rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, last)]
@@ -121,12 +121,17 @@ class Flows:
 class Equilibrium:
     """One fixed point: ``queue`` packets, ``loss`` per packet (drops or marks), ``rates`` pkt/s.
 
-    ``kind``: ``underloaded`` (the flows cannot fill the link), ``no-loss`` (below
-    ``min_threshold``), ``on-curve``, ``at-threshold`` or ``at-buffer``.  At the last two the curve
-    is vertical: the loss is such that the flows fill the link on average, and the queue oscillates
-    about the jump.  ``interval``: rows (queue, loss) at both sides of the fixed point; demand is
-    above c at the first and below c at the second.  ``certified``: both differences exceed rounding
-    errors.  ``residual``: (sum of the rates - c)/c.
+    ``kind`` says where on RED's curve of loss over queue it lies:
+
+    - ``underloaded``: without queue, since the flows cannot fill the link;
+    - ``no-loss``: below ``min_threshold``;
+    - ``on-curve``: where the loss rises with the queue;
+    - ``at-threshold`` or ``at-buffer``: where the curve is vertical.  The loss is such that the flows
+      fill the link on average, and the queue oscillates about the jump.
+
+    ``interval`` has two rows (queue, loss), one on each side of the fixed point: at the first the
+    flows send more than the capacity c, at the second less.  ``certified`` says that both
+    differences exceed rounding errors.  ``residual`` is (sum of the rates - c)/c.
     """
 
     queue: float
@@ -180,12 +185,13 @@ def simple_pftk(
 
 
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
-    """Rate that each flow delivers, at a mean queue (packets) and a loss probability.
+    """The rate that each flow delivers, pkt/s, at a mean queue in packets and a loss probability.
 
     A loss-based flow sends at the rate of PFTK's short form (the square-root law under ECN), and at
-    most max_window / RTT. A Vegas flow does so with its own decrease, and at most at ``alpha / (q/c
-    - x)``, with the queueing delay q/c and its over-estimate x.  A fraction 1 - loss of what is
-    sent is delivered (all of it under ECN).  Infinite where nothing limits a flow.
+    most max_window / RTT.  A Vegas flow does so with its own decrease, and at most at ``alpha /
+    (q/c - x)``, where q/c is the queueing delay and x the flow's over-estimate of baseRTT.  A
+    fraction 1 - loss of what is sent is delivered (all of it under ECN).  The rate is infinite
+    where nothing limits a flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)
@@ -227,7 +233,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     positive("capacity", capacity)
 
     def point(s: float) -> tuple[float, float]:
-        """The point (queue, loss) of the curve at place s; the corners are at s = 0, 1, 2, ..."""
+        """The point (queue, loss) of the curve at place s; its corners are at s = 0, 1, 2, ..."""
         piece = min(int(s), len(corners) - 2)
         (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
         part = s - piece
@@ -258,9 +264,10 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
 
 def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
-    """Two neighbouring floats (low, high) in 0 .. ``end``, between which ``excess`` has its root.
+    """Find the root of ``excess``, a falling function, in 0 .. ``end``, as exactly as floats allow.
 
-    ``excess`` falls.  Bisection uses only its sign, so its values may be infinite.
+    Returns two neighbouring floats (low, high) with the root between them.  Bisection uses only the
+    sign of the function, so its values may be infinite.
     """
     low, high = 0.0, end
     while True:
@@ -273,9 +280,10 @@ def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
 def _certify(
     excess: Callable[[float], float], low: float, high: float, end: float, n: int
 ) -> tuple[float, float, bool]:
-    """Widen the interval until the signs at its ends are certain in spite of rounding.
+    """Widen an interval until the signs of ``excess`` at its two ends are certain.
 
-    A sum of n rates, each of a few dozen rounded operations, is off by less than (n + 64) eps.
+    Rounding makes them uncertain: a sum of n rates, each of a few dozen rounded operations, is off
+    by less than (n + 64) eps.  Returns the ends, and whether the signs are certain.
     """
     doubt = (n + 64) * EPS
     width = EPS * max(high, 1.0)

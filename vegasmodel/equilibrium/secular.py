@@ -97,7 +97,7 @@ def is_jax(value: Any) -> bool:
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
     """The inputs, broadcast to the shapes [..., n] (alpha, x and rtt) and [...] (c).
 
-    If rtt is ``None``, its array is x, which no equation then uses.
+    If rtt is ``None``, its array is a copy of x that no equation uses.
     """
     alpha, x, c = (np.asarray(a, dtype=np.float64) for a in (alpha, x, c))
     rtt = x if rtt is None else np.asarray(rtt, dtype=np.float64)

@@ -24,20 +24,21 @@ Floats = NDArray[np.float64]
 
 
 def own(alpha: Any, x: Any, c: Any) -> Floats:
-    """(7), derived: relative change of rate r_i by its own over-estimate x_i, [..., n], 1/s.
+    """Equation (7), derived: by which fraction rate r_i changes per second of x_i, [..., n], 1/s.
 
-    (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j
-    (alpha_j/y_j^2).
+    x_i is the flow's own over-estimate of baseRTT.  (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i =
+    Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, _others(w) / y, w))
 
 
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
-    """(8), derived: relative change of rate r_i by another's over-estimate x_k, [..., i, k], 1/s.
+    """Equation (8), derived: by which fraction r_i changes per second of x_k, [..., i, k], 1/s.
 
-    (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j
-    (alpha_j/y_j^2). The diagonal holds (7).
+    x_k is another flow's over-estimate of baseRTT.  (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta -
+    x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  The diagonal
+    holds (7).
     """
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
@@ -47,18 +48,20 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
 
 
 def delay(alpha: Any, x: Any, c: Any) -> Floats:
-    """(9), derived: relative change of rate r_i by the delay Delta at fixed x, [..., n], 1/s.
+    """Equation (9), derived: by which fraction rate r_i changes per second of Delta, [..., n], 1/s.
 
-    (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i.
+    Delta is the queueing delay, and the over-estimates x_i are fixed.  (dr_i/dDelta)/r_i = -1/y_i
+    with y_i = Delta - x_i.
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, -1.0 / y, w))
 
 
 def own_printed(y: Any) -> Floats:
-    """(7) as printed, for gaps y_i = Delta - x_i; it equals ``own``.
+    """Equation (7) as printed, for the gaps y_i = Delta - x_i; it equals ``own``.
 
-    (dr_i/dx_i)/r_i = y_i s/(1 + y_i^2 s) with s = sum over k != i of 1/y_k^2.
+    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i. (dr_i/dx_i)/r_i =
+    y_i s/(1 + y_i^2 s) with s = sum over k != i of 1/y_k^2.
     """
     y = positive("y", y)
     s = _others(1.0 / y**2)
@@ -66,10 +69,11 @@ def own_printed(y: Any) -> Floats:
 
 
 def cross_printed(y: Any) -> Floats:
-    """(8) as printed, [..., i, k], for gaps y_i = Delta - x_i; NaN on the diagonal.
+    """Equation (8) as printed, [..., i, k], for the gaps y_i = Delta - x_i; NaN on the diagonal.
 
-    (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  This is wrong if the y_j
-    differ: the derived form has y_i in place of the numerator's y_j.
+    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i. (dr_i/dx_k)/r_i =
+    -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  This is wrong if the y_j differ: the derived
+    form has y_i in place of the numerator's y_j.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
@@ -79,14 +83,19 @@ def cross_printed(y: Any) -> Floats:
 
 
 def delay_printed(y: Any) -> Floats:
-    """(9) as printed, -1/y_i for gaps y_i = Delta - x_i; it equals ``delay``."""
+    """Equation (9) as printed, -1/y_i for the gaps y_i = Delta - x_i; it equals ``delay``.
+
+    Delta is the queueing delay, x_i the over-estimate of flow i.
+    """
     return np.asarray(-1.0 / positive("y", y))
 
 
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
-    """y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2), both [..., n].
+    """The gaps y_i = Delta - x_i and the weights w_k of equations (7) and (8), both [..., n].
 
-    An absent flow (alpha = 0) has y = 1 and w = 0.  Both are NaN if there is no steady state.
+    Delta is the queueing delay, x_i an over-estimate, and w_k = (alpha_k/y_k^2) / sum_j
+    (alpha_j/y_j^2). An absent flow (alpha = 0) has y = 1 and w = 0.  Both are NaN if there is no
+    steady state.
     """
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
@@ -98,10 +107,10 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
 
 
 def _others(w: Floats) -> Floats:
-    """For each flow i, the sum of w over all other flows.
+    """For each flow i, the sum of the weights w over all other flows.
 
-    It is the sum over the flows before i plus that over the flows after i.  The difference 1 - w_i
-    would be inexact if w_i is nearly 1.
+    It is the sum over the flows before i plus that over the flows after i.  The weights add up to
+    1, but 1 - w_i would be inexact if w_i is nearly 1.
     """
     pad = [(0, 0)] * (w.ndim - 1)
     before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)

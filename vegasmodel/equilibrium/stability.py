@@ -108,7 +108,7 @@ class Loop:
 
     @property
     def gain(self) -> float:
-        """Gamma, the sum of each flow's share of all rates times its ``slope``.
+        """Gamma, the sum over all flows of the flow's share of all rates times its ``slope``.
 
         Without RED the equilibrium is stable if Gamma < 1.
         """
@@ -159,9 +159,11 @@ class Stability:
 
 
 def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
-    """F(z) of the characteristic equation, F'(z), and the sum of the sizes of F's terms.
+    """The characteristic function F(z), its derivative F'(z), and the sum of the sizes of F's
+    terms.
 
-    Each has the shape of ``z`` (1/s).
+    The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
+    shape of ``z``.
     """
     z = np.asarray(z, dtype=np.complex128)
     total = float(loop.rate.sum())
@@ -189,9 +191,11 @@ def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
 
 
 def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
-    """Classes of equal flows: (share of all rates, RTT, (gamma, m/W, m lambda/W^2)) of each.
+    """Flows that are equal in the characteristic equation, taken together as classes.
 
-    gamma, m, W and lambda are ``slope``, ``climb``, ``window`` and ``rate`` of ``Loop``.
+    For each class: its share of all rates, its RTT, and the three numbers (gamma, m/W, m
+    lambda/W^2). gamma, m, W and lambda are ``slope``, ``climb``, ``window`` and ``rate`` of
+    ``Loop``.
     """
     rows: dict[tuple[float, ...], list[float]] = {}
     total = float(loop.rate.sum())
@@ -206,10 +210,11 @@ def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]
 def _answer(
     loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
 ) -> tuple[Any, Any]:
-    """g(z), by which the windows of a class of flows react to the queueing delay, and dg/dz.
+    """How the windows of a class of flows react to the queueing delay: g(z) and dg/dz.
 
-    A window on a threshold has g = -gamma.  A window that losses limit has, with the notation of
-    ``Loop``, g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
+    If a threshold limits the windows, g = -gamma.  If losses limit them, g = -(m/W) (p'/p) c / ((1
+    + z/K) (z + 2 m lambda/W^2)), where p' is the derivative of the loss p by RED's average queue, c
+    the capacity, and the other symbols are those of ``Loop``.
     """
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
@@ -260,7 +265,7 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
 
 
 def _right(loop: Loop) -> float:
-    """An upper bound of the real part of every root of the characteristic function F."""
+    """An upper bound of the real parts of all characteristic roots, 1/s."""
     total, x = float(loop.rate.sum()), 1.0 / float(loop.rtt.max())
     while True:
         off = loop.steep * total / x if not loop.marks else 0.0
@@ -274,9 +279,8 @@ def _right(loop: Loop) -> float:
 
 
 def _top(loop: Loop) -> float:
-    """Frequency above which the terms of losses add less than ``SMALL`` to F.
-
-    F is the characteristic function.
+    """The frequency, 1/s, above which losses add less than ``SMALL`` to the characteristic
+    function.
     """
     w, total = 4.0 * math.pi / float(loop.rtt.min()), float(loop.rate.sum())
     if loop.plain:
@@ -293,13 +297,16 @@ def _top(loop: Loop) -> float:
 
 
 def _periods(loop: Loop) -> Floats:
-    """The flows' RTTs, each once; RTTs that differ only by rounding errors count as one."""
+    """The different RTTs of the flows; RTTs that differ only by rounding errors count as one."""
     each = np.unique(loop.rtt)
     return np.asarray(each[np.concatenate([[True], np.diff(each) > LIKE * each[1:]])])
 
 
 def _axis(loop: Loop, top: float) -> Floats:
-    """Frequencies 2 pi k/R of the poles of F on the imaginary axis, in 0 .. ``top``, each once."""
+    """The poles of the characteristic function on the imaginary axis: frequencies 2 pi k/R.
+
+    R are the flows' RTTs, k = 1, 2, ...  Returns each frequency in 0 .. ``top`` once, in 1/s.
+    """
     each = [2 * np.pi / R * np.arange(1, int(top * R / 6.28) + 2) for R in _periods(loop)]
     poles = np.sort(np.concatenate(each))
     poles = poles[poles < top]
@@ -307,7 +314,10 @@ def _axis(loop: Loop, top: float) -> Floats:
 
 
 def _clear(loop: Loop, top: float) -> float:
-    """A frequency near ``top`` that is as far as possible from the poles 2 pi k/R."""
+    """A frequency near ``top`` that is far from all poles of the characteristic function, 1/s.
+
+    The poles are at 2 pi k/R, with the flows' RTTs R and k = 1, 2, ...
+    """
     near, R = top * np.linspace(1.0, 1.05, 400), _periods(loop)[:, None]
     turns = near * R / (2 * np.pi)
     away = (np.abs(turns - np.round(turns)) / R).min(axis=0)
@@ -315,7 +325,7 @@ def _clear(loop: Loop, top: float) -> float:
 
 
 def _real_poles(loop: Loop) -> Floats:
-    """The real poles of F, all left of the imaginary axis."""
+    """The real poles of the characteristic function, 1/s; all are negative."""
     if loop.plain:
         return np.empty(0)
     decays = [-2.0 * kind[2] for _, _, kind in _classes(loop) if kind[1] > 0.0]
@@ -323,7 +333,8 @@ def _real_poles(loop: Loop) -> Floats:
 
 
 def _beside(loop: Loop, edge: float) -> float:
-    """A real number near ``edge`` that is not close to a real pole of F."""
+    """A real number near ``edge`` that is not close to a real pole of the characteristic function.
+    """
     for pole in _real_poles(loop):
         if abs(edge - pole) < 0.02 * abs(edge):
             edge = 1.05 * pole
@@ -331,9 +342,10 @@ def _beside(loop: Loop, edge: float) -> float:
 
 
 def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
-    """Roots of F in left .. right, -top .. top, by the argument principle; None if that fails.
+    """The number of characteristic roots in a box of the complex plane, by the argument principle.
 
-    It fails where the characteristic function F turns too fast along the border.
+    The real parts lie in ``left`` .. ``right``, the imaginary parts in -``top`` .. ``top``.
+    Returns None if the characteristic function turns too fast along the border to be counted.
     """
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0
@@ -351,9 +363,9 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
 
 
 def _turn(loop: Loop, start: complex, end: complex) -> float | None:
-    """Angle in radians by which F turns along a straight line; None if it turns too fast.
+    """The angle in radians by which the characteristic function turns along a straight line.
 
-    Points are added where F turns fast.
+    Points are added where it turns fast.  Returns None if it turns too fast.
     """
     at = np.linspace(0.0, 1.0, 257)
     f = characteristic(loop, start + at * (end - start))[0]
@@ -371,7 +383,11 @@ def _turn(loop: Loop, start: complex, end: complex) -> float | None:
 
 
 def _search(loop: Loop, left: float, right: float, top: float, count: int | None) -> Complex:
-    """The roots in the box, one of each pair, rightmost first."""
+    """The characteristic roots in a box, rightmost first; one of each conjugate pair.
+
+    The box has real parts in ``left`` .. ``right`` and imaginary parts below ``top``.  The search
+    is refined until there are ``count`` roots.
+    """
     step = 0.25 * math.pi / float(loop.rtt.max())
     poles = np.concatenate([[0.0], _axis(loop, top), [top]])
     found = np.empty(0, np.complex128)
@@ -399,7 +415,9 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
 
 
 def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
-    """Where Newton's method ends from each start; starts that leave the box are dropped."""
+    """The points at which Newton's method ends, for the starts ``z``; those outside the box are
+    dropped.
+    """
     left, right, top = box
     longest = float(loop.rtt.max())
     done = [np.empty(0, np.complex128)]
@@ -419,7 +437,7 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
 
 
 def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
-    """The distinct roots among the values ``z``, in the box and in the upper half plane."""
+    """The different roots among the values ``z``, in the box, with imaginary part at least 0."""
     f, _, size = characteristic(loop, z)
     with np.errstate(invalid="ignore"):
         z = z[np.abs(f) <= TOLERANCE * size]

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class OrText(Generic[T]):
-    """The type of a field that holds a ``T`` and may also be given as text with a unit."""
+    """The type of a field that holds a ``T``, or text with a unit that stands for one."""
 
     if TYPE_CHECKING:
 
@@ -41,7 +41,7 @@ def known(*values: object) -> bool:
 
 
 class Rule(Protocol):
-    """How a field's value is read from a file, checked and written."""
+    """How a field's value is read from a scenario file, checked, and written to one."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Turn a value of the file into the package's own value.
@@ -59,7 +59,7 @@ class Rule(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """A number with a unit, within a range."""
+    """The rule for a number with a unit that must lie within a range."""
 
     kind: str
     low: float = 0.0
@@ -103,7 +103,7 @@ class Quantity:
 
 
 class _AsItIs:
-    """A rule for values that are the same in a file and in Python."""
+    """The base of rules for values that are the same in a scenario file and in Python."""
 
     def write(self, value: Any) -> Any:
         """The value, unchanged."""
@@ -112,7 +112,7 @@ class _AsItIs:
 
 @dataclasses.dataclass(frozen=True)
 class Integer(_AsItIs):
-    """A whole number within a range."""
+    """The rule for a whole number within a range."""
 
     low: int = 0
     high: int = 2**63 - 1
@@ -134,7 +134,7 @@ class Integer(_AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Boolean(_AsItIs):
-    """``true`` or ``false``."""
+    """The rule for a field that is ``true`` or ``false``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> bool:
         """The value, unchanged."""

@@ -78,7 +78,8 @@ STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium at which a run begins: it has held at all times before 0."""
+    """An equilibrium in which a run begins: the delay and the windows were constant before time 0.
+    """
 
     delay: float  # s, seconds
     window: Floats  # [flow] packets
@@ -86,7 +87,10 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class DelayedRun:
-    """Trajectories on a grid of times, and averages over each flow's active time after warmup."""
+    """Result of a run: trajectories on a grid of times, and averages for each flow and link.
+
+    An average is taken after warmup, over the time in which the flow is active.
+    """
 
     time: Floats  # [t] s
     window: Floats  # [t, flow] packets, 0 while inactive
@@ -104,7 +108,10 @@ class DelayedRun:
 
 
 def unsupported(scenario: Scenario) -> str | None:
-    """Why this model cannot answer the scenario; None if it can.  It knows random loss and RED."""
+    """Why this model cannot answer the scenario; None if it can.
+
+    Unlike ``continuous.py`` it has equations for random loss and RED.
+    """
     queue = scenario.links[0].queue
     if isinstance(queue, Red) and queue.ecn:
         return "the delayed fluid has no marks (ecn)"
@@ -185,7 +192,10 @@ def run(
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
-    """Senders and past of an empty network up to time 0; ``way``: seconds to the queue, [flow]."""
+    """The senders' state, and the stored past, of a network that was empty up to time 0.
+
+    ``way`` [flow] is the time in seconds from each sender to the queue.
+    """
     n = flows.rtt.size
     y = Senders(
         forward_delay=way,
@@ -220,7 +230,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def chances(scenario: Scenario) -> Chance:
-    """Probability that the link drops a packet although the buffer has room: random loss or RED."""
+    """How the link drops packets although its buffer has room: by random loss, RED, or both."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
         return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
@@ -233,7 +243,12 @@ def chances(scenario: Scenario) -> Chance:
 def resting(
     flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
-    """Senders and past of flows that have always been at ``rest``, as straight lines."""
+    """The senders' state, and the stored past, of flows that were in equilibrium up to time 0.
+
+    ``rest`` is the equilibrium, ``way`` [flow] the time in seconds from each sender to the queue,
+    and ``c`` the capacity in pkt/s.  Because the rates are constant, two instants describe the
+    past.
+    """
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
     rtt, x = flows.rtt + s, np.where(flows.measures_base, 0.0, flows.over_estimate)

@@ -72,7 +72,8 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """An event that occurred: its time, which one, and the state just before."""
+    """An event that occurred: its time, its index in the list of events, and the state just before.
+    """
 
     time: float
     event: int
@@ -83,7 +84,8 @@ class Occurrence(NamedTuple):
 class Solution:
     """The result of ``integrate``.
 
-    Called with a time or an array [t] of kept times, it returns y.
+    As a function it takes a time, or an array [t] of times, within the part of the run that is
+    kept, and returns the state y at each time.
     """
 
     time: Floats  # [step] ends of the steps, t_0 first
@@ -101,7 +103,7 @@ class Solution:
         return self.status in ("done", "event")
 
     def __call__(self, t: float | Floats) -> Floats:
-        """The state y(t); ValueError for times outside those kept."""
+        """The state y at time t or at an array of times; ValueError for times that are not kept."""
         starts = [piece.start for piece in self._pieces]
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if times.size and not starts[0] <= times.min() <= times.max() <= self._pieces[-1].end:
@@ -111,7 +113,10 @@ class Solution:
 
 
 class _Stepper:
-    """Makes Runge-Kutta steps, and iterates them where a delay is shorter than the step."""
+    """Makes single Runge-Kutta steps of the delay equation, and estimates their errors.
+
+    If a delay is shorter than the step, the step reads its own solution, so it is iterated.
+    """
 
     def __init__(self, f: Right, memory: Memory, rtol: float, atol: float | Floats) -> None:
         self.f, self.memory, self.rtol, self.atol = f, memory, rtol, atol
@@ -124,7 +129,7 @@ class _Stepper:
         return float(np.sqrt(np.mean((x / scale) ** 2)))
 
     def attempt(self, t: float, y: Floats, h: float) -> tuple[Piece, Floats, float]:
-        """One step from (t, y) of length h: its dense output, its final state, its error.
+        """Try one step of length h from (t, y); returns its polynomial, its final state, its error.
 
         The error is divided by the tolerance.  It is inf if the iteration did not converge.
         """
@@ -155,7 +160,7 @@ class _Stepper:
             memory.current = None
 
     def first_step(self, t: float, y: Floats, span: float) -> float:
-        """Length of a cautious first step: the explicit Euler step that moves y by a hundredth."""
+        """Length of a cautious first step: an Euler step that changes y by 1 % of its size."""
         slope = self.slope(t, y)
         size, speed = self.norm(y, y, y), self.norm(slope, y, y)
         return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)
@@ -217,7 +222,8 @@ def _constant(value: Sequence[float] | Floats) -> Past:
 
 
 class _Run:
-    """One integration: its step size, breaks, events and samples."""
+    """One integration from start to end: it chooses the steps, finds the events, takes the samples.
+    """
 
     def __init__(
         self,
@@ -284,7 +290,11 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """The next step from t, first with length h (0: a cautious one), or why there is none."""
+        """Make the next step from time t; returns the result of ``_step``, or why no step is
+        possible.
+
+        The first length tried is h, or that of ``first_step`` if h is 0.
+        """
         try:
             self.memory.pass_now(t, y)
             h = h or self.stepper.first_step(t, y, self.end - t)
@@ -298,9 +308,11 @@ class _Run:
     def _step(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | None:
-        """An accepted step: dense output, end, error, order of a break at its end, and the next h.
+        """Try steps from t, each shorter than the last, until one has a small enough error.
 
-        None if the step became too small.  If a delay below 0 was the cause, it raises
+        Returns its polynomial, the state at its end, its error, the order of the derivative that
+        jumps at its end (None if none does), and the length to try next.  Returns None if the step
+        would become too small; but if that was because a delay fell below 0, raises
         NegativeDelayError.
         """
         remaining, negative = self.end - t, None
@@ -330,7 +342,11 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """Length of the step until a time t - delay reaches a break, and that break's order."""
+        """Length of the step until a delayed time t - delay reaches a break; None if none does.
+
+        A break is a time at which a derivative of the solution jumps; the break's order, also
+        returned, is that of the derivative.
+        """
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h
         for k in range(len(memory.lags)):
@@ -356,7 +372,7 @@ class _Run:
         return first
 
     def _first_events(self, piece: Piece) -> list[tuple[float, int]]:
-        """Time and index of the first event in the step, and of others at the same time."""
+        """Time and index of the first event in the step, and of all events at the same time."""
         roots = []
         for index, event in enumerate(self.events):
             root = self._root(event, index, piece)
@@ -386,7 +402,11 @@ class _Run:
         return None
 
     def _act(self, t: float, y: Floats) -> tuple[Floats, bool]:
-        """Apply the actions of the events that have just occurred, in order."""
+        """Apply the actions of the events that have just occurred, in the order of the events'
+        list.
+
+        Returns the state after them, and whether it differs from the state before.
+        """
         jumped = False
         for index in sorted(self.fired):
             action = self.events[index].action

@@ -25,7 +25,10 @@ SEARCH = 60  # points at which a filling or emptying is looked for
 
 
 class Past(NamedTuple):
-    """The stored past, [step] or [step, flow]; it covers the longest round trip only."""
+    """The stored past of the queue and of the flows: one row for each step that is still needed.
+
+    Arrays of the queue have shape [step], those of the flows have shape [step, flow].
+    """
 
     time: Floats
     delay: Floats  # s(t)
@@ -39,7 +42,8 @@ class Past(NamedTuple):
 
 
 class Senders(NamedTuple):
-    """The state of the senders, one entry per flow; functions change it in place."""
+    """The senders' state, in arrays with one entry per flow; the functions here change it in place.
+    """
 
     forward_delay: Floats  # f_i: seconds from the sender to the queue
     window: Floats
@@ -59,7 +63,7 @@ class Senders(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """The probability that a packet is dropped although the buffer has room."""
+    """How the link drops packets although its buffer has room: by random loss, RED, or both."""
 
     loss: float  # of every packet
     red: bool  # RED too, by the average queue
@@ -71,7 +75,8 @@ class Chance(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Integrals over time since the last reset."""
+    """Integrals over time since warmup or the last reset: packets, seconds, and cuts of each flow.
+    """
 
     delivered: Floats  # [flow] packets
     acked: Floats  # [flow] packets, lost ones among them
@@ -83,7 +88,7 @@ class Totals(NamedTuple):
 
 @jit
 def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
-    """Linear interpolation of ``values`` at t, in the interval of ``times`` from index k on."""
+    """The value at time t, by linear interpolation in the interval that begins at ``times[k]``."""
     if k >= last:
         return float(values[last])
     part = (t - times[k]) / (times[k + 1] - times[k])
@@ -92,7 +97,7 @@ def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float
 
 @jit
 def index(times: Floats, k: int, last: int, t: float) -> int:
-    """The last index, from k on, whose time is not after t."""
+    """The index of the last entry, searched from k to ``last``, whose time is not after t."""
     while k < last and times[k + 1] <= t:
         k += 1
     return k
@@ -100,9 +105,9 @@ def index(times: Floats, k: int, last: int, t: float) -> int:
 
 @jit
 def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
-    """Write into ``came`` the packets of each flow that have reached the queue by t.
+    """Write into ``came`` the packets of each flow that have reached the queue by time t.
 
-    Returns the sum.
+    Returns their sum over the flows.
     """
     total = 0.0
     for i in range(came.size):
@@ -114,10 +119,10 @@ def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
 
 @jit
 def dropped(chance: Chance, mean: float) -> float:
-    """Probability that random loss or RED drops a packet, at RED's average queue ``mean``.
+    """Probability that random loss or RED drops a packet at an average queue of ``mean`` packets.
 
-    RED drops 2 p_b/(3 - p_b) of the packets: p_b is its base probability, and ns-2's ``wait_``
-    spaces the drops.
+    RED drops 2 p_b/(3 - p_b) of the packets, where p_b is its base probability: this is the effect
+    of ns-2's option ``wait_``, which spaces the drops.
     """
     if not chance.red or mean <= chance.low:
         return chance.loss
@@ -130,7 +135,10 @@ def dropped(chance: Chance, mean: float) -> float:
 
 @jit
 def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average after ``came`` more packets; each moves it by ``weight`` of the distance."""
+    """RED's average queue after ``came`` more packets, from its value ``mean`` before them.
+
+    Each packet moves the average towards ``queue`` by the part ``weight`` of their difference.
+    """
     if chance.weight >= 1.0:
         return queue
     left: float = np.exp(np.log1p(-chance.weight) * came)
@@ -184,7 +192,7 @@ def drop(
     p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
     came: Floats, lost: Floats,
 ) -> None:  # fmt: skip
-    """Share the packets that overflow in a step among the losers, which hear of them a while later.
+    """Share the packets that overflow in a step among the losers, and note when these learn of it.
 
     A source whose window is constant or falls sends one packet per ACK, which takes the place that
     its last packet left.  The additional packet that does not fit comes from a source whose window
@@ -211,9 +219,11 @@ def drop(
 
 @jit
 def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
-    """The part of a step after which W g = e, for a window W and a factor g linear in time.
+    """The part of a step after which the backlog W g reaches the threshold e.
 
-    The root is the one at which W g - e changes the sign that it has at the start.
+    The window W goes linearly from ``W`` to ``to`` in the step, and the factor g, the backlog
+    divided by the window, from ``g0`` to ``g1``.  The root is the one at which W g - e changes the
+    sign that it has at the start.
     """
     dW, dg = to - W, g1 - g0
     a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
@@ -231,10 +241,11 @@ def avoid(
     W: float, acks: float, climb: float, g0: float, g1: float, lower: float, upper: float,
     floor: float, cap: float,
 ) -> float:  # fmt: skip
-    """Congestion avoidance over a step: moves the window W by ``acks``; returns the final window.
+    """Congestion avoidance over a step in which ``acks`` ACKs arrive; returns the final window.
 
-    W dW = m dN, m in Sgn(W g): N counts ACKs, m is the direction, and W g is the backlog, which is
-    compared with the thresholds ``lower`` and ``upper``.
+    The window W follows W dW = m dN, where N counts ACKs.  The direction m is ``climb`` while the
+    backlog W g is below the threshold ``lower``, -1 while it is above ``upper``, and 0 between
+    them.  In the step the factor g goes from ``g0`` to ``g1``.
     """
     up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
     down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)
@@ -262,7 +273,10 @@ def avoid(
 
 @jit
 def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
-    """Flow i processes the news that arrives by t and moves its window; returns its new losses."""
+    """Tell flow i what happened to its packets of which it hears by time t, and move its window.
+
+    Returns the number of these packets that were lost at a full buffer or dropped before.
+    """
     at = t - p.rtt[i] + y.forward_delay[i]
     k = index(past.exit, y.inward[i], last, at)
     y.inward[i] = k
@@ -290,7 +304,7 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
     """The window of flow i after ``acks`` more packets; ``tossed`` of them were lost early.
 
-    An early loss is that of a packet for which the buffer had room: a random loss or one by RED.
+    A packet is lost early if random loss or RED drops it although the buffer had room.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # In this step the flow sends dN packets, and random loss or RED drops a part p of them. Each
@@ -316,11 +330,11 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
 
 @jit
 def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
-    """What flow i may have sent by t: A_i(t) = max(A_i, N_i + W_i), by (D3).
+    """The packets that flow i may have sent by time t: A = max(A, N + W), equation (D3).
 
-    A_i are the packets sent, N_i those whose fate is known, and W_i is the window: packets in
-    flight fill it. After a cut the flow waits. The first window leaves evenly over a round trip of
-    the empty network.
+    A is the number of packets sent, N the number whose fate the sender knows, and W the window.
+    After a cut of the window, A stays the same until the ACKs make N + W larger.  The first window
+    leaves evenly over a round trip of the empty network.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent
@@ -332,7 +346,10 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
 
 @jit
 def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
-    """Process what is due at t: starts, stops, news of losses.  Returns the next such time."""
+    """Process what is due at time t: flows that start or stop, and senders that hear of a loss.
+
+    Returns the time of the next such event.
+    """
     due = np.inf
     for i in range(y.window.size):
         if not p.start[i] <= t < p.stop[i]:
@@ -358,7 +375,10 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
 
 @making
 def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
-    """Make space for more steps: drop the past that nobody reads any more, or else enlarge it."""
+    """Make space for more steps: drop the past that no flow reads any more, or enlarge the arrays.
+
+    Returns the new arrays and the index of the last step in them.
+    """
     n = y.window.size
     oldest = last
     for i in range(n):
@@ -386,7 +406,10 @@ def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
 def note(
     y: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
 ) -> int:
-    """Record the grid times within the step that ends at ``last``; returns the next one's index."""
+    """Store the samples at the grid times within the step that ends at ``last``, by interpolation.
+
+    Returns the index of the next grid time.
+    """
     n, end = y.window.size, past.time[last]
     while k < grid.size and grid[k] <= end:
         part = (grid[k] - past.time[last - 1]) / (end - past.time[last - 1])
@@ -411,9 +434,9 @@ def march(
 ) -> tuple[Past, int]:  # fmt: skip
     """Integrate up to ``end`` by steps of at most ``longest`` seconds.
 
-    Returns the past and its last index.  For each flow, ``record[k]`` receives at ``grid[k]`` its
-    window, the delay that it sees, and the packets sent, delivered and lost.  The queue's delay
-    follows.
+    Returns the past and its last index.  Row k of ``record`` receives the state at time
+    ``grid[k]``: for each flow its window, the queueing delay that it sees, and the numbers of
+    packets sent, delivered and lost; as its last entry, the queueing delay now.
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)

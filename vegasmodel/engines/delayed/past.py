@@ -20,7 +20,12 @@ Lag = float | Callable[[float, Floats, Past], float]  # seconds, or tau(t, y, pa
 
 
 class Piece(NamedTuple):
-    """Dense output of one step: y_0 + h Q (x, x^2, x^3, x^4) at x = (t - t_0)/h, up to ``end``."""
+    """The solution within one step as a polynomial (dense output of the Runge-Kutta method).
+
+    At time t it is y_0 + h Q (x, x^2, x^3, x^4), with x = (t - t_0)/h.  The step begins at t_0 with
+    the state y_0, and Q is a matrix of coefficients.  The step was made with length h, but it
+    counts only up to ``end``, where an event may have ended it.
+    """
 
     start: float
     h: float
@@ -29,7 +34,7 @@ class Piece(NamedTuple):
     end: float
 
     def __call__(self, t: float) -> Floats:
-        """The polynomial at t, also beyond the step's ends."""
+        """The step's polynomial at time t, which may also lie outside the step."""
         x = (t - self.start) / self.h
         value: Floats = self.y + self.h * x * (self.Q @ np.array([1.0, x, x * x, x * x * x]))
         return value
@@ -52,7 +57,11 @@ class ForgottenError(ValueError):
 
 
 class Memory:
-    """The pieces, the function before the start, and the breaks that each argument has passed."""
+    """The solution so far: the function before the start, the steps' polynomials, and the breaks.
+
+    A break is a time at which a derivative of the solution jumps.  For each delay the class counts
+    the breaks that the delayed time has passed.
+    """
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
         self.history, self.t0, self.lags = history, start, lags
@@ -64,7 +73,7 @@ class Memory:
         self.used_current = False
 
     def add(self, piece: Piece, keep: float) -> None:
-        """Append a step's piece, and drop what is older than ``keep``."""
+        """Append the polynomial of a step; drop those that are older than ``keep`` seconds."""
         self.pieces.append(piece)
         self.starts.append(piece.start)
         cut = bisect_left(self.starts, piece.end - keep) - 1
@@ -72,7 +81,10 @@ class Memory:
             del self.pieces[:cut], self.starts[:cut]
 
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
-        """y(u), read from the smooth piece between the breaks ``low`` and ``high``."""
+        """The state y(u), read from the polynomial between the breaks ``low`` and ``high``.
+
+        A break is a time at which a derivative of the solution jumps.
+        """
         inside = min(max(u, low), high)
         if inside < self.t0 or high <= self.t0:
             return np.asarray(self.history(min(u, self.t0)), dtype=np.float64)
@@ -86,7 +98,7 @@ class Memory:
         return self.pieces[max(index, 0)](u)
 
     def delay(self, k: int, t: float, y: Floats) -> float:
-        """The k-th delay, seconds; NegativeDelayError where it is below 0."""
+        """The k-th delay in seconds; raises NegativeDelayError if it is below 0."""
         lag = self.lags[k]
         tau = float(lag(t, y, self.at) if callable(lag) else lag)
         if not tau >= 0:
@@ -94,7 +106,8 @@ class Memory:
         return tau
 
     def past(self, t: float, y: Floats) -> Floats:
-        """The states at the times t - delay: an array of shape [lag, n], one row per delay."""
+        """The states at the times t - delay, as an array: a row per delay, a column per variable.
+        """
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]
@@ -108,12 +121,19 @@ class Memory:
         return z
 
     def next_break(self, k: int) -> tuple[float, int] | None:
-        """Time and order of the next break that argument k will reach."""
+        """The next break that the delayed time number k will reach: its time and its order.
+
+        A break is a time at which a derivative of the solution jumps; its order is that of the
+        derivative.
+        """
         i = self.passed[k]
         return self.breaks[i] if i < len(self.breaks) else None
 
     def pass_now(self, t: float, y: Floats) -> None:
-        """Mark the breaks that an argument has reached at the start of a step."""
+        """Count, for each delay, the breaks that the delayed time t - delay has reached at time t.
+
+        A break is a time at which a derivative of the solution jumps.
+        """
         for k in range(len(self.lags)):
             upcoming = self.next_break(k)
             while upcoming is not None and t - self.delay(k, t, y) >= upcoming[0] - rounding(t):
@@ -122,5 +142,5 @@ class Memory:
 
 
 def rounding(t: float) -> float:
-    """Distance within which two times count as one."""
+    """The difference in seconds up to which two times near t count as equal."""
     return 1e-14 * max(1.0, abs(t))

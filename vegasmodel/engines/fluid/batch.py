@@ -46,9 +46,10 @@ SHARE = 64  # scenarios that a thread takes at a time
 
 @dataclass(frozen=True, eq=False)
 class BatchRun:
-    """Averages from warmup to duration while a flow is active.
+    """Results of a batch of scenarios: averages from warmup to duration, while a flow is active.
 
-    NaN for padding and where not ``ok``.
+    Scenarios with fewer flows are padded.  Values for padding are NaN, and so are those of a
+    scenario that failed, for which ``ok`` is false.
     """
 
     throughput: Floats  # [scenario, flow] pkt/s
@@ -60,7 +61,7 @@ class BatchRun:
 
 
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
-    """Scenarios as arrays, for windows that decide at every instant, whatever the stack.
+    """Scenarios side by side in arrays, for windows that change at every instant on any stack.
 
     Raises ``ValueError``, which names the scenario, if the model has no equation for one of them.
     """
@@ -101,12 +102,13 @@ def run(
     """Simulate all scenarios.
 
     A flow adjusts its window once a round trip or at every instant, as its stack and law say.  In
-    three cases all do so at every instant and use only the thresholds of their stacks: if all
-    follow the papers' law, if ``losers`` or ``packets`` is given, and in a packed batch.
-    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``engine`` is "threads"
-    (their number is ``threads``, default one per core) or "jax". In "jax", ``chunk`` scenarios
-    share a loop (default: all of them on a GPU, 64 on a CPU).  Raises ``ValueError`` for wrong
-    arguments.  A scenario that fails is flagged in ``ok`` and does not affect the others.
+    three cases all flows do so at every instant and use only the thresholds of their stacks: if all
+    follow the papers' law, if ``losers`` or ``packets`` is given, and if ``scenarios`` is a batch
+    that ``pack`` has made.  ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
+    ``engine`` is "threads" (their number is ``threads``, default one per core) or "jax".  With
+    "jax", ``chunk`` scenarios are computed together (default: all of them on a GPU, 64 on a CPU).
+    Raises ``ValueError`` for wrong arguments.  A scenario that fails is flagged in ``ok`` and does
+    not affect the others.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
@@ -138,7 +140,7 @@ def run(
 def _mixed(
     scenarios: Sequence[Scenario], sampled: list[int], step: float, threads: int | None
 ) -> BatchRun:
-    """Run the scenarios numbered ``sampled`` singly on threads, the others as a packed batch."""
+    """Run the scenarios numbered ``sampled`` one by one on threads, and all others as one batch."""
     for i in sampled:
         reason = one_by_one.unsupported(scenarios[i])
         if reason is not None:

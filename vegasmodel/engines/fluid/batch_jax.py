@@ -42,7 +42,7 @@ Array = Any
 
 
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
-    """The results for ``BatchRun``, [scenario, flow] or [scenario], in float64."""
+    """The arrays for ``BatchRun``, in float64, of shape [scenario, flow] or [scenario]."""
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
     size = min(chunk or (CHUNK if on_cpu else n), n)
@@ -73,7 +73,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function that writes values to these places of an array's last axis."""
+    """A function put(values, some) that writes ``some`` to these places of the last axis."""
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
         values[..., places] = some
@@ -86,7 +86,7 @@ def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 def _compiled(
     losers: int,
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
-    """Two compiled functions: the state before the first pass, and passes from a state on."""
+    """Two compiled functions: one makes the state before the first pass, one makes more passes."""
 
     def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:
         moved: _Moving = jax.lax.while_loop(
@@ -102,7 +102,8 @@ def _compiled(
 
 
 class _Totals(NamedTuple):
-    """Integrals since warmup; per flow [flow] or scalars."""
+    """Integrals over time since warmup, as arrays [flow] or scalars, from which averages are taken.
+    """
 
     delivered: Array
     window: Array
@@ -113,7 +114,8 @@ class _Totals(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """The state just after the last overflow."""
+    """The state just after the last overflow, with which the state after the next one is compared.
+    """
 
     t: Array
     window: Array
@@ -122,7 +124,7 @@ class _Mark(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """State of one scenario; fields are arrays [flow] or scalars."""
+    """State of one scenario, which each pass of the loop advances; arrays [flow] or scalars."""
 
     t: Array
     s: Array
@@ -144,7 +146,10 @@ class _Moving(NamedTuple):
 def _threshold(
     e: Array, rtt: Array, over: Array, s: Array, over_base: Array
 ) -> tuple[Array, Array]:
-    """``windows.threshold`` in JAX: the window at which the backlog is e, and its derivative."""
+    """The window at which Vegas's backlog is e packets, and its derivative by the queueing delay.
+
+    The same as ``windows.threshold``, in JAX.
+    """
     gap = s - over
     base = rtt + over
     reached = (gap > 0) & (e < jnp.inf)
@@ -154,7 +159,7 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How the windows move, and the thresholds that they slide on or approach; arrays [flow]."""
+    """How each flow's window moves, and the threshold on which it slides or which it approaches."""
 
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
@@ -163,9 +168,10 @@ class _Motion(NamedTuple):
 
 
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
-    """``windows.window_after`` for all flows after a step h to the delay s1.
+    """All flows' windows after a step of length h that ends at the queueing delay s1.
 
-    Returns the windows, their derivatives by s1 and by h, and their motions.
+    Returns the windows, their derivatives by s1 and by h, and how they move.  The same as
+    ``windows.window_after`` in JAX, for all flows at once.
     """
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
@@ -231,7 +237,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
 
 
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
-    """``windows.excess``: the error of (W1) at the end of a step, and its derivatives by s1, h."""
+    """How far the flows' rates exceed the capacity at the end of a step, pkt/s, by equation (W1).
+
+    The step has length h and ends at the queueing delay s1.  Also returns the derivatives by s1 and
+    h. The same as ``windows.excess``, in JAX.
+    """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
     total = jnp.sum(W / rtt) - c
@@ -239,9 +249,10 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
 
 
 def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
-    """Delay at the end of a step and the step's length.
+    """Find the delay at the end of a step of length h, or the time at which the delay is ``level``.
 
-    It is ``windows.delay_after``, or ``time_to`` if the step has to end at the delay ``level``.
+    Returns the queueing delay and the step's length.  The same as ``windows.delay_after``, or as
+    ``time_to`` if the step has to end at the delay ``level``.
     """
     c, level, full = case.capacity, y.level, y.full
     empty = ~full & (_excess(p, c, y, jnp.zeros_like(y.s), h)[0] <= 0)
@@ -264,7 +275,10 @@ def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
 
 
 def _admit(p: Flows, y: _Moving) -> _Moving:
-    """Start and stop flows that are due; the delay must then be computed anew."""
+    """Start and stop the flows that are due.
+
+    If there are any, windows jump, and the queueing delay must be solved anew.
+    """
     active = (p.start <= y.t) & (y.t < p.stop)
     fresh, gone = active & ~y.on, y.on & ~active
     return y._replace(
@@ -280,7 +294,10 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 
 
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
-    """``march.cut_windows`` if the step has ended in an overflow; then skips whole cycles."""
+    """Cut the losers' windows if the step has ended in an overflow, and then skip repeated cycles.
+
+    The windows are cut as in ``march.cut_windows``.
+    """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
     hit = hit & y.on & spilt
@@ -300,7 +317,11 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
 
 
 def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
-    """``skip_cycles`` of ``repeats.py`` where the step has ended in an overflow."""
+    """Skip whole cycles if the state after this overflow equals that after the previous one.
+
+    ``spilt`` says whether the step has ended in an overflow.  The same as ``skip_cycles`` of
+    ``repeats.py``, in JAX.
+    """
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
     near = ~y.on | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)
@@ -318,7 +339,11 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 
 
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be: ``events.horizon``, but at most to the next threshold."""
+    """How long the next step may be in seconds, because the queueing delay changes slowly.
+
+    The rule is that of ``events.horizon``, but a step ends at the next threshold of a window at the
+    latest.
+    """
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
@@ -333,7 +358,11 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
-    """One pass: a step, or the same step again up to an event, or the new delay after a jump."""
+    """One pass of the loop; returns the new state.
+
+    A pass makes a step, or repeats the last step up to an event inside it, or finds the queueing
+    delay after windows have jumped.
+    """
     p, c = case.flows, case.capacity
 
     def next_of(*times: Array) -> Array:
@@ -404,12 +433,13 @@ def _begin(case: Batch) -> _Moving:
 
 
 def _runs(case: Batch, y: _Moving) -> Array:
-    """Whether the scenario needs more passes."""
+    """Whether the scenario still needs passes: it has not failed, and its time has not run out."""
     return (y.t < case.duration) & ~y.stuck
 
 
 def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
-    """The results for ``BatchRun``, [scenario, flow] or [scenario], from the final states."""
+    """The arrays for ``BatchRun``, of shape [scenario, flow] or [scenario], from the final states.
+    """
     p, of = case.flows, y.totals
     failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
     there = np.isfinite(p.start)

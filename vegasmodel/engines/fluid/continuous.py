@@ -32,7 +32,10 @@ STEP = 0.5  # over the shortest round trip
 
 @dataclass(frozen=True, eq=False)
 class ContinuousRun:
-    """Trajectories on a grid of times, and averages over each flow's active time after warmup."""
+    """Result of a run: trajectories on a grid of times, and averages for each flow and link.
+
+    An average is taken after warmup, over the time in which the flow is active.
+    """
 
     time: Floats  # [t] s
     window: Floats  # [t, flow] packets, 0 while inactive
@@ -55,8 +58,8 @@ def unsupported(
 ) -> str | None:
     """Why this model cannot answer the scenario; None if it can.
 
-    Models that are built on this one set the flags for what they add: ``feedback.py`` sets
-    ``random_loss``, and ``run.py`` sets all three.
+    A model that is built on this one sets a flag for each thing that it adds: ``feedback.py`` sets
+    ``random_loss`` and ``red``, and ``run.py`` sets all three flags.
     """
     queues = DropTail | Red if red else DropTail
     reasons = {
@@ -83,7 +86,10 @@ def unsupported(
 
 
 def thresholds(flow: Flow) -> tuple[float, float]:
-    """Backlogs below which a window grows and above which it shrinks; infinite if loss-based."""
+    """The backlogs in packets below which a flow's window grows, and above which it shrinks.
+
+    Both are infinite for a loss-based flow, whose window always grows.
+    """
     if not flow.keeps_backlog:
         return math.inf, math.inf
     lower, upper = dead_zone(flow.alpha, flow.beta, flow.variant)
@@ -93,8 +99,8 @@ def thresholds(flow: Flow) -> tuple[float, float]:
 def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
     """The scenario's flows as arrays, with one entry for each flow of a group.
 
-    With ``packets`` the window of a loss-based source is constant during fast recovery, a round
-    trip.
+    With ``packets`` the window of a loss-based source stays constant for a round trip after a loss,
+    during fast recovery.
     """
     from vegasmodel.engines.fluid.records import Flows
 
@@ -155,18 +161,24 @@ def empty_tally(n: int) -> Tally:
 
 
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
-    """Capacity, pkt/s, and the queueing delay at which the buffer overflows, s.
+    """Capacity in pkt/s, and the queueing delay in seconds at which the buffer overflows.
 
-    ``devendictis`` 3: a packet is lost at W_V + W_R = mu T + B + 1. With ``packets``, a window is
-    the whole part of a growing number W, which on average is half a packet less than W. A line
-    through that average is at B + 1/2 when the packet is lost.
+    ``devendictis`` 3: a packet is lost when the windows of Vegas and Reno together reach mu T + B +
+    1, where mu T is the bandwidth-delay product and B the buffer.  With ``packets`` only the whole
+    part of a growing window W counts, on average W - 1/2.  If this average is drawn as a line, it
+    is half a packet below W when the packet is lost, so the queue is then at B + 1/2 instead of B +
+    1.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity
 
 
 def in_packets(scenario: Scenario, packets: bool | None) -> bool:
-    """Whether windows count whole packets: as asked, else if any flow's variant does so."""
+    """Whether windows count whole packets.
+
+    They do if ``packets`` says so; if it is None, they do if any flow's stack sends whole packets
+    only.
+    """
     if packets is not None:
         return packets
     return any(not STACKS[flow.variant].real_numbers for flow in scenario.flows)

@@ -52,7 +52,7 @@ INSTANT = 1e-6  # of a round trip: overflows this near to each other are one wit
 
 
 class _Motion:
-    """A scenario's flows on their link, with functions that advance them."""
+    """A scenario's flows and their link, with functions that advance their state in time."""
 
     def __init__(self, scenario: Scenario, losers: str, packets: bool | None, step: float) -> None:
         from vegasmodel.engines.fluid import march as windows_march
@@ -73,7 +73,7 @@ class _Motion:
         self._nowhere = np.empty((0, 2 * self.n + 1))
 
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
-        """Advance the state to ``end`` or to just after the next overflow."""
+        """Advance the state to time ``end`` or, with ``until_loss``, to just after an overflow."""
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
             until_loss, False, tally, np.empty(0), self._nowhere,
@@ -81,7 +81,8 @@ class _Motion:
         return code
 
     def copy(self, state: State, window: Floats | None = None) -> State:
-        """A copy of the state for experiments, with the windows ``window`` if given."""
+        """A copy of the state for experiments; if ``window`` is given, the copy has these windows.
+        """
         copied = type(state)(*(part.copy() for part in state))
         if window is not None:
             copied.window[:] = window
@@ -100,14 +101,14 @@ def limit_cycle(
     step: float = STEP,
     longest: float | None = None,
 ) -> LimitCycle:
-    """Find the steady state of a scenario, without a long average if the motion repeats.
+    """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
 
     A flow adjusts its window once a round trip or at every instant, as its stack and law say
     (``steady.py``).  In two cases all flows do so at every instant and use only the thresholds of
     their stacks: if all follow the papers' law, and if ``losers`` or ``packets`` is given.
-    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``longest``, in round
-    trips, bounds the wait for an overflow or for rest (default ``LONGEST_WAIT``).  Raises
-    ``ValueError`` where the model has no equation for the scenario.
+    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  If neither an overflow
+    nor rest comes within ``longest`` round trips (default ``LONGEST_WAIT``), the search ends
+    without an answer.  Raises ``ValueError`` where the model has no equation for the scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)
@@ -133,7 +134,11 @@ def limit_cycle(
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
-    """Advance to an overflow (``OVERFLOW``), to rest (``DONE``), or to neither (``UNSETTLED``)."""
+    """Advance to the next overflow, or until all windows rest, for at most ``longest`` round trips.
+
+    Returns ``OVERFLOW``, ``DONE`` if the windows rest, ``UNSETTLED`` if neither happened, or the
+    status of a failure.
+    """
     trips = 16.0
     while trips <= longest:
         old = state.window.copy()
@@ -148,7 +153,11 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
 
 
 def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
-    """Averages at rest, and the eigenvalues of the map over one round trip."""
+    """The answer for windows at rest: averages over a round trip, and the multipliers of the rest.
+
+    The multipliers are the eigenvalues of the map that takes the windows to those a round trip
+    later.
+    """
     trip = motion.slowest(state)
 
     def after_trip(window: Floats) -> Floats:
@@ -168,7 +177,11 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
 
 
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
-    """Iterate the return map until it repeats; else try Newton's method, then average."""
+    """Find the cycle by applying the map from one overflow to the next until the state repeats.
+
+    If the state does not repeat, tries Newton's method; if that finds nothing, takes a long
+    average.
+    """
     seen: list[Floats] = [state.window.copy()]
     begin, count, attempt = state.clock[0], 0, OVERFLOWS
 
@@ -198,7 +211,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """The result if no overflow followed: the windows rest, or the march has failed."""
+    """The answer if no overflow followed: the windows rest, or the simulation has failed."""
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
         if code == Status.DONE:
@@ -210,7 +223,10 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
 def _map(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> Callable[[Floats], Floats]:
-    """The return map applied k times, near ``state``; NaN where no overflow follows."""
+    """The function that takes windows near those of ``state`` to the windows k overflows later.
+
+    Its result is NaN where no overflow follows.
+    """
 
     def image(window: Floats) -> Floats:
         moved, tally = motion.copy(state, window), empty_tally(motion.n)
@@ -224,7 +240,10 @@ def _map(
 def _periodic(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> LimitCycle:
-    """Averages over k overflows from a state of the cycle, and its multipliers."""
+    """The answer for a cycle of k overflows: averages over it, and its Floquet multipliers.
+
+    ``state`` is a state of the cycle just after an overflow.
+    """
     image, on = _map(motion, state, k, to_next_overflow), state.window > 0
     eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
     residual = float(np.abs(image(state.window) - state.window).max())
@@ -238,7 +257,7 @@ def _periodic(
 def _newton(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> State | None:
-    """A stable fixed point of the return map applied k times, by Newton's method."""
+    """A stable cycle of k overflows, found by Newton's method; None if none is found."""
     image, on, window = (
         _map(motion, state, k, to_next_overflow),
         state.window > 0,
@@ -265,7 +284,8 @@ def _newton(
 def _average(
     motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
-    """The mean over many overflows, with its standard error, for motions that never repeat."""
+    """The answer for a motion that never repeats: means over many overflows, with standard errors.
+    """
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
         block = empty_tally(motion.n)
@@ -284,10 +304,10 @@ def _average(
 
 
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
-    """Derivative of a map of the active windows, by central differences.
+    """The matrix of derivatives of a map of the active flows' windows, by central differences.
 
-    A column is NaN where the map jumps: there a nudge to one side leads to a cut, and one to the
-    other side does not.
+    A column is NaN where the map jumps: if this window is a little larger, it is cut, and if it is
+    a little smaller, it is not (or the other way round).
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))
@@ -301,7 +321,7 @@ def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray)
 
 
 def _eigenvalues(matrix: Floats) -> np.ndarray:
-    """Eigenvalues, largest modulus first; NaN where the matrix is not finite."""
+    """The eigenvalues of a matrix, largest modulus first; NaN if an entry is not finite."""
     if not np.all(np.isfinite(matrix)):
         return np.full(len(matrix), np.nan)
     values = np.linalg.eigvals(matrix)

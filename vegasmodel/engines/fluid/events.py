@@ -31,9 +31,10 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """Packets by which flow i breaks the motion ``move`` in the step.
+    """How many packets flow i's window would be beyond the limit at which the motion ``move`` ends.
 
-    The result is not positive if the flow keeps to this motion.
+    A window grows, shrinks, rests or slides on a threshold of the backlog.  The result is 0 or
+    negative if the window can keep to this motion in the whole step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -62,10 +63,11 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """How far a step to the delay s1 goes beyond the end of a window's or the queue's motion.
+    """How far a step to the queueing delay s1 goes beyond the point at which some motion ends.
 
-    The distance is relative to the window, and the largest one counts.  It is positive if a motion
-    of the last step ends within this one.
+    A motion is that of a window (it grows, shrinks, rests or slides on a threshold) or of the queue
+    (it is empty or not).  The result is positive if any motion of the last step ends within this
+    one.  It is the largest distance over all motions, each divided by the window.
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -86,11 +88,11 @@ def time_to_change(
     p: Flows, y: State, on: np.ndarray, h: float, f_high: float,
     trend: tuple[float, float], c: float, s_max: float, last: np.ndarray,
 ) -> float:  # fmt: skip
-    """The part of the step h after which a motion changes: a root of ``changed`` from below.
+    """The time within a step of length h at which a window or the queue changes its motion.
 
-    Beyond the root other motions hold, and ``changed`` has another slope.  So the next point is
-    taken from the secant through the last two points before the root.  If that fails, it is taken
-    from the chord to the point beyond the root.
+    It is the root of ``changed``, approached from below.  Beyond the root other motions hold, and
+    ``changed`` has another slope.  So the next trial is taken from the secant through the last two
+    trials before the root.  If that fails, it is taken from the chord to the trial beyond the root.
     """
     low, high = 0.0, h
     f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
@@ -126,11 +128,11 @@ def time_to_change(
 
 @jit
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
-    """The derivative s' = ds/dt of the queueing delay if all motions continue, from (W1).
+    """The derivative s' = ds/dt of the queueing delay, by (W1), if all windows move on as now.
 
-    It solves sum (m + (dW/ds - W/(T + s)) s')/(T + s) = 0 over the flows. m, packets/s, is dW/dt of
-    a window W that grows or shrinks, else 0. dW/ds is that of a window that slides on a threshold,
-    else 0. T is the propagation delay.
+    Over all flows, sum (m + (dW/ds - W/(T + s)) s')/(T + s) = 0, where T is the propagation delay.
+    For a window W that grows or shrinks, m is dW/dt in pkt/s and dW/ds is 0.  For one that slides
+    on a threshold of the backlog, m is 0 and dW/ds is the threshold's derivative.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):
@@ -151,11 +153,13 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 def horizon(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
-    """The usual length of a step, the longest allowed, and a time that no step may pass.
+    """The usual length of the next step, the longest allowed, and the time that it may not pass.
 
     That time is ``until`` or the end of a fast recovery.  A step's error comes only from the change
-    of the delay within it.  So where the delay changes slowly a step may be longer: until T + s, or
-    s - x where Vegas slides, has changed by a given fraction.
+    of the queueing delay within it, so where the delay changes slowly a step may be longer than
+    usual. It may last until s + T has changed by a given fraction, where s is the queueing delay
+    and T the propagation delay; while Vegas slides on a threshold, until s - x has, where x is its
+    over-estimate of T.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):

@@ -28,7 +28,10 @@ MAX_STALLS = 8  # stalls in a row before the longest step is taken, events or no
 
 
 class Workspace(NamedTuple):
-    """Working arrays of a march, [flow]; ``moves`` and ``last`` end with an entry for the queue."""
+    """Arrays in which a simulation works, one entry per flow, so that steps allocate no memory.
+
+    ``moves`` and ``last`` have one more entry, for the queue.
+    """
 
     on: np.ndarray  # bool: active
     new: Floats  # windows at the end of the step
@@ -42,7 +45,10 @@ class Workspace(NamedTuple):
 
 @jit
 def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
-    """Set the delay to the one that (W1) gives for the current windows, after a jump."""
+    """After windows have jumped, set the queueing delay to the one at which (W1) holds for them.
+
+    By equation (W1) the flows' rates add up to the capacity.
+    """
     y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
 
 
@@ -50,7 +56,7 @@ def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
 def cut_windows(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
 ) -> bool:
-    """Cut the windows of the losers; False if no window could be cut.
+    """Cut the windows of the flows that lose in an overflow; False if none of them could be cut.
 
     A source whose window is constant or falls sends one packet per ACK, which takes the place that
     its last packet left.  The additional packet that does not fit comes from a source whose window
@@ -71,7 +77,7 @@ def cut_windows(
 
 @jit
 def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
-    """Start and stop flows that are due; returns the time of the next start or stop."""
+    """Start and stop the flows that are due; returns the time of the next start or stop."""
     t, due = y.clock[0], np.inf
     for i in range(on.size):
         active = p.start[i] <= t < p.stop[i]
@@ -93,7 +99,8 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Make the end of a step the current state; returns whether a slow start ended."""
+    """Take over the windows and the delay at the end of a step; returns whether a slow start ended.
+    """
     ended = False
     for i in range(on.size):
         if on[i]:
@@ -107,7 +114,8 @@ def accept(
 
 
 def workspace(window: Floats, losses: np.ndarray, trail: int) -> Workspace:
-    """Working arrays for a march; they can store ``trail`` instants of a cycle."""
+    """New arrays in which a simulation works, with room for ``trail`` recorded instants of a cycle.
+    """
     n = window.size
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
@@ -124,12 +132,13 @@ def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Integrate up to ``end``, or to the first overflow; returns DONE, OVERFLOW or STUCK.
+    """Simulate up to time ``end``, or to the first overflow if ``stop_at_loss``.
 
-    ``fraction`` is the step over the shortest round trip.  ``skip`` skips whole cycles once they
-    repeat, unless a grid needs a cycle of more than ``TRAIL`` steps.  ``record[k]`` receives the
-    windows and the delay at ``grid[k]``, interpolated linearly within a step, and the losses of
-    ``out``.
+    Returns DONE, OVERFLOW, or STUCK if an overflow found no window that could be cut.  ``fraction``
+    is the step's length over the shortest round trip.  With ``skip``, whole cycles are skipped once
+    they repeat, unless the samples need a cycle of more than ``TRAIL`` steps.  Row k of ``record``
+    receives the windows, the delay and the losses at time ``grid[k]``; windows and delay are
+    interpolated linearly within a step.
     """
     arrays = workspace(y.window, out.losses, TRAIL if skip and grid.size > 0 else 0)
     return march_in(
@@ -143,7 +152,7 @@ def march_in(
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
     workspace: Workspace,
 ) -> int:  # fmt: skip
-    """``march`` with working arrays that the caller provides."""
+    """The same as ``march``, with working arrays that the caller provides."""
     k = 0
     while k < grid.size and grid[k] < y.clock[0]:
         k += 1
@@ -210,10 +219,10 @@ def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
     fraction: float, begin: int, end: int, wide: Floats, narrow: Floats,
 ) -> None:  # fmt: skip
-    """Averages of the scenarios ``begin .. end`` of a batch, whose arrays are [scenario, flow].
+    """Simulate the scenarios ``begin .. end`` of a batch, whose arrays are [scenario, flow].
 
-    ``wide`` receives throughput, mean RTT, baseRTT and losses. ``narrow`` receives the mean queue
-    and the reason why the march ended.
+    The averages go into ``wide`` and ``narrow``.  ``wide`` receives throughput, mean RTT, baseRTT
+    and losses of each flow, ``narrow`` the mean queue and the code with which the simulation ended.
     """
     n = p.rtt.shape[1]
     grid, record = np.empty(0), np.empty((0, 2 * n + 1))

@@ -10,7 +10,7 @@ from vegasmodel.metrics import Floats
 
 
 class Flows(NamedTuple):
-    """The flows' properties, one array [flow] each; times in seconds, windows in packets."""
+    """The flows' properties, in arrays with one entry per flow; seconds and packets."""
 
     rtt: Floats  # T_i, empty network
     keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
@@ -32,7 +32,8 @@ class Flows(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Scenarios side by side; arrays [scenario], in ``flows`` [scenario, flow]."""
+    """Scenarios side by side: arrays of shape [scenario, flow] in ``flows``, [scenario] elsewhere.
+    """
 
     flows: Flows
     capacity: Floats  # pkt/s
@@ -42,7 +43,10 @@ class Batch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state that a march changes in place.  ``clock[0]`` is t, ``clock[1]`` the delay s."""
+    """The state that a simulation changes in place: the flows' state and the clock.
+
+    ``clock[0]`` is the time t, ``clock[1]`` the queueing delay s, both in seconds.
+    """
 
     window: Floats  # [flow], 0 while a flow is inactive
     over_estimate: Floats  # [flow] x_i, infinite before the start
@@ -52,7 +56,7 @@ class State(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Integrals over time since the last reset."""
+    """Integrals over time since warmup or the last reset, from which averages are taken."""
 
     delivered: Floats  # [flow] packets
     window: Floats  # [flow] integral of W dt

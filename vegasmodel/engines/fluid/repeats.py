@@ -17,14 +17,14 @@ TRAIL = 2**12  # steps of a cycle that are kept
 
 @jit
 def nearest(x: float) -> float:
-    """The whole number nearest to ``x``, a count with a rounding error."""
+    """The whole number nearest to ``x``, which is a count with a rounding error."""
     count: float = np.floor(x + 0.5)
     return count
 
 
 @jit
 def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
-    """Store instant ``m`` of a cycle; returns the index of the next one."""
+    """Store the state as number ``m`` of the recorded instants of a cycle; returns m + 1."""
     if m < trail.shape[0]:
         trail[m, 0], trail[m, -1] = t, s
         for i in range(window.size):
@@ -37,11 +37,12 @@ def replay(
     trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
     k: int, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Record the samples at grid times before ``until`` when whole cycles have been skipped.
+    """Fill in the samples at the grid times before ``until``, if whole cycles have been skipped.
 
-    All skipped cycles equal one cycle, of which ``m`` instants are stored in ``trail``; the samples
-    come from these.  ``earlier`` holds the losses up to the end of that cycle, ``lost`` those up to
-    ``until``.  Each cycle begins with a loss.  Returns the index of the next grid time.
+    All skipped cycles equal the last cycle simulated, of which ``m`` instants are stored in
+    ``trail``; the samples come from these.  Each cycle begins with a loss.  ``earlier`` holds the
+    flows' losses up to the end of that cycle, ``lost`` those up to ``until``.  Returns the index of
+    the next grid time.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
@@ -66,11 +67,12 @@ def replay(
 def skip_cycles(
     y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
 ) -> float:
-    """Skip whole cycles if the state after an overflow equals that after the previous overflow.
+    """Skip whole cycles if the state after this overflow equals that after the previous one.
 
-    ``mark`` and ``before`` hold the state and the integrals after the previous overflow, and are
-    updated.  ``earlier`` receives the losses up to now.  ``known`` says whether the instants of the
-    cycle are stored, if samples need them.  Returns the period.
+    ``mark`` and ``before`` hold the state and the integrals after the previous overflow; then they
+    receive those of now.  ``earlier`` receives the losses up to now.  If samples need the instants
+    of the cycle, ``known`` says whether these are stored; without them nothing is skipped.  Returns
+    the time since the previous overflow.
     """
     period: float = y.clock[0] - mark.clock[0]
     same = True

@@ -42,7 +42,7 @@ _MECHANISMS = (
 
 
 def papers_only(scenario: Scenario) -> bool:
-    """Whether every flow follows the papers' law, so that windows decide at every instant."""
+    """Whether every flow has the papers' stack, so that all windows change at every instant."""
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
 
@@ -113,14 +113,17 @@ def run(
 
 
 def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
-    """Whether there are as many runs as ``asked``, or enough of them if no number was."""
+    """Whether the runs found are as many as ``asked``; if that is None, whether they suffice.
+
+    They suffice if the runs' throughputs differ little (``scatter.enough``).
+    """
     if asked is not None:
         return len(found) >= asked
     return enough(np.array([each["throughput"] for each in found]))
 
 
 def sound(scenario: Scenario) -> None:
-    """Raise ``FieldError`` if a law from outside has returned no usable number."""
+    """Raise ``FieldError`` if a law from outside the package has returned something unusable."""
     for law in registered(group.law for group in scenario.flows):
         from vegasmodel.engines.outside import sound
 
@@ -128,7 +131,7 @@ def sound(scenario: Scenario) -> None:
 
 
 def by_chance(scenario: Scenario) -> bool:
-    """Whether runs of ``fluid`` differ by chance: ``Scenario.by_chance``.
+    """Whether two runs of this model would differ by chance, as ``Scenario.by_chance`` says.
 
     Senders' random waits do not count if all flows follow the papers' law, which ignores them.
     """
@@ -138,7 +141,7 @@ def by_chance(scenario: Scenario) -> bool:
 
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
-    """Run number k: averages after warmup, and windows and delay at the given times."""
+    """Make run number k; returns averages after warmup, and windows and delay at given times."""
     from vegasmodel.engines.fluid.sampled import march
 
     n, state = flows.size, begin(scenario, flows, k)
@@ -174,7 +177,10 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario) -> tuple[Any, float, bool]:
-    """What a march needs of the scenario: its link, its step, and whether windows are smooth."""
+    """What a simulation needs of the scenario: its link, its step, and whether windows are smooth.
+
+    Windows are smooth if they are real numbers that change at every instant.
+    """
     smooth = papers_only(scenario)
     return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth
 
@@ -195,7 +201,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
 
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
-    """The common fields of the flows of a group, as in ``sampled.records.Sender``."""
+    """The fields that all flows of a group share in their record, ``sampled.records.Sender``."""
     rules = find(group.law)
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = dead_zone(group.alpha, group.beta, runs.name)
@@ -231,7 +237,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
 
 
 def senders(scenario: Scenario) -> np.ndarray:
-    """The scenario's flows as records, before the first start."""
+    """The scenario's flows as records (``sampled.records.Sender``), before any flow has started."""
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)

@@ -36,7 +36,7 @@ SURE = 0.005  # standard error over mean, at which an average is long enough
 
 
 class _Motion:
-    """A scenario's senders and link, with functions that advance them."""
+    """A scenario's senders and link, with functions that advance their state in time."""
 
     def __init__(self, scenario: Scenario) -> None:
         from vegasmodel.engines.fluid.sampled.march import march
@@ -68,20 +68,21 @@ class _Motion:
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
-        """Advance to ``end`` or until a window falls; True if one fell."""
+        """Advance to time ``end`` or, with ``until_fall``, until a window falls; True if one fell.
+        """
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))
 
     def now(self) -> _State:
-        """The part of the state on which the future depends."""
+        """What decides the future: the state of senders and link, and the count of random draws."""
         size = self._write_state(self._row, self.flows, self.state)
         return _State(self.time, self._row[:size].copy(), int(self.state["draws"][0]))
 
     def apart(self, one: _State, later: _State) -> float:
-        """The largest difference of two states; infinite if it exceeds ``CLOSE``.
+        """The largest difference between two states; infinite if it exceeds ``CLOSE``.
 
-        It is also infinite if random numbers were drawn between them.  The time since a flow's last
-        loss counts only if the flow has lost a packet between them.
+        It is also infinite if a random number was drawn from one state to the other.  The time
+        since a flow's last loss counts only if the flow has lost a packet between the two states.
         """
         if later.draws > one.draws:
             return math.inf
@@ -94,14 +95,14 @@ class _Motion:
         return worst
 
     def rested(self, window: Floats) -> bool:
-        """Whether all windows still equal ``window``, [flow], and no further loss can come."""
+        """Whether all windows still equal ``window``, an array [flow], and no loss can follow."""
         moved = np.abs(self.flows["cwnd"] - window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
         return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
 
 
 class _State(NamedTuple):
-    """State of senders and queue just after a window has fallen."""
+    """State of senders and queue just after ACKs have made a window fall by a packet or more."""
 
     time: float
     row: Floats  # as ``sampled.state`` writes it
@@ -109,10 +110,11 @@ class _State(NamedTuple):
 
 
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
-    """Run until the motion repeats or its average is known, once all long-lived flows have started.
+    """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
 
-    ``longest`` is the longest run after that, in round trips.  Raises ``ValueError`` where the
-    model has no equation for the scenario.
+    The search begins once all long-lived flows have started, and ``longest`` is the longest run
+    after that, in round trips.  Raises ``ValueError`` where the model has no equation for the
+    scenario.
     """
     reason = fluid_run.unsupported(scenario)
     if reason is not None:
@@ -132,7 +134,10 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
 
 def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
-    """Run until the state has returned twice, or rests; None if neither happens up to ``end``."""
+    """Run until the state has returned twice, or until no window moves any more.
+
+    Returns None if neither happens up to time ``end``.
+    """
     seen: dict[bytes, list[tuple[int, _State]]] = {}
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
     first, sizes = motion.now(), list[float]()
@@ -160,7 +165,7 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
 
 
 def _rest(motion: _Motion) -> LimitCycle:
-    """Averages over a round trip in which no window moves."""
+    """The answer for windows at rest: averages over a round trip in which no window moves."""
     tally, window = empty_tally(motion.n), motion.flows["cwnd"].copy()
     motion.integrate(motion.time + motion.trip, tally)
     moved = float(np.abs(motion.flows["cwnd"] - window).max())
@@ -168,7 +173,10 @@ def _rest(motion: _Motion) -> LimitCycle:
 
 
 def _average(motion: _Motion, span: float) -> LimitCycle:
-    """The mean of the next ``span`` seconds, with its standard error over blocks."""
+    """The answer if nothing repeats: means over the next ``span`` seconds, with standard errors.
+
+    A standard error comes from the scatter of the means over equal parts of that time.
+    """
     total, means = empty_tally(motion.n), []
     for _ in range(BLOCKS):
         block = empty_tally(motion.n)

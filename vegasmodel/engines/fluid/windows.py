@@ -42,10 +42,10 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 @jit
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
-    """Window at which the backlog Diff equals e, and its derivative by the queueing delay s.
+    """Window at which Vegas's backlog equals e packets, and its derivative by the queueing delay s.
 
-    ``boutremans`` (4): W = e (T + s)/(s - x); Linux divides by baseRTT: W = e (T + x)/(s - x). T is
-    the propagation delay, x its over-estimate.
+    ``boutremans`` (4): W = e (T + s)/(s - x).  Linux divides by baseRTT, so W = e (T + x)/(s - x).
+    T is the propagation delay, x the flow's over-estimate of it.
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:
@@ -58,10 +58,13 @@ def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> t
 def window_after(
     p: Flows, i: int, y: State, s: float, s1: float, h: float
 ) -> tuple[float, float, float, int]:
-    """Window of flow i after a step from delay s to s1, its derivatives by s1 and h, its motion.
+    """Window of flow i at the end of a step of length h from the queueing delay s to s1.
 
-    (W2) is solved in the implicit form W1 = W + m g with m in Sgn(W1, s1) and g = h/2 (1/(T + s) +
-    1/(T + s1)) round trips. m is the direction of motion, T the propagation delay, h the step.
+    Also returns its derivatives by s1 and h, and how it moves.  The window goes from W to W1 = W +
+    m g, which is (W2) in implicit form.  Here g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the
+    step in round trips, and T the propagation delay.  The law gives the direction m from the window
+    and the delay at the end: 1 if it grows, -1 if it shrinks, 0 if it rests; on a threshold of the
+    backlog m lies between.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -100,10 +103,11 @@ def window_after(
 def excess(
     p: Flows, y: State, on: np.ndarray, s: float, s1: float, h: float, c: float
 ) -> tuple[float, float, float]:
-    """The error of (W1) at the end of a step, sum W1/(T + s1) - c, and its derivatives by s1, h.
+    """How far the flows' rates exceed the capacity at the end of a step: sum W1/(T + s1) - c.
 
-    W1 are the windows and s1 the queueing delay at the end, T the propagation delays, c the
-    capacity, h the length of the step.
+    By equation (W1) this is 0.  It is in pkt/s, and c is the capacity.  The step has length h and
+    ends at the queueing delay s1, W1 are the windows there, and T the propagation delays.  Also
+    returns the derivatives by s1 and h.
     """
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):
@@ -123,8 +127,8 @@ def delay_after(
 ) -> float:
     """Queueing delay at the end of a step of length h; a value above ``s_max`` means overflow.
 
-    Solves ``excess`` = 0 for s1, the delay at the end of the step, by Newton's method from
-    ``guess``, kept within a bracket. As s1 grows, the excess falls, with kinks. Newton's method may
+    The delay is the root s1 of ``excess``.  Newton's method finds it from the first value
+    ``guess``, within a bracket.  As s1 grows, ``excess`` falls, with kinks.  Newton's method may
     oscillate about a kink; a secant step across the bracket prevents that.
     """
     s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
@@ -158,7 +162,10 @@ def delay_after(
 def time_to(
     p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
 ) -> float:
-    """Time within a step of length h at which the delay reaches ``s_max``: a root of ``excess``."""
+    """Time within a step of length h at which the queueing delay reaches ``s_max``.
+
+    It is the h at which ``excess`` is 0.
+    """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
         f, _, slope = excess(p, y, on, s, s_max, guess, c)
@@ -177,7 +184,7 @@ def time_to(
 
 @jit
 def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
-    """The delay after h if its first two derivatives stay constant: a first guess."""
+    """A first guess of the delay after h seconds, from its first two derivatives ``trend``."""
     slope, bend = trend
     return max(s + h * (slope + 0.5 * h * bend), 0.0)
 
@@ -187,12 +194,11 @@ def try_step(
     p: Flows, y: State, on: np.ndarray, h: float, trend: tuple[float, float], c: float,
     s_max: float, new: Floats, moves: np.ndarray,
 ) -> tuple[float, float]:  # fmt: skip
-    """One step of at most h, which ends when the buffer is full.
+    """Try a step of at most h seconds, which ends early if the buffer becomes full.
 
-    Returns its length and the new delay.
-
-    ``trend``: approximate first two derivatives of the delay.  ``new`` receives the windows.
-    ``moves`` receives their motions and, as its last entry, whether there is a queue.
+    Returns the step's length and the queueing delay at its end.  ``trend`` holds approximate first
+    and second derivatives of the delay.  ``new`` receives the windows.  ``moves`` receives how each
+    window moves and, as its last entry, whether there is a queue.
     """
     s = y.clock[1]
     s1 = delay_after(p, y, on, extrapolate(s, trend, h), h, c, s_max)

@@ -22,7 +22,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def usable_window(f: Sender, now: float) -> float:
-    """How many packets the window allows to leave now."""
+    """How many packets the sender may send now: the window less the packets in flight, or 0."""
     if now >= f.stop:
         return 0.0
     out = f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
@@ -31,7 +31,7 @@ def usable_window(f: Sender, now: float) -> float:
 
 @jit
 def sendable(f: Sender, packets: float) -> float:
-    """``packets``, or the number that the flow still has to send if that is less."""
+    """``packets``, or the number of packets that the flow still has to send if that is less."""
     return max(min(packets, f.size - f.next), 0.0)
 
 
@@ -41,10 +41,10 @@ def add_hole(
 ) -> None:
     """Record that ``count`` packets are missing at the receiver, unless that is recorded already.
 
-    A hole is a range of missing packets.  Its row holds: its first packet, the one behind its last,
-    when it was sent, when the packet before it was sent, whether Linux knows that it is lost, and
-    its first packet that has not been sent again. ns-2's Vegas remembers when each packet was sent,
-    so there each packet is a hole of its own.
+    A hole is a range of missing packets.  Its row in ``holes`` has six numbers: its first packet;
+    the packet behind its last; when it was sent; when the packet before it was sent; whether Linux
+    knows that it is lost; its first packet that has not been sent again.  ns-2's Vegas remembers
+    when each packet was sent, so there each packet is a hole of its own.
     """
     if first < f.received:
         return
@@ -67,7 +67,10 @@ def add_hole(
 def fill_holes(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> float:
-    """Packets arrive out of order and fill holes; returns how many of them are new."""
+    """Packets arrive behind a missing one and fill holes; returns how many of them are new.
+
+    A hole is a range of packets that are missing at the receiver.
+    """
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
         f.received_at = sent_at
@@ -101,9 +104,9 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 
 @jit
 def send(f: Sender, packets: float, spread: float) -> None:
-    """Send ``packets`` new packets: ``spread`` of them evenly, the rest at the end of the interval.
+    """Send ``packets`` new packets in this interval, of which ``spread`` leave evenly over it.
 
-    The rest are packets that one ACK releases.  They leave together when that ACK arrives, at the
+    The others are released by the interval's last ACK, and leave together when it arrives, at the
     end.
     """
     packets = sendable(f, packets)
@@ -115,27 +118,27 @@ def send(f: Sender, packets: float, spread: float) -> None:
 
 @jit
 def waits_first(f: Sender, acks: float) -> bool:
-    """Whether the sender waits before it sends what ``acks`` ACKs release (``wait.py``).
+    """Whether the sender waits a random time before it sends what ``acks`` ACKs release.
 
-    It waits only for what a single ACK releases.  ACKs that are treated as a group release packets
-    evenly.
+    It waits if there is a single ACK (``wait.py``).  If several ACKs are treated as a group, the
+    packets leave evenly instead.
     """
     return f.jitter > 0.0 and acks <= 1.0
 
 
 @jit
 def send_or_wait(f: Sender, packets: float, spread: float) -> None:
-    """Send packets, unless the sender waits first (``wait.py``)."""
+    """Send packets at once, or after the sender's random wait if there is one (``wait.py``)."""
     if not waits_first(f, spread):
         send(f, packets, spread)
 
 
 @jit
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
-    """Take the ACKs of ``packets`` packets off the parcel; returns when the last ACK arrives.
+    """Process the ACKs of the next packets of a parcel; returns when the last of them arrives.
 
-    A parcel is a group of packets that travel together.  ``samples`` of the ACKs are of packets
-    that were sent only once, so these give RTT samples.
+    A parcel is a group of packets that travel together.  ``samples`` is how many of the ``packets``
+    packets were sent only once, so that their ACKs give RTT samples.
     """
     part = packets / p.count
     end = now + max(p.back - now, 0.0) * part
@@ -166,9 +169,9 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 
 @jit
 def portion(p: Parcel, now: float, step: float) -> float:
-    """How many packets of a parcel to treat now: those that arrive within about ``step`` seconds.
+    """How many packets of a parcel to process in a step of about ``step`` seconds.
 
-    A parcel is a group of packets that travel together.
+    A parcel is a group of packets that travel together, and these are the first to arrive.
     """
     span = p.back - now
     if span <= 1.5 * step:

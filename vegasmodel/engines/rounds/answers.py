@@ -40,9 +40,9 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Assumptions that the scenario does not use the features that the simulator lacks.
+    """Assumptions that the scenario uses no feature that this simulator lacks.
 
-    There is one for each feature: rules of the laws, slow access links, and forced drops.
+    There is one for each such feature: some rules of the laws, slow access links, and forced drops.
     """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
@@ -63,9 +63,10 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 def _assumptions(
     scenario: Scenario, rates: Floats, acks_lost: float, *, chance: bool
 ) -> tuple[Assumption, ...]:
-    """What the user should know about an answer; ``rates`` [runs, flows] in pkt/s.
+    """What the user should know about an answer: its assumptions, and whether they hold.
 
-    ``chance``: whether another run could give other rates.
+    ``rates`` are the throughputs in pkt/s, [runs, flows].  ``chance`` says whether another run
+    could give other rates.
     """
     return (
         *left_out(scenario),
@@ -80,9 +81,10 @@ def _assumptions(
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """Says that some run ended with a baseRTT that no packet can have measured (``docs/ns2.md``).
+    """The failed assumption that baseRTT is at least the RTT of the empty path, if it is broken.
 
-    If there is noise in the delay, packets can be faster than the flow's RTT, so it says nothing.
+    In ns-2 Vegas's baseRTT can fall below it after a timeout (``docs/ns2.md``).  Flows with noise
+    in their delay are left out: their packets can be faster than the flow's RTT.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if not Vegas
@@ -108,13 +110,13 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 
 
 def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
-    """Whether a retransmission timer has expired whose clock has a random phase, as in ns-2."""
+    """Whether a retransmission timer has expired that, as in ns-2, ticks at a random phase."""
     few = not scenario.random_arrivals
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
 
 def _throughput(scenario: Scenario, totals: Totals) -> Floats:
-    """Packets per second that each flow delivers while active within ``warmup .. duration``."""
+    """The flows' throughputs from ``warmup`` to ``duration``, in pkt/s while the flow is active."""
     members = scenario.members
     begin = np.array([max(m.start, scenario.run.warmup) for m in members])
     end = np.minimum([m.stop for m in members], _finished(scenario, totals))
@@ -125,10 +127,7 @@ def _throughput(scenario: Scenario, totals: Totals) -> Floats:
 
 
 def _finished(scenario: Scenario, totals: Totals) -> Floats:
-    """When each flow had delivered all its data, to within a sampling interval.
-
-    Inf if it did not.
-    """
+    """When each flow had delivered all its data, s, to within a sampling interval; else inf."""
     finished = np.full(len(scenario.members), np.inf)
     if totals.times.size:
         delivered = totals.per_flow[:, :, 3]
@@ -188,7 +187,7 @@ def answer(
 
 
 def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
-    """The prediction that is the mean of these runs."""
+    """One prediction from the outcomes of several runs, with their means and standard errors."""
     rates = _rates(scenario, outcomes)
     failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
@@ -221,7 +220,7 @@ def _wanted(
     runs: int | None,
     enough: Enough | None,
 ) -> int:
-    """How many runs there should be, given the outcomes of those so far."""
+    """How many runs there should be in all, judged by the outcomes of the runs so far."""
     n = len(outcomes)
     if runs is not None:
         return runs
@@ -240,7 +239,8 @@ def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:
 
 
 def waiting(links: NDArray[Any]) -> Floats:
-    """Number of waiting packets after warm-up, integrated over time, [queue]."""
+    """The number of waiting packets of each queue, integrated over the time after warm-up: pkt s.
+    """
     counted: Floats = np.maximum(links["area"] - links["mark_area"], 0.0)
     return counted
 

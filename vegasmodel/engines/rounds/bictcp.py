@@ -38,7 +38,10 @@ NEVER = 1e300
 
 @jit
 def reset(f: Sender, now: float) -> None:
-    """bictcp_reset and bictcp_hystart_reset of the kernel, at the start and at a timeout."""
+    """Reset CUBIC's state at the start and at a timeout: the kernel's bictcp_reset.
+
+    It also does what bictcp_hystart_reset does in the kernel.
+    """
     f.cnt, f.last_max, f.last_cwnd = 0.0, 0.0, 0.0
     f.delay_min, f.epoch_start, f.hystart_found = NEVER, NEVER, False
     _hystart_reset(f, now)
@@ -52,7 +55,10 @@ def _hystart_reset(f: Sender, now: float) -> None:
 
 @jit
 def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> None:
-    """cubictcp_acked: read ``samples`` RTTs of ACKs up to ``acked``; HyStart may end slow start."""
+    """Read ``samples`` RTTs from ACKs up to packet ``acked``: the kernel's cubictcp_acked.
+
+    If the RTTs rise, its algorithm HyStart may end slow start.
+    """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return
     f.delay_min = min(f.delay_min, rtt)
@@ -76,7 +82,11 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
 
 @jit
 def _target(f: Sender, now: float) -> float:
-    """RFC 9438 (1), C (t - K)^3 + W_max, in whole packets, at the time t one least RTT ahead."""
+    """The window that CUBIC aims at, C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
+
+    Time t is counted from the epoch's start after the last cut, and taken one least RTT ahead.  At
+    t = K the window is W_max again, and C is CUBIC's constant.
+    """
     min_rtt = np.ceil(f.delay_min / JIFFY) * JIFFY if f.delay_min < NEVER else 0.0
     offset = now - f.epoch_start + min_rtt - f.cubic_k
     delta = np.floor(C * abs(offset) ** 3)
@@ -85,7 +95,7 @@ def _target(f: Sender, now: float) -> float:
 
 @jit
 def _update(f: Sender, acks: float, now: float) -> None:
-    """bictcp_update: compute anew ``cnt``, the number of ACKs per packet of growth."""
+    """Compute ``cnt``, the number of ACKs per packet by which the window grows: bictcp_update."""
     window = np.floor(f.cwnd)
     ticks = np.floor(now / JIFFY) - np.floor(f.counted / JIFFY)
     f.reno_acks += acks
@@ -115,7 +125,10 @@ def _update(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def cong_avoid(f: Sender, acks: float, now: float) -> None:
-    """Grow the window upon ACKs, outside slow start (cubictcp_cong_avoid, tcp_cong_avoid_ai)."""
+    """Grow the window upon ACKs, outside slow start.
+
+    The kernel's cubictcp_cong_avoid and tcp_cong_avoid_ai do this.
+    """
     _update(f, acks, now)
     if f.cwnd_cnt >= f.cnt:
         f.cwnd_cnt = 0.0
@@ -128,12 +141,18 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def recalc_ssthresh(f: Sender, window: float) -> None:
-    """cubictcp_recalc_ssthresh: a loss ends the epoch and sets W_max, with fast convergence."""
+    """Record a loss, as the kernel's cubictcp_recalc_ssthresh does: CUBIC's epoch ends here.
+
+    The height W_max of its plateau becomes the window at the loss, or less by fast convergence.
+    """
     f.epoch_start = NEVER
     f.last_max = window if window >= f.last_max else np.floor(FAST_CONVERGENCE * window)
 
 
 @jit
 def acks_to_packet(f: Sender) -> float:
-    """ACKs until the window grows by a packet, if ``cnt`` does not change before."""
+    """Number of ACKs after which the window grows by a packet, if ``cnt`` stays as it is.
+
+    ``cnt`` is the number of ACKs per packet of growth.
+    """
     return max(f.cnt - f.cwnd_cnt, 1.0)

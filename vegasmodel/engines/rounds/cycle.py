@@ -38,7 +38,10 @@ ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is
 
 @dataclass(frozen=True, eq=False)
 class Steady:
-    """The steady state found, arrays [flow].  ``period`` is 0 at rest, NaN if nothing repeats."""
+    """The steady state that was found; arrays have one entry per flow.
+
+    ``period`` is in seconds; it is 0 if windows rest, and NaN if nothing repeats.
+    """
 
     kind: str
     period: float
@@ -55,10 +58,11 @@ class Steady:
 
 
 def steady(scenario: Scenario, longest: float | None = None) -> Steady:
-    """Run until the motion repeats or its average is known, once all long-lived flows have started.
+    """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
 
-    ``longest`` is the longest run, in round trips.  By default there is one attempt; if nothing
-    repeats and a source has waited for its timer, the run goes on to ``LONGEST_TIMEOUTS`` seconds.
+    The search begins once all long-lived flows have started, and ``longest`` is its longest run in
+    round trips.  By default there is one attempt; if nothing repeats and a source has waited for
+    its retransmission timer, the run goes on to ``LONGEST_TIMEOUTS`` seconds.
     """
     from vegasmodel.engines.rounds.run import Simulation
 
@@ -101,9 +105,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 
 
 def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
-    """Run until the whole state has returned twice, each time after as many falls of a window.
+    """Run until the whole state has returned twice, after equally many falls of a window each time.
 
-    To save time, a full state is stored only if its rough whole numbers have occurred before.
+    A state is stored only if its numbers, roughly rounded, have occurred before: this saves time.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 
@@ -133,7 +137,7 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None
 
 
 def _settled(totals: Totals) -> int:
-    """Index of the first sample that counts for the averages."""
+    """Index of the first sample after the warm-up; averages begin there."""
     begin = float(totals.link["mark_now"])
     return int(np.searchsorted(totals.times, begin))
 
@@ -151,7 +155,8 @@ def _periodic(
     sections: int,
     residual: float,
 ) -> Steady:
-    """Means over the two periods between equal states."""
+    """The answer for a cycle: means over two periods, between the states ``before`` and ``after``.
+    """
     from vegasmodel.engines.rounds.flows import sum_by_member
     from vegasmodel.engines.rounds.state import array
 
@@ -175,7 +180,7 @@ def _periodic(
 
 
 def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
-    """Mean number of packets waiting at the first link in the last ``span`` seconds."""
+    """Mean number of packets that waited at the first link in the last ``span`` seconds."""
     from vegasmodel.engines.rounds.answers import waiting
 
     name = totals.routes.keys[0][0]
@@ -183,7 +188,7 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
 
 
 def _means(totals: Totals, kind: str, period: float, residual: float) -> Steady:
-    """Averages over the settled part; if nothing repeats, ``spread`` is their standard error."""
+    """The averages after the warm-up; if nothing repeats, ``spread`` is their standard error."""
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])

@@ -22,15 +22,16 @@ def packets_per_ack(f: Sender) -> float:
 
 @jit
 def delack_expiry(f: Sender) -> float:
-    """When the pause of a delayed ACK ends, if no second packet arrives."""
+    """When the receiver sends a delayed ACK at the latest, although no second packet has arrived.
+    """
     return f.delack_expires if f.delack_packets > 0.0 else NEVER
 
 
 @jit
 def delay_ack(f: Sender, p: Parcel, now: float) -> float:
-    """Hold back the ACK of a packet that has arrived; returns when it arrived.
+    """Hold back the ACK of a packet that has arrived; returns when it would have arrived.
 
-    If a second packet follows, the RTT sample is that of the second packet.
+    If a second packet follows before the delayed ACK is sent, the RTT sample is that of the second.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets, f.delack_expires = 1.0, end + f.ack_pause
@@ -40,9 +41,9 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
 
 @jit
 def sample_single(f: Sender, delay: float) -> None:
-    """RTT sample of a packet that no second one has followed.
+    """Take the RTT sample of a packet that no second packet followed.
 
-    Its ACK came ``delay`` seconds later.
+    The receiver held back its ACK for ``delay`` seconds.
     """
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay

@@ -28,7 +28,7 @@ _SUMS = (*_COUNTS, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
-    """Write into a flow's record the mechanisms of its stack that apply to its law."""
+    """Write into a flow's record the mechanisms of its TCP stack that apply to its law."""
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
     thresholds = law.per_ack == "thresholds"
@@ -107,7 +107,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 
 
 def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
-    """Sizes of ``n`` short transfers, packets."""
+    """The sizes of ``n`` short transfers of a group, in packets."""
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1.0) / shape
@@ -120,7 +120,7 @@ def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
 
 
 def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
-    """Times of the arrivals in ``[begin, stop)``."""
+    """The times in ``[begin, stop)`` at which a group's short transfers start."""
     arrivals = group.arrivals
     if not isinstance(arrivals, (Poisson, ParetoArrivals)):
         return np.array([begin])
@@ -181,12 +181,15 @@ def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _place(law: Law) -> int:
-    """Rank of this law, which orders flows that are equal in all other respects."""
+    """A number for each kind of law: it orders flows that are equal in all other respects."""
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 
 def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
-    """Sum the records by member of the scenario: the short flows of a group count as one."""
+    """The flows' records with one row per flow of the scenario.
+
+    The records of a group's short transfers are added up: they count as one flow.
+    """
     if len(flows) == n:
         return flows[np.argsort(flows["member"])]
     out = np.zeros(n, FLOW)

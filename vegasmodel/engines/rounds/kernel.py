@@ -65,7 +65,11 @@ NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """Note that a burst has advanced the clock of queue ``k`` and its partner class to ``time``."""
+    """Note that a burst has used queue ``k`` up to ``time``, which may lie ahead of the clock.
+
+    If the link has a queue for each class (Rate-Delay services), the other queue gets the same
+    note.
+    """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
     if link.partner >= 0:
@@ -74,9 +78,10 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
 
 @jit
 def finish_interval(net: Net, f: Sender) -> bool:
-    """End the flow's interval of even sending: its packets join its first queue or are lost.
+    """End an interval in which the flow sent evenly: its packets join the first queue or are lost.
 
-    If the interval ends with a burst, ``send_burst`` sends that.  Returns False if the run fails.
+    If the flow also sends a burst at the end, ``send_burst`` does that.  Returns False if the run
+    fails.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -135,7 +140,11 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 
 @jit
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
-    """Synchronised losses (``devendictis``, hypothesis 5): when one flow loses, all lose."""
+    """If flow ``who`` has just lost a packet, make all other flows lose one, too.
+
+    This is hypothesis 5 of ``devendictis``: losses are synchronised.  A flow that is in recovery is
+    spared.
+    """
     if flows[who].lost == before:
         return
     owed = flows[who].owed_loss > 0.0
@@ -147,7 +156,7 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 @jit
 def _delivered(net: Net, f: Sender, now: float) -> float:
-    """Packets of the flow whose ACKs are back by ``now``.
+    """The number of the flow's packets whose ACKs are back by ``now``.
 
     ``f.delivered`` also counts the ACKs that arrive between ``now`` and the end of the current
     interval.  They are subtracted only at an infinite buffer.  There the queue, and so the
@@ -162,7 +171,7 @@ def _delivered(net: Net, f: Sender, now: float) -> float:
 
 @jit
 def _end_warmup(net: Net, k: int) -> None:
-    """Warm-up ends at queue ``k``: store the totals so far, to be subtracted at the end."""
+    """Store the totals of queue ``k`` and its flows when warm-up ends, to be subtracted later."""
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link == k:
@@ -176,7 +185,7 @@ def _end_warmup(net: Net, k: int) -> None:
 
 @jit
 def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
-    """Store a sample of queue ``k`` and of the flows whose first queue it is."""
+    """Store a sample of queue ``k``, and of the flows whose path begins with this queue."""
     link = net.links[k]
     row = link.sampled
     for i in range(net.flows.shape[0]):
@@ -209,7 +218,10 @@ def _take_due_samples(
     warmup: float,
     end: float,
 ) -> float:
-    """Take the samples due up to ``now``, and end warm-up; returns when the next one is due."""
+    """Take all samples that are due by ``now``; returns when the next one is due.
+
+    Also ends warm-up at each queue, when its time has come.
+    """
     due = NEVER
     for k in range(net.links.shape[0]):
         link = net.links[k]
@@ -248,7 +260,7 @@ def _handshake(net: Net, f: Sender) -> float:
 
 @jit
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Send at once: at the start the first window, after a timeout the packets from ``next`` on."""
+    """Send a burst at once: the first window at the start, or the packets due after a timeout."""
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
             f.event = DATA
@@ -285,10 +297,11 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
 @jit
 def _far_from_loss(f: Sender, link: Queue) -> bool:
-    """Whether long intervals suffice: no loss is near and the window does not double.
+    """Whether an interval of even sending may be long: no loss is near, and windows hardly change.
 
     As long as a queue neither overflows nor runs empty, only the total of the arrivals matters.  A
-    window that grows by a packet per round trip changes little in one interval.
+    window outside slow start grows by a packet per round trip, so it changes little in one
+    interval.
     """
     room = link.buffer - link.queue * link.packets_per_work
     steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
@@ -299,7 +312,7 @@ def _far_from_loss(f: Sender, link: Queue) -> bool:
 def _flow_event(
     net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool
 ) -> bool:
-    """Handle an event of a flow at its first queue.  Returns False if the run fails."""
+    """Handle the next event of a flow at the first queue of its path; False if the run fails."""
     h = net.hops[f.hop]
     link = net.links[h.link]
     advance(net.links, h.link, now)
@@ -379,12 +392,12 @@ def march(
     grid: Floats,
     falls: float,
 ) -> tuple[int, int, float]:
-    """Run to ``end`` and sample at ``times``; returns status, number of events, and the time.
+    """Run up to time ``end`` and take samples at ``times``.
 
-    From the time ``falls`` on, the run stops with the status ``FALL`` after each event that lowers
-    a window by a packet.  All queues are then brought to that moment, and the next call continues.
-    ``grid`` holds the rounding of ns-2's clock (``route.roundings``).  The time is that of the
-    simulation's clock.
+    Returns the status, the number of events, and the time on the simulation's clock.  From the time
+    ``falls`` on, the run stops with the status ``FALL`` after each event that lowers a window by a
+    packet. All queues are then brought to that moment, and the next call continues.  ``grid`` says
+    how ns-2's clock rounds times (``route.roundings``).
     """
     events, sample_due, fits = 0, 0.0, True
     binade, limit = -1, 0.0

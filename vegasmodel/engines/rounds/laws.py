@@ -56,7 +56,7 @@ def in_slow_start(f: Sender) -> bool:
 
 @jit
 def _source(f: Sender, rtt: float) -> Source:
-    """The state that a user's law may read, if a round trip takes ``rtt``."""
+    """The flow's state as a user's law sees it, if the last round trip took ``rtt`` seconds."""
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
     backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
     elapsed = max(f.time - f.since, 0.0)
@@ -65,7 +65,7 @@ def _source(f: Sender, rtt: float) -> Source:
 
 @jit
 def _per_ack(f: Sender) -> float:
-    """How far one ACK moves the window of a user's law.
+    """The packets by which one ACK moves the window of a flow that has a user's law.
 
     Linux adds one packet when its count of ACKs reaches the window in whole packets
     (tcp_cong_avoid_ai).  In ns-2 the window is a real number, to which each ACK adds.
@@ -78,10 +78,10 @@ def _per_ack(f: Sender) -> float:
 
 @jit
 def _acks_to_change(f: Sender) -> float:
-    """ACKs until a user's law is called again.
+    """The number of ACKs until a user's law is called again.
 
-    It is called when the window reaches a whole packet.  Unless it decides only once per round
-    trip, it is also called ``CALLS_PER_WINDOW`` times in a window.
+    It is called when the window reaches a whole number of packets.  Unless it decides only once per
+    round trip, it is also called ``CALLS_PER_WINDOW`` times in a window of ACKs.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -97,7 +97,10 @@ def _upon_acks(f: Sender, acks: float) -> None:
 
 @jit
 def _upon_round(f: Sender, over: Round) -> None:
-    """End of a round trip for a user's law: slow start may end, and the drift is computed."""
+    """End a round trip of a flow that has a user's law: call the law for the next round's drift.
+
+    Slow start also ends here if the backlog exceeds gamma.
+    """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
@@ -106,7 +109,7 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Nothing to do at an ACK."""
+    """Do nothing: a user's law takes no other decision at a single ACK."""
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -117,7 +120,10 @@ _laws_each = choice("upon_each", _upon_each)
 
 @jit
 def acks_to_change(f: Sender) -> float:
-    """ACKs after which the window may pass a whole packet or slow start may end; at least 1."""
+    """The number of ACKs, at least 1, that can be processed together.
+
+    After them the window may reach a whole number of packets, or slow start may end.
+    """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
     if f.bictcp:
@@ -143,7 +149,10 @@ def grow(f: Sender, acks: float) -> None:
 
 @jit
 def decide_per_ack(f: Sender) -> None:
-    """Let the law decide at every ACK, not once per round trip (mechanism ``"rounds"`` off)."""
+    """Let the law decide at this ACK instead of once per round trip.
+
+    This is for runs without the mechanism ``"rounds"``.
+    """
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
@@ -181,7 +190,7 @@ def _window_after_loss(f: Sender) -> float:
 
 @jit
 def dupack_threshold(f: Sender, later: float) -> float:
-    """How many duplicate ACKs signal a loss: 3, or in Linux possibly fewer.
+    """The number of duplicate ACKs that signal a loss: 3, or fewer in Linux if time has passed.
 
     The packet that caused the duplicate ACK was sent ``later`` seconds after the missing one.  If
     that is at least the time that Linux allows for reordering (RACK, RFC 8985), the duplicates so
@@ -192,7 +201,7 @@ def dupack_threshold(f: Sender, later: float) -> float:
 
 @jit
 def cut(f: Sender) -> bool:
-    """At the third duplicate ACK, cut the window, but only once per window of data.
+    """Cut the window at the duplicate ACK that signals a loss, but only once per window of data.
 
     Returns True if the first missing packet is to be sent again.
     """
@@ -222,11 +231,12 @@ def cut(f: Sender) -> bool:
 
 @jit
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
-    """ns-2's Vegas takes its first missing packet, sent at ``sent_at``, for lost.
+    """Cut the window when ns-2's Vegas finds that its first missing packet is overdue.
 
-    It cuts the window by a quarter (by the law's factor), or by half if it had sent the packet
-    again before.  It does not cut if the window has been cut since ``sent_at``.  The new window
-    includes one packet for each duplicate ACK.  Returns True if the sender retransmits the packet.
+    That packet was sent at time ``sent_at``.  The cut is a quarter of the window (by the law's
+    factor), or half if the packet had been sent twice.  There is none if the window has been cut
+    since ``sent_at``.  The new window includes one packet for each duplicate ACK.  Returns True if
+    the sender retransmits the packet.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
@@ -254,7 +264,8 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """ns-2's Vegas at a new ACK: undo the growth of the window by more than three duplicates."""
+    """Undo, at a new ACK, what duplicate ACKs beyond the third added to the window (ns-2's Vegas).
+    """
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
     f.dupacks = 0.0
@@ -262,7 +273,10 @@ def deflate(f: Sender) -> None:
 
 @jit
 def restart_when_idle(f: Sender) -> None:
-    """Start a new round if nothing was in flight when the flow sends (CA_EVENT_TX_START)."""
+    """Start a new round of measurement if the flow sends after nothing was in flight.
+
+    The kernel does so at its event CA_EVENT_TX_START.
+    """
     if f.restarts_rounds:
         f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
         if math.isnan(f.known_base):
@@ -271,10 +285,10 @@ def restart_when_idle(f: Sender) -> None:
 
 @jit
 def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
-    """Packets that Linux sends in recovery upon ``acks`` (PRR, RFC 6937).
+    """Packets that Linux may send in recovery when ``acks`` ACKs arrive (PRR, RFC 6937).
 
-    While more than the window is in flight, it sends W/flight packets per packet delivered.  W is
-    the window after the cut, and flight the packets in flight when recovery began.
+    While more than W packets are in flight, it sends W/F packets per packet delivered.  W is the
+    window after the cut, and F the number of packets in flight when recovery began.
     """
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
@@ -286,7 +300,7 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
 
 @jit
 def enter_cwr(f: Sender) -> None:
-    """ECN echo: cut the window without a loss, once per window of data."""
+    """Cut the window upon a mark (ECN) instead of a loss, but only once per window of data."""
     if f.acked >= f.recover or f.timed_out:
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
@@ -301,7 +315,7 @@ def in_cwr(f: Sender) -> bool:
 
 @jit
 def retransmission_timeout(f: Sender, now: float) -> None:
-    """The retransmission timer expires: start again from the first hole, in slow start."""
+    """Handle a timeout: send again from the first missing packet on, in slow start."""
     # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)

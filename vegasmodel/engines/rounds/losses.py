@@ -96,14 +96,18 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """Call ``send_in_recovery``, unless the sender first waits a random time; Linux never does."""
+    """Call ``send_in_recovery``, or begin the sender's random wait before it sends.
+
+    Linux does not wait in recovery.
+    """
     if f.paced_recovery or not waits_first(f, acks):
         send_in_recovery(f, holes, free, acks)
 
 
 @jit
 def _sack_seconds(f: Sender, holes: Floats) -> float:
-    """Seconds by which SACK blocks, at most three, lengthen the transmission of an ACK."""
+    """Seconds that an ACK takes longer on the link because it carries SACK blocks, at most three.
+    """
     return blocks(f, holes) * f.block
 
 
@@ -117,7 +121,10 @@ def fast_retransmit(f: Sender, end: float) -> None:
 
 @jit
 def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
-    """Split hole ``k`` before packet ``at``; returns the index of the second part."""
+    """Divide hole ``k``, a range of missing packets, in two: the second part begins with ``at``.
+
+    Returns the index of the second part; if there is nothing to divide, it is ``k``.
+    """
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k
     for row in range(f.holes, k, -1):
@@ -131,7 +138,11 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 
 @jit
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
-    """Linux in recovery: lost retransmissions no longer count as in flight and are sent again."""
+    """Note that ``lost`` retransmissions from packet ``first`` on are lost again.
+
+    This is for Linux in recovery.  The packets no longer count as in flight, and are sent once
+    more.
+    """
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
             f.pipe -= lost
@@ -143,7 +154,7 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 
 @jit
 def _mark_lost(f: Sender, holes: Floats) -> float:
-    """Linux in recovery: mark the packets that are now known to be lost; returns their number.
+    """Mark the packets that Linux, in recovery, now knows to be lost; returns their number.
 
     A missing packet is known to be lost if a packet that was sent after it has arrived, be that a
     new packet or a retransmission (tcp_rack_detect_loss).  So a loss at the end of the window is
@@ -160,7 +171,7 @@ def _mark_lost(f: Sender, holes: Floats) -> float:
 
 @jit
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
-    """How many packets a sender with SACK may send in recovery upon ``acks``."""
+    """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive."""
     if not f.paced_recovery or now >= f.stop:
         return usable_window(f, now)
     return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
@@ -168,7 +179,10 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
 
 @jit
 def retransmit_first(f: Sender, holes: Floats) -> None:
-    """Note that the first missing packet is sent again.  Linux also finds which others are lost."""
+    """Note that the first missing packet is sent again.
+
+    Linux also marks the other packets that it now knows to be lost.
+    """
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
@@ -181,10 +195,10 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 
 @jit
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
-    """How many of the next ``acks`` duplicate ACKs can be treated together.
+    """How many of the next ``acks`` duplicate ACKs can be processed together.
 
-    These end where an ACK has another effect: at the number of duplicates that signals a loss, and
-    where the window again allows packets to leave.
+    The group ends with an ACK that has another effect: the duplicate that signals a loss, or the
+    one from which the window again allows packets to leave.
     """
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
@@ -200,9 +214,9 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 @jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """Handle duplicate ACKs: of data beyond a hole, or of data that the receiver had already.
+    """Process duplicate ACKs; returns when the last of them arrives.
 
-    Returns when the last of them arrives.
+    The receiver sends them for packets behind a missing one, or for packets that it had already.
     """
     acks = _acks_alike(f, p, portion(p, now, step), 3.0)
     end = now + max(p.back - now, 0.0) * acks / p.count
@@ -251,11 +265,11 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
 @jit
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
-    """Send what the window allows upon the third and later duplicates (RFC 5681 3.2, step 5).
+    """Send what the window allows when the third or a later duplicate ACK arrives (RFC 5681 3.2).
 
-    In ns-2 this is ``send_much`` at the end of ``recv`` (tcp-reno.cc). Upon the third duplicate it
-    follows the fast retransmit. The window, half of what it was plus three, then allows a packet
-    more if four are in flight.
+    In ns-2, ``recv`` calls ``send_much`` for this at its end (tcp-reno.cc).  Upon the third
+    duplicate that comes after the fast retransmit.  The window is then half of what it was plus
+    three, so it allows a new packet if four were in flight.
     """
     free = usable_window(f, now)
     if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
@@ -265,9 +279,10 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
 
 @jit
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
-    """Handle Linux's timers before the timeout: a hole counts as lost, or a tail probe is sent.
+    """Handle a timer of Linux that expires before the retransmission timer.
 
-    Returns False, and does neither, if the timer that has expired is the retransmission timer.
+    One of them takes a missing packet for lost, the other sends a tail probe.  Returns False, and
+    does nothing, if the timer that has expired is the retransmission timer.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -290,9 +305,10 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """ns-2's Vegas at duplicate ACKs: retransmit the first missing packet, or inflate the window.
+    """What ns-2's Vegas does at duplicate ACKs: it retransmits, or adds to the window.
 
-    It retransmits upon the third duplicate, and upon any other one if the packet is overdue.
+    It retransmits the first missing packet upon the third duplicate ACK, and upon any other one if
+    the packet is overdue.
     """
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
@@ -305,9 +321,10 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
 
 @jit
 def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """Handle ACKs of packets that fill the first hole; returns when the last of them arrives.
+    """Process ACKs of packets that fill the first hole; returns when the last of them arrives.
 
-    The ACK number jumps to the next hole or beyond all that was received.
+    A hole is a range of missing packets.  Once it is full, the ACK number jumps to the next hole,
+    or beyond all packets received.
     """
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
     alone = in_flight(f) <= 1.0
@@ -352,9 +369,9 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
 @jit
 def _more_known_lost(f: Sender, holes: Floats) -> bool:
-    """Whether, at the end of a recovery in Linux, more packets are known to be lost.
+    """Whether Linux knows of more lost packets at the end of a recovery, and so begins another.
 
-    See tcp_time_to_recover of the kernel.
+    The kernel's tcp_time_to_recover decides this.
     """
     known = 0.0
     for k in range(f.holes):
@@ -364,7 +381,7 @@ def _more_known_lost(f: Sender, holes: Floats) -> bool:
 
 @jit
 def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
-    """Begin a new recovery at the ACK that ends a recovery; the window is cut again."""
+    """Begin another recovery at the ACK that ends a recovery, and cut the window again."""
     pipe = f.pipe - acks
     cut(f)
     f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
@@ -374,9 +391,10 @@ def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
 
 @jit
 def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
-    """ns-2's Vegas when the first hole fills: take the RTT sample, look for overdue packets, send.
+    """What ns-2's Vegas does when an ACK fills the first hole in its data.
 
-    Packets below ``again`` were sent twice and give no sample.
+    It takes the RTT sample, looks for an overdue packet, and sends what the window allows.  Packets
+    below number ``again`` were sent twice and give no sample.
     """
     deflate(f)
     restart_timer(f, end)
@@ -408,10 +426,10 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
 def _partial(
     f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:
-    """Handle a partial ACK in recovery: more packets are missing.
+    """Process a partial ACK in recovery: it shows that more packets are missing.
 
-    NewReno of ns-2 2.35 follows RFC 2582: only the first partial ACK restarts the timer
-    (``newreno_changes1_``), and each reduces the window by what it acknowledges
+    NewReno of ns-2 2.35 follows RFC 2582.  There, only the first partial ACK restarts the timer
+    (``newreno_changes1_``), and each one reduces the window by the packets that it acknowledges
     (``partial_window_deflation_``).
     """
     impatient = f.partial_deflates

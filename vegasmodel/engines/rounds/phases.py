@@ -26,10 +26,10 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
-    """Whether flows can lock into phases at a drop-tail queue.
+    """Whether flows can lock into phases at a drop-tail queue, so that one flow always loses.
 
     The queue must be able to overflow.  Several sources must react to loss, or one of them must
-    share the link with a flow of another RTT. One loss-based source beside Vegas sources of the
+    share the link with a flow of another RTT.  One loss-based source beside Vegas sources of the
     same RTT does not lock, since only it loses.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
@@ -56,10 +56,11 @@ def otherwise(scenario: Scenario) -> Scenario:
 
 
 def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
-    """Whether throughputs [n_flows] differ from those of ``found``; None if chance may be why.
+    """Whether throughputs ``changed`` [n_flows] differ from those of ``found``; None if by chance.
 
-    They differ if one of them is further away than ``DIFFERENT`` of the mean and than twice the
-    standard error of the difference; ``error`` is that of ``changed``.
+    They differ if, for some flow, the difference exceeds the part ``DIFFERENT`` of the mean and
+    twice the standard error of the difference.  If it exceeds the first only, chance may be the
+    reason. ``error`` is the standard error of ``changed``.
     """
     mean = np.asarray(found.throughput)
     known = 0.0 if found.throughput_se is None else found.throughput_se
@@ -71,10 +72,12 @@ def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool |
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """Compare the answer ``found`` with the answer for the opposite choice of random waits.
+    """The assumption that the answer is not the result of flows that lock into phases.
 
-    If chance has a part in the other answer, there are at least two runs of it.  More follow only
-    while the answers differ and chance may be the reason.
+    It compares ``found`` with the answer for the opposite choice of random waits: if the senders
+    wait, the other answer is without waits, and the other way round.  If chance has a part in the
+    other answer, it comes from at least two runs, and from more while chance may explain the
+    difference.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
@@ -101,7 +104,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
 
 def _written(scenario: Scenario, rates: Floats) -> str:
-    """Mean throughput of each group, as text."""
+    """The mean throughput of each group as text, for example "vegas 120, reno 380"."""
     groups = np.array([member.group for member in scenario.members])
     parts = [
         f"{group.name} {rates[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)

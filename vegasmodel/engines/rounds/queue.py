@@ -26,7 +26,8 @@ EMPTY = 1e-9  # packets: a queue of less holds nothing
 
 @jit
 def advance(links: Table[Queue], k: int, now: float) -> None:
-    """Serve queue ``k`` and its partner class until ``now``."""
+    """Advance queue ``k`` to the time ``now``, and with it the other class's (Rate-Delay services).
+    """
     link = links[k]
     if link.partner < 0:
         _serve(link, now, link.capacity)
@@ -36,7 +37,10 @@ def advance(links: Table[Queue], k: int, now: float) -> None:
 
 @inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
-    """Serve one queue: dq/dt = sum of the arrival rates - c, with q not below 0."""
+    """Advance one queue to the time ``now``: it grows by the arrival rates less the capacity.
+
+    It does not fall below 0, and at a full buffer the excess is recorded.
+    """
     span = now - link.now
     if span <= 0.0:
         return
@@ -85,13 +89,14 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
 
 @jit
 def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
-    """The number of waiting packets, integrated over a stretch; ``area`` is that of the work.
+    """The number of waiting packets, integrated over a stretch of time.
 
-    The work includes what is left of the packet in transmission, which does not wait: half of it on
-    average.  A packet of a flow that sends evenly joins the queue at the end of its gap, but its
-    work is added throughout the gap: half a packet too much on average.  Both count for the
-    ``busy`` seconds in which there is work.  A class of a Rate-Delay link transmits for the part
-    ``capacity`` over the link's capacity of them.
+    It is computed from ``area``, the integral of the work: of what the link still has to send.  Two
+    corrections apply while there is work, that is for ``busy`` seconds.  First, the work includes
+    the rest of the packet in transmission, which does not wait: half a packet on average.  Second,
+    a flow that sends evenly adds a packet's work gradually, although the packet joins the queue
+    only at the end: half a packet too much on average.  A class of a Rate-Delay link transmits only
+    for its share ``capacity`` of the time.
     """
     halves = capacity / link.capacity + link.even
     return area * link.packets_per_work - 0.5 * halves * busy
@@ -99,7 +104,7 @@ def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
 
 @jit
 def _demand(link: Queue) -> float:
-    """The largest rate at which a class of Rate-Delay services can use the link.
+    """The largest rate at which a class of Rate-Delay services can use the link, packets/s.
 
     It is the rate of arrivals if the class's queue is empty, and unlimited if packets wait there.
     """
@@ -108,7 +113,8 @@ def _demand(link: Queue) -> float:
 
 @jit
 def _serve_both(one: Queue, two: Queue, now: float) -> None:
-    """Rate-Delay services: serve both classes, in steps that end when one of the queues empties."""
+    """Advance both queues of a Rate-Delay link, in steps that end when one of them becomes empty.
+    """
     capacity = one.capacity
     while one.now < now:
         # podlesny figure 2: the scheduler rests only if both queues are empty
@@ -140,7 +146,8 @@ def share_capacity(links: Table[Queue], k: int) -> None:
 
 @jit
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
-    """Whether a transmission ends now, which is so if the work in the queue is whole packets."""
+    """Whether a transmission ends at this instant: the queue then holds a whole number of packets.
+    """
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 
@@ -160,7 +167,10 @@ def _red_probability(link: Queue) -> float:
 
 @jit
 def _update_red_average(link: Queue, packets: float, seen: float) -> None:
-    """Update RED's moving average: a step per arrival; idle time counts as arrivals at queue 0."""
+    """Update RED's average queue when packets arrive; each arrival is a step of a moving average.
+
+    After idle time the average falls as if packets had arrived at an empty queue all the time.
+    """
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
     link.average *= (1.0 - link.weight) ** missed
@@ -169,11 +179,11 @@ def _update_red_average(link: Queue, packets: float, seen: float) -> None:
 
 @jit
 def _red_picks(link: Queue, packets: float, p: float) -> float:
-    """How many of ``packets`` arrivals RED drops or marks, at the drop probability ``p``.
+    """How many of ``packets`` arrivals RED drops or marks, if its drop probability is ``p``.
 
-    ns-2 (``wait_``) picks no packet before packet n_0 = 1/p since the last pick.  It picks packet
-    n >= n_0 with the probability p/(2 - n p).  So packets n_0 .. m all pass with the probability
-    (2 - (m+1) p)/(2 - n_0 p).
+    The rule is that of ns-2 (``wait_``).  Packets are counted from the last one picked.  RED lets
+    pass all before number n_0 = 1/p, and picks packet n >= n_0 with the probability p/(2 - n p).
+    So packets n_0 .. m all pass with the probability (2 - (m+1) p)/(2 - n_0 p).
     """
     picked, left = 0.0, packets
     while left > 0.0:
@@ -193,7 +203,7 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
 
 @jit
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
-    """How many of ``packets`` arrivals RED picks to drop or mark, and its drop probability."""
+    """How many of ``packets`` arrivals RED drops or marks; also returns its drop probability."""
     # it looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
     single = np.ceil(found - TOLERANCE) - 1.0
@@ -217,9 +227,9 @@ def random_drops(
 ) -> tuple[float, float]:
     """How many of ``packets`` arrivals are lost to random loss or to RED, and how many RED marks.
 
-    ``before``: work that the first arrival found.  ``data``: whether they are data; random loss
-    spares ACKs.  ``precedes``: whether they come before a departure of the same instant.
-    ``capable``: whether they carry ECN.
+    ``before`` is the queue that the first arrival finds.  ``data`` says whether the packets are
+    data: random loss spares ACKs.  ``precedes`` says whether they come before a departure of the
+    same instant, and ``capable`` whether they carry ECN.
     """
     lost, picked = 0.0, 0.0
     if link.loss > 0.0 and data:
@@ -240,7 +250,7 @@ def random_drops(
 
 @jit
 def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
-    """Seconds that the last packet in ``queue`` waits for the others; ``work`` is its own size."""
+    """Seconds that the last packet in ``queue`` waits for those before it; ``work`` is its size."""
     link = links[k]
     before = max(queue - work, 0.0)
     if link.partner < 0:
@@ -257,7 +267,7 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
 
 @jit
 def drop(link: Queue, work: float) -> None:
-    """Remove ``work`` that was counted as arrived, because it is dropped."""
+    """Take a dropped packet of size ``work`` out of the queue again, in which it was counted."""
     if link.mixed:
         remove_last(link, work)
         count(link, link.queue - work)
@@ -269,9 +279,9 @@ def drop(link: Queue, work: float) -> None:
 
 @jit
 def overflow(link: Queue, packets: float, work: float) -> float:
-    """How many of ``packets`` that have arrived evenly find the buffer full; they are dropped.
+    """Drop those of ``packets`` evenly spaced arrivals that found the buffer full.
 
-    ``work`` is the size of each, in packets of the scenario.
+    Returns their number.  ``work`` is the size of each packet, in packets of the scenario's size.
     """
     full = (link.buffer + 1.0) / link.packets_per_work
     total = link.queue + link.excess - full
@@ -299,10 +309,10 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
 @jit
 def room_for(link: Queue, packets: float, precedes: int) -> float:
-    """How many of ``packets`` that arrive at once find room in the buffer.
+    """How many of ``packets`` that arrive at the same instant find room in the buffer.
 
-    The j-th of them finds the packets of the queue and the j - 1 before it.  ``precedes``: they
-    arrive before a departure of the same instant, so the departing packet still occupies its place.
+    Each of them finds the queue and those that come before it.  If ``precedes`` is set, they come
+    before a departure of the same instant, so the departing packet still occupies its place.
     """
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:
@@ -317,7 +327,10 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
 
 @jit
 def enqueue_handshake(link: Queue, work: float) -> None:
-    """Add a packet of a handshake: it is small, but takes a whole place in a buffer of packets."""
+    """Add a packet of a handshake to the queue.
+
+    It is small, but takes a whole place in a buffer that counts packets.
+    """
     link.arrived += work
     if link.mixed:
         enqueue(link, 1.0, work)
@@ -328,7 +341,7 @@ def enqueue_handshake(link: Queue, work: float) -> None:
 
 @jit
 def enqueue(link: Queue, packets: float, work: float) -> None:
-    """Add ``packets`` that arrive and stay; ``work`` is the size of each."""
+    """Add ``packets`` packets, each of size ``work``, to the queue; they have found room."""
     more = packets * work
     link.queue += more
     if link.mixed:

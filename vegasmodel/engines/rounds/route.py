@@ -32,7 +32,7 @@ Key = tuple[str, str, str]  # link, direction, class
 
 
 class Hop(NamedTuple):
-    """A queue on a flow's path."""
+    """One queue on the path of one flow, for its data or for its ACKs."""
 
     queue: int
     data: bool  # data cross it, not ACKs
@@ -54,7 +54,7 @@ class Routes:
 
     @property
     def data_queues(self) -> int:
-        """Number of queues that data packets cross."""
+        """Number of queues that data packets of some flow cross."""
         return len(set(self.hops["link"][self.hops["data"] == 1]))
 
 
@@ -81,17 +81,18 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 
 
 def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
-    """Whether ACKs of two flows repeatedly meet on the reverse link, in ns-2.
+    """Whether ACKs of two flows repeatedly meet on the way back in ns-2, so that one waits.
 
-    Packets leave a busy link one service time apart, and their ACKs return to it after half a round
-    trip.  Take half the round trip of each flow, modulo the service time.  If those of two flows
-    differ by less than the transmission time of an ACK, one ACK waits for the other.  The wait is
-    short, but it decides whose next packet arrives first.
+    Such a wait is short, but it decides whose next packet arrives first.  There are two cases.
 
-    After idle time packets leave at other instants, so the ACKs of any two flows may meet.  A link
-    falls idle when windows are halved, if its buffer holds less than a round trip's packets.  Where
-    the pipe and the buffer hold more than ``FEW_PACKETS``, such meetings are left out, to save
-    time.
+    If the link is always busy, packets leave it one transmission time apart, and their ACKs come
+    back over it half a round trip later.  So the ACKs of two flows meet if half their round trips,
+    modulo the transmission time of a data packet, differ by less than the transmission time of an
+    ACK.
+
+    If the link falls idle, packets leave it at other instants afterwards, so any two flows' ACKs
+    may meet.  It falls idle when windows are halved, if its buffer holds less than a round trip's
+    packets. This case is left out, to save time, if link and buffer hold more than ``FEW_PACKETS``.
     """
     if list(queues) != [(scenario.links[0].name, "forward", "")]:
         return False
@@ -138,7 +139,8 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
-    """The queues that the flow crosses: for each its index, and True for data, False for ACKs."""
+    """The queues that a flow crosses in turn: each as its index, and whether data or ACKs cross it.
+    """
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_key(link, group.direction, group)], True) for link in path]
     for link in reversed(path):
@@ -149,10 +151,10 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
 
 
 def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
-    """Seconds from each queue of a flow's path to the next, and from the last to the first.
+    """Seconds from each queue of a flow's path to the next, and from the last back to the first.
 
-    This is without queueing.  ``live`` says which links of the way back have a queue for the flow's
-    ACKs.
+    Waiting times in queues are not included.  ``live`` says for each link of the way back whether
+    it has a queue for the flow's ACKs.
     """
     group = member.flow
     path = scenario.path(group)
@@ -172,7 +174,10 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
 
 
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
-    """All queues and paths; ``step`` is the desired length of an interval of arrivals, seconds."""
+    """All queues of a scenario and the flows' paths through them.
+
+    ``step`` is the length in seconds wished for an interval in which packets arrive evenly.
+    """
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
@@ -227,13 +232,12 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
 
 
 def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
-    """For each link of the path: whether an arrival precedes a departure of the same instant.
+    """For each link of the path: whether the flow's packets arrive just before a departure.
 
-    If flows keep a queue busy, their packets come back in step with its departures.  Then arrival
-    and departure often fall on the same instant: for a Vegas source among two of Reno, in a sixth
-    of all packets. ns-2's scheduler takes events of one instant in the order in which they were
-    scheduled.  It schedules an arrival when the packet enters the last wire, and a departure when
-    its transmission begins.  If the arrival comes first, it still finds a full buffer full.
+    If flows keep a queue busy, their packets often arrive at the very instant of a departure.  ns-2
+    then handles first the event that was scheduled first.  It schedules an arrival when the packet
+    enters the last wire before the link, and a departure when the transmission begins.  If the
+    arrival comes first, it finds a full buffer still full.
     """
     path = scenario.path(member.flow)
     set_out = [to_first_link(scenario, member), *gaps[: len(path) - 1]]
@@ -243,11 +247,11 @@ def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
 
 
 def _leads(scenario: Scenario, members: list[Member]) -> Floats:
-    """For each flow, 0 to 1: of packets that arrive at one instant, the greatest one's is first.
+    """For each flow a number from 0 to 1: if packets arrive at one instant, the greatest is first.
 
-    This is for a single link.  ns-2's scheduler takes events of one instant in the order in which
-    they were scheduled, and it schedules an arrival when the packet enters the last wire.  So the
-    packet from the longest access leg comes first.
+    ns-2 handles first the event that was scheduled first, and it schedules an arrival when the
+    packet enters the last wire before the link.  So the packet from the longest wire comes first.
+    With several links all numbers are 0.
     """
     if not link_stack(scenario).scheduled_ties:
         return np.zeros(len(members))
@@ -267,13 +271,12 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
 def _clocks(
     links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
 ) -> tuple[float, Floats]:
-    """How long an interval of arrivals may last, and how far each queue's clock runs behind.
+    """How long an interval of even arrivals may last, and how far each queue's clock runs behind.
 
-    A queue learns which packets of an interval of S seconds are lost when the interval ends.  The
-    next queue, d seconds away, needs this when the first packet arrives there.  So a queue's clock
-    runs behind by a time ``shift``, and at the next queue this time is longer by at least S - d.
-    The queues of a flow form a cycle.  The longest S for which such times exist is the least mean
-    of d around a cycle.
+    A queue learns which packets of an interval are lost only when the interval ends, S seconds
+    after it began.  The next queue, d seconds away, needs this when the first packet arrives
+    there.  So its clock runs behind that of the first queue by at least S - d.  The queues of a
+    flow form a cycle, so such delays exist only if S is at most the mean of d around each cycle.
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -303,7 +306,11 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """The least shifts >= 0 that allow intervals of ``span``, by Bellman and Ford; else None."""
+    """How far the queues' clocks must run behind at least if intervals last ``span`` seconds.
+
+    Returns None if no such delays exist.  The method is that of Bellman and Ford for shortest
+    paths.
+    """
     shift = np.zeros(n)
     for _ in range(n + 1):
         before = shift.copy()
@@ -314,18 +321,18 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """How ns-2's clock rounds service times and delays, [binade, 2 + hop].
+    """A table of how ns-2's clock rounds service times and delays, shape [K, 2 + number of hops].
 
     ns-2's times are doubles.  So each service time and each wire's delay is rounded to a unit that
     doubles at 1, 2, 4 ... seconds.  If a round trip is a whole number of service times, packets
-    come back exactly at the instants of departures.  Then the sum of these roundings decides which
-    of the two comes first, and so who meets the full buffer.  This can last for minutes.
+    arrive exactly at the instants of departures.  Then the sum of these roundings decides which of
+    the two comes first, and so who meets the full buffer.  This can last for minutes.
 
-    Row k of the table holds the capacity, the ``instant``, and ``to_next`` of each hop for times
-    between 2^(k-1) and 2^k seconds.  The roundings are magnified, so that they exceed our own
-    rounding errors but not the differences of RTTs that are given to four digits.  Two moments less
-    than a quarter of a magnified unit apart are the same in ns-2, and count as one ``instant``.
-    The table is empty if there are several links.
+    Row k of the table is for times between 2^(k-1) and 2^k seconds.  It holds the capacity, the
+    time within which two moments count as one (``instant``), and each hop's delay to the next queue
+    (``to_next``).  The roundings are magnified, so that they exceed our own rounding errors but not
+    the differences of RTTs that are given to four digits.  Two moments are one instant if they are
+    less than a quarter of a magnified unit apart.  The table is empty if there are several links.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))

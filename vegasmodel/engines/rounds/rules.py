@@ -42,7 +42,8 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """A function of a sender: it calls ``own`` if the sender's law is number k, else ``rest``."""
+    """A compiled function of a sender that calls ``own`` if its law is number k, and else ``rest``.
+    """
     if arguments == 1:
         return jit(lambda f: own(f) if f.rules == k else rest(f))
     return jit(lambda f, a: own(f, a) if f.rules == k else rest(f, a))

@@ -54,7 +54,7 @@ NEVER = 1e300  # laws.NEVER; compiled code is not loaded here
 
 @dataclass(frozen=True)
 class Totals:
-    """The counts of one run between warm-up and end; arrays [n_flows], in packets."""
+    """The result of one run: samples over time, and the final records with counts since warm-up."""
 
     status: int
     events: int
@@ -66,14 +66,14 @@ class Totals:
 
     @property
     def link(self) -> Any:
-        """The final record of the first queue, of the type ``state.LINK``."""
+        """The final record of the first queue; its fields are those of ``state.Queue``."""
         return self.routes.links[0]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
-        """Sum the values of a link's queues (its Rate-Delay classes), forward direction only.
+        """The sum over each link's queues in the forward direction (Rate-Delay services have two).
 
-        ``values`` is [..., queue], the result [..., n_links].  The sum is 0 where no data cross a
-        link.
+        ``values`` has shape [..., queue], the result [..., n_links].  The sum is 0 for a link that
+        no data cross.
         """
         out = np.zeros((*values.shape[:-1], len(names)))
         for k, (name, direction, _) in enumerate(self.routes.keys):
@@ -91,20 +91,23 @@ class Totals:
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """Events per flow, queue and round trip that the scenario needs: (near losses, elsewhere).
+    """Events per round trip to simulate for each flow and queue: (near losses, elsewhere).
 
-    Packets travel in intervals of even arrivals; more events mean shorter intervals.  In three
-    cases single packets are simulated, up to a number that bounds the cost.  First, flows with
-    different RTTs or packet sizes, or more than two flows, meet at a finite buffer, or two at RED.
-    Then the packet that arrives first after a departure decides who loses (phase effects).  Second,
-    ACKs are delayed, so that packets leave in pairs.  Third, an interval would by itself fill the
-    buffer.  A sender that waits does so for single ACKs (``wait.py``).  So if senders wait, the
-    bound is higher near losses, where the order of single packets decides which of them are lost,
-    unless even then intervals would hold several packets.
+    With many events each one is a single packet.  With fewer, an event is an interval in which a
+    flow's packets arrive evenly.
 
-    Otherwise, and for one flow or two equal ones, intervals suffice.  Those that hold several
-    packets are long while no loss is near.  They are shorter near a loss, where single packets
-    decide how many are lost and whether a timeout follows.
+    Single packets are needed, up to a number that bounds the cost, in three cases.  First, if more
+    than two flows, or flows with different RTTs or packet sizes, share a finite buffer, or two
+    flows share a RED queue: then the packet that arrives first after a departure decides who loses
+    (phase effects). Second, if ACKs are delayed, so that packets leave in pairs.  Third, if a
+    single interval would fill the buffer.
+
+    The bound is higher near losses if senders wait at random before they send, because they do so
+    for single ACKs (``wait.py``).  It is not raised where even then an interval would hold several
+    packets.
+
+    Otherwise intervals suffice.  They are long while no loss is near, and shorter near a loss,
+    where single packets decide how many are lost and whether a timeout follows.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -129,9 +132,9 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 
 
 class Simulation:
-    """A run of the simulator; ``proceed`` continues it to its end or to the next fall of a window.
+    """A run of the simulator, with the parameters of the function ``run``.
 
-    The parameters are those of ``run``.
+    ``proceed`` continues the run to its end, or until a window falls.
     """
 
     def __init__(
@@ -207,9 +210,9 @@ class Simulation:
         start_flows(self.net, (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32)
 
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
-        """Continue the run; returns status and time.
+        """Continue the run to its end; returns the status and the time.
 
-        From the time ``falls`` on it stops whenever a window falls by a packet.
+        From the time ``falls`` on, the run stops whenever a window falls by a packet or more.
         """
         from vegasmodel.engines.rounds.kernel import march
 

@@ -79,7 +79,10 @@ def _before_new_data(f: Sender) -> None:
 
 @jit
 def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
-    """Handle ACKs of new data, in order; each acknowledges one packet or, if delayed, two."""
+    """Process ACKs of new data in order; each acknowledges one packet, or two if ACKs are delayed.
+
+    Returns when the last of them arrives.
+    """
     untimed = max(f.resent, f.untimed)
     once = not f.overdue_checks or f.acked >= untimed
     each, ready = packets_per_ack(f), portion(p, now, step)
@@ -113,7 +116,8 @@ def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
 
 @jit
 def _single_ack(f: Sender, at: float, delay: float) -> float:
-    """Handle the ACK of one packet, delayed by ``delay`` seconds; returns when the ACK arrives."""
+    """Process the delayed ACK of a single packet, ``delay`` seconds late; returns when it arrives.
+    """
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end
@@ -129,7 +133,7 @@ def _single_ack(f: Sender, at: float, delay: float) -> float:
 def _advance_window(
     f: Sender, acks: float, each: float, now: float, end: float, decides: bool, alone: bool
 ) -> None:
-    """Move the window by ``acks`` ACKs and send what it allows."""
+    """Move the window by ``acks`` ACKs of new data, and send what it then allows."""
     packets = acks * each
     f.acked += packets
     f.delivered += packets
@@ -163,7 +167,10 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 
 @jit
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
-    """Join short parcels (groups of packets), so that a round trip has a bounded number of them."""
+    """Join parcels (groups of packets) whose ACKs arrive close together.
+
+    So a round trip never has more than a bounded number of parcels.
+    """
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
@@ -181,19 +188,23 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
 
 @jit
 def _armed(f: Sender) -> bool:
-    """Whether the timer runs: packets are in flight, or the window is below one packet."""
+    """Whether the retransmission timer runs.
+
+    It does if packets are in flight, or if the window is below one packet and data are left to
+    send.
+    """
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
 
 @jit
 def _next_wait_end(f: Sender) -> float:
-    """When the first wait under way ends: the sender's, or that of a delayed ACK."""
+    """When the next wait of this flow ends: the sender's random wait, or that for a delayed ACK."""
     return min(f.wait_ends, delack_expiry(f))
 
 
 @jit
 def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the sender's wait, or send the delayed ACK, whichever is due first."""
+    """End the wait that is over first: the sender then sends, or the receiver's ACK arrives."""
     if delack_expiry(f) <= f.wait_ends:
         f.time = _single_ack(f, max(now, f.delack_expires), f.ack_pause)
     else:
@@ -202,9 +213,10 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
-    """No ACK has arrived: send what the window allows, or wait.
+    """Decide what follows while no ACK has arrived: send what the window allows, or wait.
 
-    The wait ends at the next arrival of packets (a parcel), at the end of a wait or at the timer.
+    The sender waits for packets on their way, for the end of a wait (its own or that of a delayed
+    ACK), or for the retransmission timer.
     """
     due = f.deadline if _armed(f) else NEVER
     soon = _next_wait_end(f)
@@ -227,7 +239,10 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
-    """Set the flow's next interval: its end ``time``, and the packets sent until then."""
+    """Fix the flow's next interval: when it ends (``time``), and the packets sent in it.
+
+    ``parts`` is the number of intervals per round trip.
+    """
     step = min(f.rtt_last / parts, f.longest_stretch)
     if f.noise > 0.0 or f.queue_wait > 0.0:  # each packet has its own
         step = 0.0
@@ -283,7 +298,11 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
 
 @jit
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
-    """Packets of a parcel arrive and are acknowledged, unless another event comes first."""
+    """Process the packets of a parcel that has arrived, and their ACKs.
+
+    A parcel is a group of packets that travel together.  If a wait or a timer ends before its first
+    packet arrives, that comes first.
+    """
     first = now + max(p.back - now, 0.0) / p.count
     if _next_wait_end(f) < min(first, f.deadline):
         _end_first_wait(f, holes, now)

@@ -103,7 +103,8 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The state at a moment, for comparison with other moments, and the totals until then."""
+    """The simulator's state at one moment, for comparison with others, and the totals up to then.
+    """
 
     time: float
     rough: bytes
@@ -113,7 +114,10 @@ class Snapshot(NamedTuple):
 
 
 class Observer:
-    """Takes snapshots of a network; the capacity, pkt/s, converts seconds into packets."""
+    """Takes snapshots of a network's state, in which times are counted in packets.
+
+    The capacity in pkt/s converts seconds into packets.
+    """
 
     def __init__(self, net: Net, holes: Floats, capacity: float) -> None:
         self._net, self._holes, self._capacity = net, holes, capacity
@@ -126,8 +130,8 @@ class Observer:
     def look(self, now: float) -> tuple[bytes, Floats]:
         """The state now: its first numbers as bytes, and the whole state as an array.
 
-        The bytes are whole numbers; they show quickly that two states differ.  The next call
-        overwrites the array.
+        The first numbers are whole ones; if two states differ, they mostly show it.  The next call
+        of ``look`` overwrites the array.
         """
         size = write_state(self._row, self._net, self._holes, now, self._capacity)
         if size > self._row.size:
@@ -136,7 +140,7 @@ class Observer:
         return self._row[: self._rough].tobytes(), self._row[:size]
 
     def keep(self, now: float, rough: bytes, state: Floats) -> Snapshot:
-        """A snapshot of what ``look`` returned; it copies the arrays."""
+        """A snapshot of what ``look`` has returned; it copies the arrays, which change later."""
         areas = self._links["area"].copy()
         return Snapshot(now, rough, state.copy(), self._flows.tobytes(), areas)
 
@@ -145,10 +149,10 @@ class Observer:
         return np.frombuffer(seen.flows, self._flows.dtype)
 
     def apart(self, one: Snapshot, two: Snapshot, enough: float) -> float:
-        """Largest difference of two states, packets; inf if it exceeds ``enough``.
+        """The largest difference between two states, in packets; inf if it exceeds ``enough``.
 
-        The states of ns-2's coarse timers count only if, between the two snapshots, a timer has
-        expired or a running timer has not been restarted.
+        ns-2's coarse retransmission timers count only if, between the two snapshots, one has
+        expired, or a running one has not been restarted.
         """
         if one.rough != two.rough:
             return math.inf
@@ -165,16 +169,17 @@ class Observer:
 
 
 def _ticks(flows: NDArray[np.void], now: float) -> Floats:
-    """The phases, 0 to 1, of the ticks of the flows' clocks at the time ``now``."""
+    """The part, 0 to 1, of the current tick of each flow's clock that has passed at time ``now``.
+    """
     phase: Floats = (now + flows["boot_time"]) / flows["tick"] % 1.0
     return phase
 
 
 @jit
 def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: float) -> int:
-    """Write the state into ``out`` as a row of numbers; returns its length.
+    """Write the state into ``out`` as a row of numbers; returns how many they are.
 
-    If the length exceeds that of ``out``, the rest is not written.
+    Numbers beyond the end of ``out`` are counted but not written.
     """
     ago = 0.0
     for i in range(net.flows.shape[0]):
@@ -224,7 +229,10 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
 
 @jit
 def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int:
-    """Append the holes of a sender: the packets that its receiver misses."""
+    """Append a sender's holes to the row ``out``: the ranges of packets that its receiver misses.
+
+    Returns the new length of the row; it was ``n``.
+    """
     for k in range(f.holes):
         for column in range(holes.shape[1]):
             x = holes[k, column]
@@ -238,7 +246,10 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
 
 @jit
 def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
-    """Append the flow's packets that are on their way."""
+    """Append the flow's packets on their way to the row ``out``.
+
+    Returns the new length of the row; it was ``n``.
+    """
     rings, hops = memory(net.rings), memory(net.hops)
     for e in range(f.hop, f.hop + f.hops):
         h, first = net.hops[e], e == f.hop

@@ -39,7 +39,7 @@ ROWS = 512  # of ``Queue.stock``
 
 
 class Sender(Mechanisms):
-    """A flow: its sender, its receiver, and the packets that it is now sending."""
+    """The record of a flow: its sender, its receiver, and the packets that it is sending now."""
 
     # the flow's own parameters
     rtt: float  # empty network, T
@@ -197,7 +197,7 @@ class Sender(Mechanisms):
 
 
 class Receiver:
-    """What a receiver with SACK has seen: fields of ``Sender`` that its next ACK will update."""
+    """What a receiver with SACK has seen; the record of the sender learns it from the next ACK."""
 
     received: float
     received_at: float
@@ -208,7 +208,7 @@ class Receiver:
 
 
 class Parcel:
-    """A group of packets of one flow on their way, and the packets lost behind them."""
+    """A group of packets of one flow that travel together, and how many behind them are lost."""
 
     back: float  # when the ACK of its last packet has been answered
     first: float
@@ -221,7 +221,7 @@ class Parcel:
 
 
 class Hop:
-    """A queue on a flow's path, as that flow sees it."""
+    """One queue on the path of one flow, and the flow's packets that are on their way to it."""
 
     flow: int
     link: int
@@ -257,7 +257,7 @@ class Hop:
 
 
 class Queue:
-    """A queue of a link; a link with Rate-Delay services has two."""
+    """One queue of a link; a link with Rate-Delay services has two, one for each class."""
 
     capacity: float
     buffer: float
@@ -315,7 +315,7 @@ FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECOR
 
 
 class Net(NamedTuple):
-    """The whole network: all records that the compiled functions need."""
+    """The whole network: all the records that the compiled functions need."""
 
     flows: Table[Sender]
     hops: Table[Hop]  # of all flows, each flow's in a row
@@ -334,5 +334,8 @@ class Net(NamedTuple):
 
 @jit
 def around(place: int, ring: Table[Parcel]) -> int:
-    """Wrap an index around the end of a ring; this is faster than ``%``."""
+    """The index in a ring of records that belongs to ``place``, which may lie beyond its end.
+
+    Comparing and subtracting is faster than the operator ``%``.
+    """
     return place if place < ring.shape[0] else place - ring.shape[0]

@@ -20,7 +20,10 @@ WORK, SIZE, DISCRETE = range(3)
 
 @jit
 def append(link: Queue, work: float, size: float, discrete: int) -> None:
-    """Add packets of ``size`` each, whose sizes add up to ``work``, to the end of the queue."""
+    """Add packets to the end of the queue: each has the size ``size``, all together ``work``.
+
+    Sizes are in packets of the scenario's packet size.
+    """
     if work <= NOTHING:
         return
     stock = link.stock
@@ -41,7 +44,7 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 
 @jit
 def transmit(link: Queue, work: float) -> None:
-    """Remove ``work`` from the front of the queue: the link has transmitted it."""
+    """Remove packets of the size ``work`` in all from the queue's front: the link has sent them."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
         part = min(work, stock[link.oldest, WORK])
@@ -54,7 +57,7 @@ def transmit(link: Queue, work: float) -> None:
 
 @jit
 def remove_last(link: Queue, work: float) -> None:
-    """Remove ``work``, which was appended before and is dropped now, from the end of the queue."""
+    """Remove dropped packets of the size ``work`` in all from the end of the queue."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
         last = (link.oldest + link.rows - 1) % stock.shape[0]
@@ -67,9 +70,9 @@ def remove_last(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """Number of packets of one size at the front of the queue, if these are whole packets.
+    """How many packets of the same size stand at the front of the queue.
 
-    0 if the queue is empty or has evenly arriving work in front.
+    The result is 0 if the queue is empty, or if its front arrived evenly, not as whole packets.
     """
     front = link.stock[link.oldest]
     return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
@@ -77,9 +80,10 @@ def front_packets(link: Queue) -> float:
 
 @jit
 def count(link: Queue, queue: float) -> None:
-    """Set ``packets_per_work``: the number of packets at the link, divided by their work ``queue``.
+    """Set ``packets_per_work``: the number of packets at the link, divided by their size in all.
 
-    They are the waiting packets and the one in transmission.
+    They are the waiting packets and the one in transmission; ``queue`` is their size in all, in
+    packets of the scenario's packet size.
     """
     packets = 0.0
     for k in range(link.rows):

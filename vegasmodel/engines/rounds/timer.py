@@ -29,11 +29,11 @@ INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
 @jit
 def expiry(now: float, pause: float) -> float:
-    """When Linux's timer wheel ends a pause of whole ticks: at the tick after, never early.
+    """When Linux's timer expires after a pause: never early, at the next clock tick.
 
-    From 64 ticks on the wheel looks at every 8th tick only, from 512 on at every 64th (calc_index).
-    The phase of the wheel is unknown.  So the timer ends late by half the time between two looks,
-    which is the average.
+    For pauses from 64 ticks on, the kernel looks at its timers only at every 8th tick, from 512
+    ticks on at every 64th (calc_index).  The model does not know the phase of these ticks.  So it
+    lets the timer end late by the average, half the time between two looks.
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else 64.0)
@@ -42,9 +42,10 @@ def expiry(now: float, pause: float) -> float:
 
 @jit
 def timeout(f: Sender) -> float:
-    """The timeout, seconds.
+    """The retransmission timeout in seconds.
 
-    RFC 2988 applies the least timeout before the backoff (``rfc2988_``, ``minrto_``).
+    With ``floor_before_backoff`` the least timeout applies before the backoff doubles it, as in RFC
+    2988 (``rfc2988_`` and ``minrto_`` in ns-2); else it applies after the backoff.
     """
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
@@ -69,9 +70,9 @@ def arm(f: Sender, now: float) -> None:
 
 @jit
 def syn_lost(f: Sender) -> float:
-    """Seconds until a lost SYN is sent again.
+    """Seconds until the sender sends a lost SYN again.
 
-    ns-2 then opens with one packet (``bugfix_ss_``).
+    In ns-2 its first window is then one packet (``bugfix_ss_``).
     """
     pause = INITIAL_RTO * f.backoff
     f.backoff *= 2.0
@@ -83,7 +84,7 @@ def syn_lost(f: Sender) -> float:
 
 @jit
 def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
-    """Take the first RTT sample from a handshake that begins now."""
+    """Take the flow's first RTT sample, ``rtt``, from the handshake that begins at ``now``."""
     if not f.timestamps:
         if f.backoff == 1.0:  # what is sent again is not timed
             f.timed_at = now
@@ -97,21 +98,25 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 
 @jit
 def reordering_window(f: Sender) -> float:
-    """Seconds that Linux allows for reordering while duplicates are below 3 (tcp_rack_reo_wnd)."""
+    """Seconds of reordering that Linux allows before it takes a packet for lost (tcp_rack_reo_wnd).
+
+    This is for fewer than three duplicate ACKs.
+    """
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
 @jit
 def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
-    """Linux: set a timer until a hole is old enough to count as lost (tcp_rack_mark_lost)."""
+    """Set Linux's timer that ends when a missing packet may count as lost (tcp_rack_mark_lost)."""
     f.deadline, f.timer_kind = expiry(now, left + TIMEOUT_MIN), REORDERING
 
 
 @jit
 def back_off(f: Sender) -> None:
-    """Double the timeout up to 64 times its start, or up to its limit (``floor_before_backoff``).
+    """Double the timeout after it has expired, up to 64 times its first value.
 
-    From 16 times on, the coarse timer discards its mean RTT, as in BSD.
+    With ``floor_before_backoff`` it is doubled up to its greatest value in seconds.  From 16 times
+    on, the coarse timer discards its mean RTT, as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -128,7 +133,7 @@ def stop_timing(f: Sender) -> None:
 
 @jit
 def time_one_packet(f: Sender) -> None:
-    """Time one packet of those first sent at ``time``, if none is being timed."""
+    """Begin to measure the RTT of a packet that is now sent the first time, if none is measured."""
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
         f.timed = last - 1.0 if f.spread > 0.0 else max(f.high, f.first)
@@ -137,7 +142,7 @@ def time_one_packet(f: Sender) -> None:
 
 @jit
 def restart_timer(f: Sender, now: float) -> None:
-    """At an ACK of new data restart the timer, then take the RTT sample of the timed packet.
+    """At an ACK of new data, restart the timer; then take the RTT sample if its packet was timed.
 
     ns-2 had this order until 2001 (``timerfix_``).  With ``estimates_first`` the timer is restarted
     again after the sample, so that it uses the new estimate.  Linux takes no sample here:
@@ -158,7 +163,7 @@ def restart_timer(f: Sender, now: float) -> None:
 
 @jit
 def update_ticks(f: Sender, now: float) -> None:
-    """One step of BSD's estimates of RTT and variance, in whole clock ticks."""
+    """Update BSD's estimates of RTT and variance with one sample, in whole ticks of the clock."""
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot_time) % f.tick) / f.tick), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2
@@ -171,7 +176,7 @@ def update_ticks(f: Sender, now: float) -> None:
 
 @jit
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
-    """Update the means of the RTT (gain 1/8) and of its deviation (1/4) by ``samples`` samples."""
+    """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with ``samples`` samples."""
     if f.mean_rtt == 0.0:
         f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
     error = rtt - f.mean_rtt

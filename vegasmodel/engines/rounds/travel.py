@@ -44,9 +44,10 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 
 @jit
 def due(net: Net, e: int, time: float) -> float:
-    """When hop ``e``'s event at ``time`` is due by the simulation's clock; it may lead its instant.
+    """When an event at the queue of hop ``e`` is due by the simulation's clock.
 
-    ``time`` is by the clock of the hop's queue.
+    ``time`` is by the queue's own clock, which may run behind.  An event may be due a little early,
+    so that it comes first among those of the same instant.
     """
     h = net.hops[e]
     link = net.links[h.link]
@@ -55,11 +56,11 @@ def due(net: Net, e: int, time: float) -> float:
 
 @jit
 def schedule(net: Net, e: int, time: float) -> None:
-    """Set the next event of hop ``e`` to ``time``, by its queue's clock.
+    """Set the time of the next event of hop ``e``, by the clock of its queue.
 
-    If the RTTs of flows differ by whole service times, their ACKs are due at the same instant.  In
-    the Linux kernel a few instructions then decide which of the flows' timers runs first.  So the
-    model draws their order at random.
+    If the RTTs of flows differ by whole transmission times, their ACKs are due at the same
+    instant.  In the Linux kernel a few instructions then decide which of the flows' timers runs
+    first.  So the model draws their order at random.
     """
     net.keys[e] = due(net, e, time)
     if net.flows[net.hops[e].flow].random_ties:
@@ -75,7 +76,8 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def next_other_event(net: Net, e: int) -> float:
-    """The time of the next event at any hop except ``e``, by the simulation's clock."""
+    """The time of the next event at any queue of any flow but hop ``e``, by the simulation's clock.
+    """
     node, best = e + net.keys.shape[0], NEVER
     while node > 1:
         best = min(best, net.keys[net.tree[node ^ 1]])
@@ -85,7 +87,7 @@ def next_other_event(net: Net, e: int) -> float:
 
 @jit
 def _enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
-    """Move the full ring of hop ``h`` to a place of twice its size, if it may grow.
+    """Give hop ``h`` twice the room for its packets, if its ring of records is full and may grow.
 
     Rings that are no longer than needed lie close together, so they stay in the processor's cache.
     """
@@ -112,7 +114,7 @@ def push(
     marked: int,
     sent_at: float,
 ) -> int:
-    """Add a parcel to a ring; returns the number of parcels added, or -1 if the ring is full.
+    """Add a parcel to a ring of parcels; returns how many were added, or -1 if the ring is full.
 
     A parcel is a group of packets that travel together, or a pause in which none arrives.
     """
@@ -142,9 +144,10 @@ def _lengthen(
     sent_at: float,
     step: float,
 ) -> bool:
-    """Merge a parcel (packets that travel together) into the one before it in the same queue.
+    """Merge a parcel into the last one on its way to the same queue; False if that is impossible.
 
-    So a round trip has a bounded number of parcels.  Returns False if the two cannot be merged.
+    A parcel is a group of packets that travel together.  Because of merging, a round trip has a
+    bounded number of parcels.
     """
     if h.count < 2 or count == 0.0:
         return False
@@ -162,10 +165,10 @@ def _lengthen(
 
 @jit
 def _noise(f: Sender, h: Hop, back: float) -> float:
-    """Random seconds by which the ACK of a packet, due at ``back``, is late; ACKs keep their order.
+    """Random seconds by which a packet's ACK, due at ``back``, is late; ACKs keep their order.
 
-    In ns-2 the noise is before the first queue, and in Linux the sender's own wait is there.  Since
-    packets are sent upon ACKs, the same delay on the way back gives the same round trip.
+    In ns-2 random delay comes before the first queue, and in Linux the sender's own wait does.  The
+    model adds it to the ACK instead: since packets are sent upon ACKs, the round trip is the same.
     """
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
     late += f.queue_wait * np.random.random()
@@ -186,9 +189,9 @@ def _forward(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """Send a parcel (a group of packets) on from hop ``e``; its last packet arrives at ``back``.
+    """Send a parcel on from hop ``e``; its last packet arrives at ``back``.  False if that fails.
 
-    Returns False if that fails.
+    A parcel is a group of packets that travel together.
     """
     h = net.hops[e]
     f = net.flows[h.flow]
@@ -228,9 +231,9 @@ def _forward(
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record by how much the queue's clock is ahead of an arrival, if that is a new maximum.
+    """Record by how much a queue's clock is ahead of an arrival, if that is the most so far.
 
-    The times until ``foreseen``, those of a burst, do not count.
+    If a burst has used the queue up to the time ``foreseen``, only times after it count.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
@@ -249,10 +252,11 @@ def arrive_evenly(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Packets have arrived evenly over an interval: find how many are lost, pass on the rest.
+    """Handle packets that have arrived evenly in an interval: some are lost, the rest travel on.
 
-    ``found`` is the queue before them, ``behind`` the number of packets lost earlier on the way.
-    ``spent`` and ``least`` are the mean and the least time that the packets have taken so far.
+    ``found`` is the queue that they found, ``behind`` the number of packets lost earlier on the
+    way. ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
+    taken so far. Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -276,9 +280,9 @@ def arrive_evenly(
 
 @jit
 def _count_lost(f: Sender, h: Hop, lost: float) -> float:
-    """Count lost packets or ACKs; return the number of packets that the next hop has to miss.
+    """Count lost packets or ACKs; returns how many packets will be missing at the next queue.
 
-    It is 0 for ACKs, because the next ACK acknowledges the data of a lost one.
+    For ACKs this is 0, because the next ACK acknowledges the data of a lost one.
     """
     if h.data:
         f.lost += lost
@@ -300,9 +304,9 @@ def arrive_at_once(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Packets arrive together: each finds those before it in the queue.
+    """Handle packets that arrive at the same instant: each finds those before it in the queue.
 
-    The arguments are those of ``arrive_evenly``.
+    The arguments are those of ``arrive_evenly``.  Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -343,7 +347,8 @@ def arrive_at_once(
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
-    """Tell the next hop that no packet comes until ``time``, or that all were lost on the way."""
+    """Tell the flow's next queue that no packet arrives until ``time``, or that ``lost`` were lost.
+    """
     h = net.hops[e]
     queue = net.links[h.link].queue
     back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
@@ -352,9 +357,9 @@ def pass_no_packets(
 
 @jit
 def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: float) -> float:
-    """Let packets arrive evenly until ``end``: add their rate to the queue's and return the rate.
+    """Begin an interval in which packets arrive evenly until ``end``; returns their rate, pkt/s.
 
-    Returns 0 if the packets arrive together instead.
+    The queue grows by this rate.  It is 0 if the packets arrive at the same instant instead.
     """
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
@@ -369,7 +374,7 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
 
 @jit
 def end_arrivals(link: Queue, rate: float, work: float) -> None:
-    """End even arrivals: subtract their rate from the queue's."""
+    """End an interval of even arrivals: the queue no longer grows by their rate."""
     link.rate -= rate * work
     link.packet_rate -= rate
     link.even -= 1.0
@@ -377,7 +382,10 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
 
 @jit
 def _next_interval(net: Net, e: int, now: float) -> None:
-    """Take the next interval of arrivals off the ring of a queue behind the first."""
+    """Begin the next interval in which a flow's packets arrive at queue ``e`` of its path.
+
+    That queue is not the first of the path.
+    """
     h = net.hops[e]
     ring = net.rings[h.ring : h.ring + h.room]
     if h.count == 0:
@@ -413,9 +421,10 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 
 @jit
 def _report(net: Net, e: int) -> float:
-    """The size that SACK blocks add to an ACK at the first queue of its way back (RFC 2018).
+    """The size by which SACK blocks enlarge an ACK (RFC 2018), in data packets.
 
-    The receiver has just seen the packets of this interval, and misses those lost behind them.
+    This is for the first queue that the ACK meets on its way back.  The receiver has just seen the
+    packets of this interval, and misses those that were lost behind them.
     """
     h = net.hops[e]
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
@@ -434,7 +443,7 @@ def _report(net: Net, e: int) -> float:
 
 @jit
 def hop(net: Net, e: int) -> bool:
-    """Handle an event of a queue behind the first on a flow's path; False if the run fails."""
+    """Handle an event at a queue behind the first on a flow's path; False if the run fails."""
     h = net.hops[e]
     now, fits = h.time, True
     link = net.links[h.link]

@@ -35,14 +35,14 @@ def _may_send(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
-    """Begin the sender's wait at ``at``, if a packet may leave and no wait is under way."""
+    """Begin the sender's random wait at ``at``, if a packet may leave and no wait is under way."""
     if f.wait_ends == NEVER and _may_send(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
 
 
 @jit
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the sender's wait, which is the flow's next event, and send."""
+    """End the sender's random wait, and send what the window allows."""
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _may_send(f, holes, f.time):
         return

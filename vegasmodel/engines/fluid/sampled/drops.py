@@ -32,10 +32,10 @@ def draw(now: LinkState) -> float:
 
 @jit
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
-    """Lose ``packets`` of the flow, ``ago`` seconds before this step ends.
+    """Record that the flow loses ``packets``, ``ago`` seconds before the end of this step.
 
-    A round trip later its sender learns of the first of them.  ``packets`` is 0 at an overflow of
-    smooth windows, where each flow that grows loses one packet and is cut at once.
+    A round trip later its sender learns of the first of them.  If windows are smooth, each flow
+    that grows in an overflow loses one packet and is cut at once; ``packets`` is then 0.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
@@ -96,11 +96,11 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
 
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Drop packets of a slow start's train that find the buffer full.
+    """Drop packets of slow start's bursts that find the buffer full.
 
-    Packets of a train wait even where none would at the flow's average rate.  A flow that has a
-    single packet in flight, as after a timeout, loses it only if there is no room at a random
-    moment of a transmission.
+    Such a burst makes a queue even where the flow's average rate would make none.  If a flow has a
+    single packet in flight, as after a timeout, that packet arrives at a random moment between two
+    departures of the link, and is lost only if the buffer has no room then.
     """
     if flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
@@ -120,7 +120,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     """The flow that was the last to send an additional packet, beyond one per ACK; -1 if none did.
 
-    If several sent at the same instant, as equal flows do, one of them is drawn at random.
+    If several flows sent at the same instant, as equal flows do, one of them is drawn at random.
     """
     last, which, like = np.inf, -1, 0.0
     for i in range(flows.shape[0]):
@@ -138,10 +138,11 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 
 @jit
 def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """Time from the departure that clocks a packet out to the packet's arrival at the queue.
+    """Time from a packet's departure to the arrival of the packet that its ACK releases.
 
-    The time is the round trip without the queue plus the sender's random wait, in units of the
-    transmission time.  Its fractional part is the packet's phase between two departures.
+    It is the flow's RTT on an empty path plus the sender's random wait, in units of the time in
+    which the link sends one packet.  Its fractional part says when the packet arrives between two
+    departures.
     """
     return flow.rtt * link.capacity + link.max_wait * draw(now)
 
@@ -178,10 +179,11 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 
 @jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> None:
-    """Drop the packets that find the buffer full: the last sent, or one of each smooth window.
+    """Drop the packets that find the buffer full: those sent last, or one of each smooth window.
 
-    A flow whose window is constant or falls sends one packet per ACK. This packet takes the place
-    that the flow's last packet left, unless another packet has taken it (``loser``).
+    A window is smooth if it is not rounded to packets.  A flow whose window is constant or falls
+    sends one packet per ACK.  This packet takes the place that the flow's last packet left, unless
+    another packet has taken it (``loser``).
     """
     for i in range(flows.shape[0]):
         flow = flows[i]

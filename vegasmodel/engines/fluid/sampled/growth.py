@@ -12,14 +12,14 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def recovering(flow: Sender) -> float:
-    """Packets in flight while a sender without a scoreboard repairs a hole in each round trip.
+    """Packets in flight in a recovery that repairs one hole per round trip, without a scoreboard.
 
-    Its window begins at the first hole, and duplicate ACKs inflate it.  In the first round trip,
-    each packet that arrives beyond the holes causes a duplicate ACK. Half of these ACKs only refill
-    the window that was cut; each of the rest releases a packet.  In the second round trip, the
-    packets between the second hole and the end of the lost window occupy places in the window.  In
-    later ones only the next missing packet is sent.  If partial ACKs deflate the window (RFC 2582,
-    section 3), it stays in use.
+    The window counts from the first missing packet (hole), and duplicate ACKs inflate it.  In the
+    first round trip, each packet that arrives beyond the holes causes a duplicate ACK.  The first
+    of these ACKs, half a window of them, only make up for the cut of the window; each of the rest
+    releases a packet. In the second round trip, the packets between the second hole and the end of
+    the lost window occupy places in the window.  In later ones only the next missing packet is
+    sent.  If partial ACKs deflate the window (RFC 2582, section 3), the whole window stays in use.
     """
     if flow.partial_deflates:
         return flow.cwnd
@@ -31,10 +31,10 @@ def recovering(flow: Sender) -> float:
 
 @jit
 def growing(flow: Sender, now: LinkState, h: float) -> float:
-    """Length in round trips of the part of a step of ``h`` seconds whose ACKs move the window.
+    """The part of a step of ``h`` seconds whose ACKs move the window, in round trips.
 
-    ACKs during a recovery or before a timer expires do not count.  Before the sender learns of a
-    loss, the last ACK that counts is that of the packet before the lost one.
+    ACKs do not count during a recovery or while the sender waits for its timer.  After a loss of
+    which the sender has not yet heard, the ACKs count up to that of the packet before the lost one.
     """
     acked = h / (flow.rtt + now.delay)
     g = acked
@@ -52,7 +52,7 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
-    """Move the window by (S2) over ``g`` round trips."""
+    """Move the window by the law's drift over ``g`` round trips, equation (S2)."""
     W, doubling = flow.cwnd, flow.in_slow_start
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
         flow.cwnd = min(W * 2.0 ** (flow.drift_factor * g), max(flow.ssthresh, W))
@@ -71,9 +71,10 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
 
 @jit
 def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
-    """Send what the window allows beyond the packets in flight, (S3).
+    """Send what the window allows beyond the packets in flight, equation (S3).
 
-    If the window allows fewer packets than are in flight, fewer leave than ACKs arrive.
+    If the window allows fewer packets than are in flight, the flow sends fewer packets than ACKs
+    arrive.
     """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.timeout_ends > now.time + h:
@@ -89,10 +90,11 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 
 @jit
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
-    """Apply (S2) and (S3) over a step of ``h`` seconds; returns whether packets in flight changed.
+    """Advance windows and packets in flight by a step of ``h`` seconds, equations (S2) and (S3).
 
-    It sets two fields of each flow.  ``extra``: packets that left beyond those that ACKs released.
-    ``growth``: growth of the window, pkt/s.
+    It sets two fields of each flow: ``extra``, the packets sent in addition to one per ACK, and
+    ``growth``, the window's growth in pkt/s.  Returns whether any number of packets in flight
+    changed.
     """
     moved = False
     for i in range(flows.shape[0]):

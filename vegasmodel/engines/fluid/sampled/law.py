@@ -16,10 +16,9 @@ from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """A compiled function that calls function number k of a list.
+    """A compiled function that takes k and the arguments, and calls function number k of a list.
 
-    It compares its first argument with each number in turn, so that the compiler can inline all
-    functions.
+    It compares k with each number in turn, so that the compiler can inline all the functions.
     """
 
     def link(k: int, function: Any, rest: Any) -> Any:
@@ -38,7 +37,7 @@ _built_in = _chain([law.drift for law in BUILT_IN])
 
 @jit
 def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
-    """The state of the flow that its law may read."""
+    """The flow's state as its law sees it: window, RTT, baseRTT, backlog and the like."""
     s = now.delay if smooth else flow.acked_delay
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
     rtt, base = flow.rtt + s, flow.rtt + flow.over_estimate
@@ -58,7 +57,7 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The drift of the law, m_i of (S2): packets by which it moves the window in a round trip."""
+    """The law's drift m of equation (S2): packets by which the window grows in a round trip."""
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
         return flow.drift_factor * call(flow.drift_at, f)
@@ -67,15 +66,18 @@ def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
 
 @jit
 def allowed_in_flight(flow: Sender, smooth: bool) -> float:
-    """Packets that the window allows in flight: whole ones, unless windows are smooth."""
+    """The number of packets that the window allows in flight: its whole part.
+
+    If windows are smooth, that is not rounded to packets, it is the window itself.
+    """
     return flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
 
 
 @jit
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The window after a loss, by the law's rule ``cut`` if it has one, else by its factor.
+    """The window after a loss, by the law's function ``cut``, or else by its factor ``decrease``.
 
-    It also stores what the law remembers of the loss.
+    Also stores the number that the law wants to remember of the loss.
     """
     f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)

@@ -19,7 +19,7 @@ FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 @jit
 def admit(flows: Table[Sender], now: LinkState) -> float:
-    """Start and stop flows that are due; returns the time of the next start or stop."""
+    """Start and stop the flows that are due; returns the time of the next start or stop."""
     t, due = now.time, np.inf
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -47,7 +47,7 @@ def admit(flows: Table[Sender], now: LinkState) -> float:
 
 @jit
 def rests(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether no window will move until a flow starts or stops."""
+    """Whether nothing will move any window before a flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
     for i in range(flows.shape[0]):
@@ -63,7 +63,10 @@ def step_length(
     flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, smooth: bool,
     until: float,
 ) -> float:  # fmt: skip
-    """Length of the next step: a fraction of the shortest round trip; at rest, up to ``until``."""
+    """Length of the next step: a fraction of the shortest round trip, but never beyond ``until``.
+
+    If nothing will move a window before ``until``, the step goes on to ``until``.
+    """
     h: float = until - now.time
     if smooth or not rests(flows, link):
         for i in range(flows.shape[0]):
@@ -78,12 +81,11 @@ def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
 ) -> bool:  # fmt: skip
-    """Advance to ``end``.
+    """Simulate up to time ``end``; returns whether a window fell.
 
-    With ``until_fall``, stop when ACKs make a window fall by a packet or more.
-
-    Returns whether a window fell.  ``fraction`` is the step over the shortest round trip.  With
-    ``smooth`` the law's drift acts at every instant, and windows are not rounded to packets.
+    With ``until_fall``, stops when ACKs make a window fall by a packet or more.  ``fraction`` is
+    the step's length over the shortest round trip.  With ``smooth`` the law's drift acts at every
+    instant, and windows are not rounded to packets.
     """
     now, fell = state[0], False
     k = 0

@@ -11,9 +11,9 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 
 @jit
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
-    """The queueing delay s that solves (S1), by Newton's method.
+    """The queueing delay s at which the flows' rates add up to the capacity, equation (S1).
 
-    If s starts below the solution, the method does not overshoot.
+    Newton's method does not overshoot if s starts below the solution.
     """
     s = now.delay
     for _ in range(50):
@@ -36,7 +36,10 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
 
 @jit
 def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
-    """Rate beyond the capacity, pkt/s, that the packets in flight would have at a full buffer."""
+    """How far the flows' rates would exceed the capacity, pkt/s, if the buffer were full.
+
+    The packets in flight are as now, and the round trips contain the full buffer's delay.
+    """
     f = -c
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -47,18 +50,18 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 @jit
 def burst(flow: Sender, now: LinkState, c: float) -> float:
-    """Packets of a train that wait although at the flow's average rate none would.
+    """Packets of a burst that wait, although at the flow's average rate none would.
 
-    In slow start two packets arrive for each ACK, and the link sends one of them.  So in each
-    round trip the queue grows at least by as much as the window.  A train is the additional
-    packets of such a round trip.  A recovery may also end with a train.
+    In slow start two packets arrive for each ACK, and the link sends one of them.  So in each round
+    trip the queue grows at least by as much as the window.  A burst is the additional packets of
+    such a round trip.  A recovery may also end with a burst.
     """
     return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 
 
 @jit
 def red_probability(link: Bottleneck, average: float) -> float:
-    """RED's drop probability p_b at this average queue, packets."""
+    """RED's base drop probability p_b when its average queue is that of ``now``, in packets."""
     low, high, p_max = link.min_threshold, link.max_threshold, link.max_probability
     if average < low:
         return 0.0

@@ -13,7 +13,7 @@ WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets
 
 
 class Sender:
-    """A flow's sender: its parameters and its state; times in seconds, windows in packets."""
+    """The record of a flow's sender: its parameters and its state; seconds and packets."""
 
     rtt: float  # T, empty network
     law: int  # place in ``BUILT_IN``, or -1
@@ -83,7 +83,8 @@ class Sender:
 
 
 class LinkState:
-    """The link's clock, its queue, and its random numbers."""
+    """The record of the link's state: its clock, its queueing delay, RED's state, and random draws.
+    """
 
     time: float  # t, seconds
     delay: float  # s, seconds
@@ -99,7 +100,7 @@ FLOW, LINK_STATE = layout(Sender), layout(LinkState)
 
 
 class Bottleneck(NamedTuple):
-    """The constants of the link."""
+    """The constants of the link: capacity, buffer, random loss and the parameters of RED."""
 
     capacity: float  # packets per second
     room: float  # packets that can wait

@@ -23,13 +23,13 @@ LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 @jit
 def silent(flow: Sender) -> bool:
-    """Whether all packets in flight are lost, so that no ACK comes but that of a retransmission."""
+    """Whether all packets in flight are lost, so that no ACK comes until one is sent again."""
     return flow.undetected >= flow.in_flight
 
 
 @jit
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
-    """The sender learns of its losses: it cuts its window, and recovers or waits for its timer."""
+    """The sender learns of its losses: it cuts its window, then recovers or waits for its timer."""
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0

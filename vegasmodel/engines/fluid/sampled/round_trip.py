@@ -13,11 +13,12 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> float:
-    """Add up the delays that the packets of a step measure; returns the number of packets.
+    """Add the queueing delays that the packets of a step meet to their senders' sums.
 
-    In slow start two packets leave for each ACK.  While windows do not fill the link, the second
-    one of another flow's pairs waits in front of this flow's packets, which find half of a round
-    trip's second packets on average (compare ``queue.burst``).
+    Returns the number of packets of all flows.  In slow start two packets leave for each ACK.
+    While the windows do not fill the link, the second packet of each such pair waits.  Packets of
+    other flows wait behind these second packets, on average behind half of those of a round trip
+    (compare ``queue.burst``).
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(flows.shape[0]):
@@ -39,10 +40,10 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 
 @jit
 def decide(flow: Sender, now: LinkState) -> None:
-    """Apply the law's decision for a round trip: a packet more or less.
+    """Apply the law's decision at the end of a round trip: for example a packet more or less.
 
-    Linux changes the window at once. ns-2 reduces it at once, but spreads growth over the next
-    round trip. On real numbers both are spread.
+    Linux changes the window at once.  ns-2 reduces it at once, but spreads growth over the next
+    round trip.  With the papers' stack, whose windows are real numbers, both are spread.
     """
     m = drift(flow, now, False)
     flow.round_drift = 0.0
@@ -54,7 +55,10 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 @jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """End a round trip: store what it measured.  Slow start may end, and the law may decide."""
+    """End a sender's round trip: slow start may end, the law may decide, and the next round begins.
+
+    The delays measured in the round that ends are stored: the next round's ACKs report them.
+    """
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
         flow.backoff = 1.0
@@ -93,9 +97,10 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
 @jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
-    """Process the ACKs of ``g`` round trips: the sender may learn of a loss, and a round may end.
+    """Process the ACKs that arrive in ``g`` round trips, where ``g`` is usually less than 1.
 
-    Returns 1 if the sender has reacted to losses, else 0.
+    The sender may learn of a loss, and its round trip may end.  Returns 1 if the sender has reacted
+    to losses, else 0.
     """
     losses = 0
     if smooth and flow.measures_base:

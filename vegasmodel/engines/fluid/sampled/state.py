@@ -26,7 +26,10 @@ SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
 
 @jit
 def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
-    """Write the state into ``out``, the losses of all flows first; returns its length."""
+    """Write all numbers of the state into ``out``; returns how many they are.
+
+    The first numbers are how many packets each flow has lost.
+    """
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
     for i in range(flows.shape[0]):
         n = put(out, n, flows[i].lost)
