@@ -179,8 +179,7 @@ class Comparison:
         return self.measured.scenario.run.times if self.measured.model in ENGINES else None
 
     def scatter(self) -> float | None:
-        """The throughput error (NRMSE) that even a perfect model would show, as measurements
-        scatter.
+        """The throughput error (NRMSE) that even a perfect model would show: measurements scatter.
 
         It is the root mean square of the measured standard errors, divided by the mean measured
         throughput.  ``None`` if the standard errors are unknown.

@@ -179,8 +179,7 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
-    """Estimates, from its flows' backlogs, of alpha and, if ``both`` is set, of beta for group
-    ``g``.
+    """Estimates of alpha and, if ``both`` is set, of beta for group ``g``, from flows' backlogs.
 
     The stack holds a window while the backlog lies between two limits, which are alpha and beta or
     near them.  The limits are estimated by the smallest and the largest backlog of the flows

@@ -96,8 +96,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _invoke(context: click.Context) -> None:
-    """Run the command; errors name the command's option instead of the Python argument behind it.
-    """
+    """Run the command; errors name the command's option, not the Python argument behind it."""
     try:
         app.invoke(context)
     except FieldError as error:

@@ -252,8 +252,7 @@ def _iterate(
 
 
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
-    """The next step of the gap in each case: ``kernel.newton`` or ``kernel.one_pole``, for arrays.
-    """
+    """The next step of the gap in each case: ``kernel.newton`` or ``one_pole``, for arrays."""
     if linux:
         part = f / c
         return 2.0 * rest / slope * (part / (1.0 + jnp.sqrt(jnp.maximum(1.0 + part, 0.0))))

@@ -205,8 +205,7 @@ def solve_batch(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
     integers: Any,
 ) -> None:  # fmt: skip
-    """Solve m cases of n flows, stored one after the other; outputs are those of ``secular._run``.
-    """
+    """Solve m cases of n flows, stored one after the other; outputs as in ``secular._run``."""
     m = len(c)
     for block in prange((m + LANES - 1) // LANES):
         first, last = block * LANES, min(m, (block + 1) * LANES)

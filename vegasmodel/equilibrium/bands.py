@@ -170,8 +170,8 @@ class Band:
 
         - Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
         - Above Delta_2 it is u_i/(c - sum of the others' u), which falls.
-        - Between them it is u_i/l_j = (b_i/a_j) phi_i/phi_j.  For ``paper`` this is monotone, so the
-          maximum is at an end.  For ``linux`` it may also be where a quadratic vanishes (``_turns``).
+        - Between them it is u_i/l_j = (b_i/a_j) phi_i/phi_j.  For ``paper`` this is monotone, so
+          the maximum is at an end.  For ``linux`` it may also be in between (``_turns``).
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):

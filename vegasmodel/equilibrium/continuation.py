@@ -35,8 +35,7 @@ SHORTEST = 1e-10  # step, of the longest
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A point at which a branch of solutions turns back: its parameter is greatest or least there.
-    """
+    """A point at which a branch of solutions turns back: its parameter is extreme there."""
 
     x: Floats  # [n]
     parameter: float

@@ -290,10 +290,10 @@ class _Network:
         return rate, load, through / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
-        """Search equilibria from ``starts`` random points; returns their prices, ``known`` ones
-        first.
+        """Search equilibria from ``starts`` random points; returns their prices.
 
-        A link's price is a number that says where on its curve of loss over queue it is.
+        A link's price is a number that says where on its curve of loss over queue it is.  The
+        result begins with the ``known`` prices.
         """
         found = list(known)
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
@@ -354,9 +354,7 @@ class _Network:
         return bool(np.all(off <= EXACT))
 
     def same(self, one: Floats, other: Floats) -> bool:
-        """Whether two points are the same equilibrium, even if they lie on adjacent pieces of a
-        curve.
-        """
+        """Whether two points are one equilibrium, also on adjacent pieces of a link's curve."""
         return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
 
     def describe(self, price: Floats) -> Equilibrium:

@@ -270,8 +270,7 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """The rows of the arrays in ``phase`` for a start at ``window``, between the grid's
-        windows.
+        """The rows of the arrays in ``phase`` for a start at ``window``.
 
         Rows belong to windows of the grid; between them they are interpolated linearly.
         """

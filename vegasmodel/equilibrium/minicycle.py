@@ -152,8 +152,8 @@ def solve(
     * "both": the paper's hypothesis.
     * "reno": Vegas loses nothing and is never cut, so ``decrease`` has no effect (lambda = 1).
     * "growing": every source that still grows.  So both lose if the buffer is smaller than B_th
-      (`threshold`), and Reno alone if it is larger, with a jump between.  Near B_th either cycle would
-      maintain itself; this option takes the one that starts from a loss of both.
+      (`threshold`), and Reno alone if it is larger, with a jump between. Near B_th either cycle
+      would maintain itself; this option takes the one that starts from a loss of both.
 
     ``variant`` decides where Vegas grows, holds and shrinks.
 

@@ -76,8 +76,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Course:
-    """The phases of one cycle: how long they are, and the queue and Vegas's window where they
-    begin.
+    """The phases of one cycle: their lengths, and the queue and Vegas's window where they begin.
 
     The cycle begins after a loss at a given sum V of the Vegas windows.
     """
@@ -112,13 +111,13 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
 
 
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
-    """The sum V of the Vegas windows at the loss, if Vegas and Reno both grow up to it (appendix
-    A).
+    """The sum V of the Vegas windows at the loss, if Vegas and Reno both grow up to it.
 
-    The paper calls it W_V(N).  It follows from V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1) and
-    V + R = mu T + B + 1.  R is the sum of the Reno windows at the loss, N the number of mini-cycles
-    (round trips), lambda the factor of Vegas's window at a loss, mu T the bandwidth-delay product
-    and B the buffer.  For one source each V = (mu T + B + 1)/(3 - 2 lambda).
+    This is W_V(N) of appendix A.  It follows from V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1)
+    and V + R = mu T + B + 1.  R is the sum of the Reno windows at the loss, N the number of
+    mini-cycles (round trips), lambda the factor of Vegas's window at a loss, mu T the
+    bandwidth-delay product and B the buffer.  For one source each V = (mu T + B + 1)/(3 - 2
+    lambda).
     """
     return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
 

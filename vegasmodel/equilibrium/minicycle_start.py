@@ -42,8 +42,7 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """The edges between which Vegas keeps its window: the lower and the upper one of this variant.
-    """
+    """The lower and the upper edge between which Vegas keeps its window in this variant."""
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)
 

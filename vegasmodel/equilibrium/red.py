@@ -126,8 +126,8 @@ class Equilibrium:
     - ``underloaded``: without queue, since the flows cannot fill the link;
     - ``no-loss``: below ``min_threshold``;
     - ``on-curve``: where the loss rises with the queue;
-    - ``at-threshold`` or ``at-buffer``: where the curve is vertical.  The loss is such that the flows
-      fill the link on average, and the queue oscillates about the jump.
+    - ``at-threshold`` or ``at-buffer``: where the curve is vertical.  The loss is such that the
+      flows fill the link on average, and the queue oscillates about the jump.
 
     ``interval`` has two rows (queue, loss), one on each side of the fixed point: at the first the
     flows send more than the capacity c, at the second less.  ``certified`` says that both

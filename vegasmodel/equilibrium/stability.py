@@ -159,8 +159,7 @@ class Stability:
 
 
 def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
-    """The characteristic function F(z), its derivative F'(z), and the sum of the sizes of F's
-    terms.
+    """The characteristic function F(z), its derivative, and the sum of the sizes of F's terms.
 
     The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
     shape of ``z``.
@@ -279,8 +278,9 @@ def _right(loop: Loop) -> float:
 
 
 def _top(loop: Loop) -> float:
-    """The frequency, 1/s, above which losses add less than ``SMALL`` to the characteristic
-    function.
+    """The frequency, 1/s, above which losses hardly change the characteristic function.
+
+    There their terms add less than ``SMALL`` to it.
     """
     w, total = 4.0 * math.pi / float(loop.rtt.min()), float(loop.rate.sum())
     if loop.plain:
@@ -333,8 +333,7 @@ def _real_poles(loop: Loop) -> Floats:
 
 
 def _beside(loop: Loop, edge: float) -> float:
-    """A real number near ``edge`` that is not close to a real pole of the characteristic function.
-    """
+    """A real number near ``edge`` that is not close to the characteristic function's real poles."""
     for pole in _real_poles(loop):
         if abs(edge - pole) < 0.02 * abs(edge):
             edge = 1.05 * pole
@@ -415,8 +414,9 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
 
 
 def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
-    """The points at which Newton's method ends, for the starts ``z``; those outside the box are
-    dropped.
+    """The points at which Newton's method ends, for the starts ``z``.
+
+    Starts that leave the box are dropped.
     """
     left, right, top = box
     longest = float(loop.rtt.max())

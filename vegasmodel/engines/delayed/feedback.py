@@ -78,8 +78,7 @@ STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium in which a run begins: the delay and the windows were constant before time 0.
-    """
+    """An equilibrium in which a run begins: delay and windows were constant before time 0."""
 
     delay: float  # s, seconds
     window: Floats  # [flow] packets

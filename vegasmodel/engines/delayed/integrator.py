@@ -72,8 +72,7 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """An event that occurred: its time, its index in the list of events, and the state just before.
-    """
+    """An event that occurred: its time, its index in the list of events, the state just before."""
 
     time: float
     event: int
@@ -222,8 +221,7 @@ def _constant(value: Sequence[float] | Floats) -> Past:
 
 
 class _Run:
-    """One integration from start to end: it chooses the steps, finds the events, takes the samples.
-    """
+    """One integration from start to end: it chooses steps, finds events and takes samples."""
 
     def __init__(
         self,
@@ -290,8 +288,7 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """Make the next step from time t; returns the result of ``_step``, or why no step is
-        possible.
+        """Make the next step from time t; returns ``_step``'s result, or why no step is possible.
 
         The first length tried is h, or that of ``first_step`` if h is 0.
         """
@@ -402,8 +399,7 @@ class _Run:
         return None
 
     def _act(self, t: float, y: Floats) -> tuple[Floats, bool]:
-        """Apply the actions of the events that have just occurred, in the order of the events'
-        list.
+        """Apply the actions of the events that have just occurred, in the order of their index.
 
         Returns the state after them, and whether it differs from the state before.
         """

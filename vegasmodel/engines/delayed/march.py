@@ -42,8 +42,7 @@ class Past(NamedTuple):
 
 
 class Senders(NamedTuple):
-    """The senders' state, in arrays with one entry per flow; the functions here change it in place.
-    """
+    """The senders' state, in arrays with one entry per flow; functions change it in place."""
 
     forward_delay: Floats  # f_i: seconds from the sender to the queue
     window: Floats
@@ -75,8 +74,7 @@ class Chance(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Integrals over time since warmup or the last reset: packets, seconds, and cuts of each flow.
-    """
+    """Integrals over time since warmup or the last reset: packets, seconds, cuts of each flow."""
 
     delivered: Floats  # [flow] packets
     acked: Floats  # [flow] packets, lost ones among them

@@ -106,8 +106,7 @@ class Memory:
         return tau
 
     def past(self, t: float, y: Floats) -> Floats:
-        """The states at the times t - delay, as an array: a row per delay, a column per variable.
-        """
+        """The states at the times t - delay, as an array: a row per delay, a column per unknown."""
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]

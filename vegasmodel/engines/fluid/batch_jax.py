@@ -102,8 +102,7 @@ def _compiled(
 
 
 class _Totals(NamedTuple):
-    """Integrals over time since warmup, as arrays [flow] or scalars, from which averages are taken.
-    """
+    """Integrals over time since warmup, [flow] or scalars, from which averages are taken."""
 
     delivered: Array
     window: Array
@@ -114,8 +113,7 @@ class _Totals(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """The state just after the last overflow, with which the state after the next one is compared.
-    """
+    """The state just after the last overflow; the state after the next is compared with it."""
 
     t: Array
     window: Array
@@ -438,8 +436,7 @@ def _runs(case: Batch, y: _Moving) -> Array:
 
 
 def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
-    """The arrays for ``BatchRun``, of shape [scenario, flow] or [scenario], from the final states.
-    """
+    """The arrays for ``BatchRun``, [scenario, flow] or [scenario], from the final states."""
     p, of = case.flows, y.totals
     failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
     there = np.isfinite(p.start)

@@ -81,8 +81,7 @@ class _Motion:
         return code
 
     def copy(self, state: State, window: Floats | None = None) -> State:
-        """A copy of the state for experiments; if ``window`` is given, the copy has these windows.
-        """
+        """A copy of the state for experiments; if ``window`` is given, it has these windows."""
         copied = type(state)(*(part.copy() for part in state))
         if window is not None:
             copied.window[:] = window
@@ -284,8 +283,7 @@ def _newton(
 def _average(
     motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
-    """The answer for a motion that never repeats: means over many overflows, with standard errors.
-    """
+    """The answer for a motion that never repeats: means over many overflows, standard errors."""
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
         block = empty_tally(motion.n)

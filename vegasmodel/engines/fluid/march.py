@@ -99,8 +99,7 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Take over the windows and the delay at the end of a step; returns whether a slow start ended.
-    """
+    """Take over windows and delay at the end of a step; returns whether a slow start ended."""
     ended = False
     for i in range(on.size):
         if on[i]:
@@ -114,8 +113,7 @@ def accept(
 
 
 def workspace(window: Floats, losses: np.ndarray, trail: int) -> Workspace:
-    """New arrays in which a simulation works, with room for ``trail`` recorded instants of a cycle.
-    """
+    """New arrays in which a simulation works, with room for ``trail`` instants of a cycle."""
     n = window.size
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))

@@ -32,8 +32,7 @@ class Flows(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Scenarios side by side: arrays of shape [scenario, flow] in ``flows``, [scenario] elsewhere.
-    """
+    """Scenarios side by side: arrays [scenario, flow] in ``flows``, [scenario] elsewhere."""
 
     flows: Flows
     capacity: Floats  # pkt/s

@@ -68,8 +68,7 @@ class _Motion:
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
-        """Advance to time ``end`` or, with ``until_fall``, until a window falls; True if one fell.
-        """
+        """Advance to ``end`` or, with ``until_fall``, until a window falls; True if one fell."""
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))
 

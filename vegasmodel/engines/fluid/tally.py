@@ -19,8 +19,7 @@ def zero_tally(n: int) -> Tally:
 def tally_step(
     p: Flows, y: State, on: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
 ) -> None:
-    """Add one step to the integrals, by the trapezoidal rule; the rates then add up to c exactly.
-    """
+    """Add one step to the integrals, by the trapezoidal rule: the rates add up to c exactly."""
     s = y.clock[1]
     for i in range(on.size):
         if on[i]:
@@ -37,8 +36,7 @@ def record_samples(
     y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, k: int,
     grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Store the samples at the grid times within a step; returns the index of the next grid time.
-    """
+    """Store the samples at the grid times within a step; returns the next grid time's index."""
     t, s, n = y.clock[0], y.clock[1], new.size
     while k < grid.size and grid[k] <= later:
         part = (grid[k] - t) / h if h > 0.0 else 1.0

@@ -239,8 +239,7 @@ def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:
 
 
 def waiting(links: NDArray[Any]) -> Floats:
-    """The number of waiting packets of each queue, integrated over the time after warm-up: pkt s.
-    """
+    """The waiting packets of each queue, integrated over the time after warm-up: pkt s."""
     counted: Floats = np.maximum(links["area"] - links["mark_area"], 0.0)
     return counted
 

@@ -155,8 +155,7 @@ def _periodic(
     sections: int,
     residual: float,
 ) -> Steady:
-    """The answer for a cycle: means over two periods, between the states ``before`` and ``after``.
-    """
+    """The answer for a cycle: means over two periods, from state ``before`` to ``after``."""
     from vegasmodel.engines.rounds.flows import sum_by_member
     from vegasmodel.engines.rounds.state import array
 

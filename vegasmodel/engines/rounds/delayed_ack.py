@@ -22,8 +22,7 @@ def packets_per_ack(f: Sender) -> float:
 
 @jit
 def delack_expiry(f: Sender) -> float:
-    """When the receiver sends a delayed ACK at the latest, although no second packet has arrived.
-    """
+    """When the receiver sends a delayed ACK at the latest, if no second packet has arrived."""
     return f.delack_expires if f.delack_packets > 0.0 else NEVER
 
 

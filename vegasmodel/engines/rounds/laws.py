@@ -264,8 +264,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """Undo, at a new ACK, what duplicate ACKs beyond the third added to the window (ns-2's Vegas).
-    """
+    """Undo, at a new ACK, what more than three duplicate ACKs added to ns-2's Vegas's window."""
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
     f.dupacks = 0.0

@@ -106,8 +106,7 @@ def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
 
 @jit
 def _sack_seconds(f: Sender, holes: Floats) -> float:
-    """Seconds that an ACK takes longer on the link because it carries SACK blocks, at most three.
-    """
+    """Seconds that an ACK takes longer on the link because it carries SACK blocks, up to three."""
     return blocks(f, holes) * f.block
 
 

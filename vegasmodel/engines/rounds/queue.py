@@ -26,7 +26,9 @@ EMPTY = 1e-9  # packets: a queue of less holds nothing
 
 @jit
 def advance(links: Table[Queue], k: int, now: float) -> None:
-    """Advance queue ``k`` to the time ``now``, and with it the other class's (Rate-Delay services).
+    """Advance queue ``k`` to the time ``now``.
+
+    On a link with Rate-Delay services, the other class's queue is advanced, too.
     """
     link = links[k]
     if link.partner < 0:
@@ -113,8 +115,7 @@ def _demand(link: Queue) -> float:
 
 @jit
 def _serve_both(one: Queue, two: Queue, now: float) -> None:
-    """Advance both queues of a Rate-Delay link, in steps that end when one of them becomes empty.
-    """
+    """Advance both queues of a Rate-Delay link, in steps that end when one becomes empty."""
     capacity = one.capacity
     while one.now < now:
         # podlesny figure 2: the scheduler rests only if both queues are empty
@@ -146,8 +147,7 @@ def share_capacity(links: Table[Queue], k: int) -> None:
 
 @jit
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
-    """Whether a transmission ends at this instant: the queue then holds a whole number of packets.
-    """
+    """Whether a transmission ends at this instant: the queue then is a whole number of packets."""
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 

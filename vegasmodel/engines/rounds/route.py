@@ -139,7 +139,9 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
-    """The queues that a flow crosses in turn: each as its index, and whether data or ACKs cross it.
+    """The queues that a flow crosses in turn: each one's index, and whether data cross it.
+
+    The flow's ACKs cross the others, on the way back.
     """
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_key(link, group.direction, group)], True) for link in path]

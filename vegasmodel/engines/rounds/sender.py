@@ -116,8 +116,7 @@ def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
 
 @jit
 def _single_ack(f: Sender, at: float, delay: float) -> float:
-    """Process the delayed ACK of a single packet, ``delay`` seconds late; returns when it arrives.
-    """
+    """Process the ACK of a single packet, delayed by ``delay`` s; returns when it arrives."""
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end

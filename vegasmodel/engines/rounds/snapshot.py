@@ -103,8 +103,7 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The simulator's state at one moment, for comparison with others, and the totals up to then.
-    """
+    """The simulator's state at one moment, for comparison, and the totals up to that moment."""
 
     time: float
     rough: bytes
@@ -169,8 +168,7 @@ class Observer:
 
 
 def _ticks(flows: NDArray[np.void], now: float) -> Floats:
-    """The part, 0 to 1, of the current tick of each flow's clock that has passed at time ``now``.
-    """
+    """The part (0 to 1) of the current tick of each flow's clock that is over at ``now``."""
     phase: Floats = (now + flows["boot_time"]) / flows["tick"] % 1.0
     return phase
 

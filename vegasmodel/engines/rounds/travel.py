@@ -76,8 +76,7 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def next_other_event(net: Net, e: int) -> float:
-    """The time of the next event at any queue of any flow but hop ``e``, by the simulation's clock.
-    """
+    """The time of the next event at any hop of any flow but ``e``, by the simulation's clock."""
     node, best = e + net.keys.shape[0], NEVER
     while node > 1:
         best = min(best, net.keys[net.tree[node ^ 1]])
@@ -347,7 +346,9 @@ def arrive_at_once(
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
-    """Tell the flow's next queue that no packet arrives until ``time``, or that ``lost`` were lost.
+    """Tell the flow's next queue that no packet arrives until ``time``.
+
+    There is a pause, or ``lost`` packets were lost on the way.
     """
     h = net.hops[e]
     queue = net.links[h.link].queue

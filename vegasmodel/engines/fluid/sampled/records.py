@@ -83,8 +83,7 @@ class Sender:
 
 
 class LinkState:
-    """The record of the link's state: its clock, its queueing delay, RED's state, and random draws.
-    """
+    """The record of the link's state: clock, queueing delay, RED's state and random draws."""
 
     time: float  # t, seconds
     delay: float  # s, seconds
