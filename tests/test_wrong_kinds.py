@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,20 @@ def test_numpy_numbers_are_numbers() -> None:
     changed = plain.replace({"link.buffer": np.int64(30), "run.seed": np.int16(4)})
     assert changed == plain.replace({"link.buffer": 30, "run.seed": 4})
     assert all(type(x) is float for x in (link.buffer, flows[0].rtt, changed.links[0].buffer))
+    link_table = {"capacity": "8 Mbit/s", "buffer": np.int64(20)}
+    flow_table = {"law": "reno", "rtt": "40 ms", "count": np.int32(2), "delayed_ack": np.True_}
+    table = {"link": [link_table], "flow": [flow_table]}
+    assert type(vm.Scenario.from_dict(table).flows[0].count) is int
+    assert type(vm.Drop("reno", (np.int64(3),)).packets[0]) is int  # type: ignore[arg-type]
+
+
+def test_arguments_may_be_numpy_numbers() -> None:
+    """``basins`` refused ``np.int64(3)`` as a number of starts."""
+    two, whole = np.int64(2), np.int32(21)
+    found = vm.basins(SCENARIO, "minicycle", starts=two, seed=two, tolerance=np.float32(0.05))
+    assert len(found.starts) == 2
+    assert vm.simulate(SCENARIO, "fluid", samples=whole).sizes["time"] == 21
+    assert len(vm.batch([SCENARIO], "minicycle", threads=two)) == 1
 
 
 def test_a_run_needs_no_warmup() -> None:
@@ -54,16 +69,104 @@ def test_a_sweep_takes_values_as_text() -> None:
     assert data["link.capacity"].values.tolist() == [500.0, 1000.0]
 
 
+PAIR = vm.Scenario([vm.Link(400)], [vm.Flow("vegas", 0.1, count=2)])
+_ANSWER = vm.predict(SCENARIO, "minicycle")
+CALLS: dict[str, dict[str, Any]] = {
+    "basins": {"scenario": SCENARIO, "model": "minicycle", "starts": 2},
+    "batch": {"scenarios": [SCENARIO], "model": "minicycle"},
+    "compare": {"scenario": SCENARIO},
+    "design": {"scenario": SCENARIO, "solve": "link.buffer", "target": "jain=1"},
+    "limit_cycle": {"scenario": SCENARIO},
+    "limit_cycles": {"scenario": SCENARIO},
+    "load": {},
+    "predict": {"scenario": SCENARIO},
+    "predict_all": {"scenario": SCENARIO},
+    "register_law": {"name": "of-no-use"},
+    "sensitivity": {"scenario": SCENARIO, "model": "minicycle", "names": ["link.buffer"]},
+    "simulate": {"scenario": SCENARIO},
+    "stability": {},
+    "stability_boundary": {"scenario": PAIR, "over": {"flow.rtt": (1, 2), "flow.alpha": (1, 2)}},
+    "sweep": {"scenario": SCENARIO, "over": {"link.buffer": [5]}, "model": "minicycle"},
+    "uncertainty": {"scenario": SCENARIO, "model": "minicycle", "errors": {"link.buffer": 0.1}},
+    "plots.base_rtt_by_arrival": {"models": [_ANSWER]},
+    "plots.class_shares": {"models": []},
+    "plots.convergence_regions": {"scenario": PAIR},
+    "plots.curves": {"models": {}, "measured": {}, "x": "x", "y": "y"},
+    "plots.figure": {},
+    "plots.model_errors": {"errors": {}},
+    "plots.rate_by_arrival": {"models": [_ANSWER]},
+    "plots.save": {"fig": vm.plots.figure(), "path": "x.png"},
+    "plots.sweep": {},
+    "plots.throughput_bars": {"scenario": SCENARIO, "results": [_ANSWER]},
+    "plots.throughput_over_buffer": {"models": [_ANSWER]},
+    "plots.windows": {"data": vm.simulate(SCENARIO, "fluid", samples=9)},
+}
+# words of a figure may be anything, and Python itself refuses what cannot be called
+ANYTHING = {"log", "progress", "title", "x", "y"}
+PIECES = {"plots.heat", "plots.legend", "plots.tidy"}  # of matplotlib's own objects
+
+
+def test_every_public_function_is_here() -> None:
+    names = {
+        f"{prefix}{name}"
+        for prefix, room in (("", vm), ("plots.", vm.plots))
+        for name in room.__all__
+        if inspect.isfunction(getattr(room, name))
+    }
+    assert names - PIECES == set(CALLS)
+
+
+def _public(name: str) -> Callable[..., Any]:
+    room, _, own = name.rpartition(".")
+    return getattr(vm.plots if room else vm, own)  # type: ignore[no-any-return]
+
+
+def _arguments() -> list[Any]:
+    return [
+        pytest.param(name, argument.name, id=f"{name}-{argument.name}")
+        for name in CALLS
+        for argument in inspect.signature(_public(name)).parameters.values()
+        if argument.name not in ANYTHING and argument.kind is not argument.VAR_KEYWORD
+    ]
+
+
+@pytest.mark.parametrize(("name", "argument"), _arguments())
+def test_a_wrong_argument_is_one_line(name: str, argument: str) -> None:
+    """Each argument of each public function, in turn, is of no use."""
+    with pytest.raises(vm.FieldError) as said:
+        _public(name)(**{**CALLS[name], argument: object()})
+    where = "law" if name == "register_law" else argument
+    assert where in str(said.value).split(":")[0]
+    if argument == "between":  # it may be an array of two numbers
+        return
+    with pytest.raises(vm.FieldError) as said:  # "truth value of an array" was NumPy's own error
+        _public(name)(**{**CALLS[name], argument: np.array([1.0, 2.0])})
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [vm.Link, vm.Flow, vm.Scenario, vm.Drop, vm.Red, vm.Uniform, vm.Pareto, vm.Poisson],
+)
+def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
+    first = next(iter(inspect.signature(cls).parameters))
+    with pytest.raises(vm.FieldError, match=f"^{first.removesuffix('s')}: None is not allowed"):
+        cls()
+    with pytest.raises(vm.FieldError, match=r"^rtt: None is not allowed"):
+        vm.Flow("reno")  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize(
     ("ask", "field", "allowed"),
     [
         (lambda: vm.Flow("vegas", np.array([0.04, 0.05])), "rtt", "a time"),
         (lambda: vm.Scenario(vm.Link(1000), FLOWS), "link", "a list of Link"),  # type: ignore[arg-type]
         (lambda: vm.predict(SCENARIO, ["fluid", "rounds"]), "model", "predict_all"),  # type: ignore[arg-type]
-        (lambda: vm.predict(SCENARIO, "reno"), "model", "one of"),
+        (lambda: vm.predict(SCENARIO, "mini"), "model", "one of equilibrium, bands, "),
         (lambda: vm.predict_all(SCENARIO, "fluid"), "models", "a list of models"),
         (lambda: vm.batch(SCENARIO), "scenarios", "a list of scenarios"),  # type: ignore[arg-type]
         (lambda: vm.limit_cycle("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
+        (lambda: vm.limit_cycle(SCENARIO, "rounds", losers="all"), "losers", "fluid takes it"),
         (lambda: vm.simulate(SCENARIO, samples=2.5), "samples", "a whole number"),  # type: ignore[arg-type]
         (lambda: vm.sweep(SCENARIO, "link.buffer=5,9"), "over", "a list of texts"),
         (lambda: vm.sweep("s", {"link.buffer": [5]}), "scenario", "a Scenario"),  # type: ignore[arg-type]

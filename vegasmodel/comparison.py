@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from vegasmodel.metrics import (
     worst_ratio,
 )
 from vegasmodel.prediction import Assumption, Prediction, with_error
-from vegasmodel.predictor import MODELS, SIMULATED, predict_all
+from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
 from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
 from vegasmodel.support.html_table import html_table
 
@@ -55,8 +56,7 @@ def run_engine(
     record no round-trip times and only two samples over time.  Raises ``FieldError`` for an unknown
     engine.
     """
-    if engine not in ENGINES:
-        raise FieldError("engine", engine, f"one of {', '.join(ENGINES)}")
+    rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2, ns3
 
     run = ns3.run if engine == "ns3" else ns2.run
@@ -67,8 +67,7 @@ def run_engine(
 
 def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
     """The trace of one run of the simulator; arguments and errors as for ``run_engine``."""
-    if engine not in ENGINES:
-        raise FieldError("engine", engine, f"one of {', '.join(ENGINES)}")
+    rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2_trace
 
     return ns2_trace.record(scenario, engine=engine, timeout=timeout)
@@ -302,6 +301,9 @@ def compare(
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")
     if not isinstance(scenario, Mapping):
         expect(scenario, "a Scenario, or the table of a scenario file")
+    if trace is not None and not isinstance(trace, (str, os.PathLike)):
+        raise FieldError("trace", trace, "the name of a trace file")
+    models = check_models(models)
     if not isinstance(scenario, Scenario):
         if trace is None:
             return compare(Scenario.from_dict(scenario), None, models, timeout, runs=runs)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import cast
 
-from vegasmodel.fields.rules import Integer, listed, nearest
+from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.prediction import Prediction
@@ -46,12 +46,24 @@ def choose(model: str | None) -> tuple[str, ...]:
     """
     if model is None:
         return CLOSED_FORMS
-    if model == "all":
-        return MODELS
-    if not isinstance(model, str) or model not in _MODELS:
-        allowed = f"all, {', '.join(MODELS)}{nearest(model, MODELS)}"
-        raise FieldError("model", model, f"one of {allowed}")
-    return (model,)
+    Choice(("all", *MODELS)).check(model, "model")
+    return MODELS if model == "all" else (model,)
+
+
+def check_model(model: str) -> None:
+    """Raise ``FieldError`` unless ``model`` names one model."""
+    if not isinstance(model, str) or model == "all":
+        allowed = "one model; vegasmodel.predict_all(scenario, [MODEL, ...]) asks several or all"
+        raise FieldError("model", model, allowed)
+    Choice(MODELS).check(model, "model")
+
+
+def check_models(models: Sequence[str]) -> list[str]:
+    """The models as a list.  Raises ``FieldError`` unless each is the name of one model."""
+    found: list[str] = listed(models, "models", "models")
+    for model in found:
+        check_model(model)
+    return found
 
 
 def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
@@ -64,22 +76,19 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     model, and ``ExtraMissing`` if the model needs an extra that is not installed.
     """
     expect(scenario)
-    if model == "all" or not isinstance(model, str):
-        allowed = "one model; vegasmodel.predict_all(scenario, [MODEL, ...]) asks several or all"
-        raise FieldError("model", model, allowed)
-    (name,) = choose(model)
+    check_model(model)
     reason = foreign(group.law for group in scenario.flows)
-    if reason is not None and name not in ("fluid", "rounds"):
+    if reason is not None and model not in SIMULATED:
         said = f"{reason}; the models fluid and rounds do"
-        return Prediction.not_applicable(name, scenario, said)
-    module, function = _MODELS[name]
+        return Prediction.not_applicable(model, scenario, said)
+    module, function = _MODELS[model]
     answer = cast(
         "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)
     )
     began = time.perf_counter()
     prediction = answer(scenario)
     seconds = time.perf_counter() - began
-    return dataclasses.replace(prediction, model=name, seconds=seconds)
+    return dataclasses.replace(prediction, model=model, seconds=seconds)
 
 
 def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
@@ -87,7 +96,7 @@ def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Pred
 
     A model whose extra is not installed has no answer, and its reason says so.
     """
-    return [_predict_or_say(scenario, model) for model in listed(models, "models", "models")]
+    return [_predict_or_say(scenario, model) for model in check_models(models)]
 
 
 def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
@@ -96,6 +105,17 @@ def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
     except ExtraMissing as missing:
         empty = Prediction.not_applicable(model, scenario, str(missing))
         return dataclasses.replace(empty, extra={"missing": missing})
+
+
+def workers(threads: int | None) -> int:
+    """How many threads to use: ``threads``, or one per core.
+
+    Raises ``FieldError`` for anything but a whole number from 1 to 10000.
+    """
+    if threads is None:
+        return os.cpu_count() or 1
+    Integer(1, 10_000).check(threads, "threads")
+    return threads
 
 
 def batch(
@@ -110,10 +130,10 @@ def batch(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    Integer(1, 10_000).check(1 if threads is None else threads, "threads")
+    beside = workers(threads)
     cases = listed(scenarios, "scenarios", "scenarios")
     if not cases:
         return ()
     first = predict(cases[0], model)  # compiles; raises if all scenarios are wrong
-    with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(beside) as pool:
         return (first, *pool.map(lambda case: predict(case, model), cases[1:]))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fields.rules import Choice, Integer
+from vegasmodel.fields.rules import Boolean, Choice, Integer, Quantity
+from vegasmodel.fields.units import FieldError
 from vegasmodel.placement import implementation
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario, expect
@@ -52,6 +53,8 @@ def simulate(
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
     Integer(2).check(samples, "samples")
+    if parts is not None:
+        Integer(1).check(parts, "parts")
     import xarray
 
     import vegasmodel
@@ -219,7 +222,14 @@ def limit_cycle(
     """
     expect(scenario)
     Choice(STEADY).check(model, "model")
+    if packets is not None:
+        Boolean().check(packets, "packets")
+    if longest is not None:
+        Quantity("fraction", low=1.0).check(longest, "longest")
     if model == "rounds":
+        for name, value in (("losers", losers), ("packets", packets)):
+            if value is not None:
+                raise FieldError(name, value, "nothing with the model rounds; fluid takes it")
         return _steady_by_rounds(scenario, longest)
     from vegasmodel.engines.fluid.cycle import limit_cycle as by_fluid
 

@@ -20,7 +20,7 @@ from vegasmodel.equilibrium.red import Curve
 from vegasmodel.equilibrium.stability import Stability, assess
 from vegasmodel.laws import find
 from vegasmodel.queues import Red
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.stacks import STACKS
 
 __all__ = ["StabilityVerdict", "place", "stability"]
@@ -81,6 +81,7 @@ def stability(scenario: Scenario) -> StabilityVerdict:
     one drop-tail or RED link (without marks), crossed forward by long-lived flows.  A flow's law
     must be Vegas or one that grows by one packet per round trip.
     """
+    expect(scenario)
     found = place(scenario)
     if isinstance(found, str):
         return StabilityVerdict(scenario, False, found)

@@ -35,10 +35,7 @@ def numbers(
     ``above`` and ``below`` exclude the end itself. ``infinite`` allows infinity. Raises
     ``FieldError`` with the first entry that is not allowed.
     """
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise FieldError(name, value, "a number or an array of numbers") from None
+    array = floats(name, value)
     good: Any = (array > low) if above else (array >= low)
     good &= (array < high) if below else (array <= high)
     if not infinite:
@@ -53,6 +50,14 @@ def numbers(
             kind += ", and finite"
         raise FieldError(name, float(array[~good].flat[0]), kind)
     return array
+
+
+def floats(name: str, value: ArrayLike) -> Floats:
+    """The value as float64.  Raises ``FieldError`` for anything but numbers."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise FieldError(name, value, "a number or an array of numbers") from None
 
 
 def positive(name: str, value: ArrayLike) -> Floats:

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._checks import VARIANTS, word
+from vegasmodel.equilibrium._checks import VARIANTS, floats, word
 from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
 
@@ -99,8 +99,8 @@ def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, An
 
     If rtt is ``None``, its array is a copy of x that no equation uses.
     """
-    alpha, x, c = (np.asarray(a, dtype=np.float64) for a in (alpha, x, c))
-    rtt = x if rtt is None else np.asarray(rtt, dtype=np.float64)
+    alpha, x, c = floats("alpha", alpha), floats("x", x), floats("c", c)
+    rtt = x if rtt is None else floats("rtt", rtt)
     shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))
     alpha, x, rtt = (np.broadcast_to(a, shape) for a in (alpha, x, rtt))
     c = np.broadcast_to(c, shape[:-1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 
@@ -84,7 +85,7 @@ class Quantity:
 
     def check(self, value: Any, where: str) -> None:
         """Check the range; the value is a float in the package's unit."""
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        number = isinstance(value, (float, int, numbers.Real)) and not isinstance(value, bool)
         finite = number and (math.isfinite(value) or (self.infinite and value == math.inf))
         if (
             not finite
@@ -123,11 +124,11 @@ class Integer(_AsItIs):
         return cast("int", value)
 
     def check(self, value: Any, where: str) -> None:
-        """Refuse everything but an ``int`` in the range."""
+        """Refuse everything but a whole number in the range; NumPy's count as Python's do."""
         if (
             isinstance(value, bool)
-            or not isinstance(value, int)
-            or not self.low <= value <= self.high
+            or not isinstance(value, (int, numbers.Integral))
+            or not self.low <= int(value) <= self.high
         ):
             raise FieldError(where, value, f"a whole number from {self.low} to {self.high}")
 
@@ -279,7 +280,7 @@ class OneOf:
             for key, rule in self.tagged.items():
                 if tuple(value) == (key,):
                     return rule.read(value[key], _join(where, key), packet_size)
-        elif value == self.word:
+        elif self._is_word(value):
             return value
         elif self.plain is not None:
             return self.plain.read(value, where, packet_size)
@@ -287,7 +288,7 @@ class OneOf:
 
     def check(self, value: Any, where: str) -> None:
         """Accept what any of the forms accepts."""
-        if value == self.word:
+        if self._is_word(value):
             return
         if isinstance(value, (int, float)) and self.plain is not None:
             self.plain.check(value, where)
@@ -311,6 +312,9 @@ class OneOf:
                 return {key: rule.write(value)}
         return value
 
+    def _is_word(self, value: Any) -> bool:
+        return self.word is not None and value == self.word
+
     def _allowed(self) -> str:
         forms = [f'"{self.word}"'] if self.word else []
         if self.plain is not None:
@@ -323,8 +327,13 @@ class OneOf:
 
 
 def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
-    """Declare a dataclass field with its rule; ``key`` is its name in the file if that differs."""
-    return dataclasses.field(default=default, metadata={"rule": rule, "key": key})
+    """Declare a dataclass field with its rule; ``key`` is its name in the file if that differs.
+
+    A field without a default is required: its rule refuses ``None``, which it then holds.
+    """
+    required = default is dataclasses.MISSING
+    about = {"rule": rule, "key": key, "required": required}
+    return dataclasses.field(default=None if required else default, metadata=about)
 
 
 def of(cls: type[Any], field: str) -> Any:
@@ -356,11 +365,14 @@ def check(instance: Any) -> None:
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
-        if "rule" not in field.metadata or (value is None and field.default is None):
+        about = field.metadata
+        if "rule" not in about:
             continue
-        rule, name = field.metadata["rule"], field.metadata["key"] or field.name
-        if hasattr(value, "tolist"):
-            value = value.tolist()
+        if value is None and field.default is None and not about["required"]:
+            continue
+        rule, name = about["rule"], about["key"] or field.name
+        if hasattr(value, "tolist") or isinstance(value, (list, tuple, dict)):
+            value = _plain(value)
             object.__setattr__(instance, field.name, value)
         if isinstance(value, (str, list, Mapping)):
             value = rule.read(value, name, None)
@@ -369,6 +381,19 @@ def check(instance: Any) -> None:
             rule.check(value, name)
         if type(value) is int and isinstance(getattr(rule, "plain", rule), Quantity):
             object.__setattr__(instance, field.name, float(value))  # 60 as 60.0: one fingerprint
+
+
+def _plain(value: Any) -> Any:
+    """The value with Python's numbers and lists in place of NumPy's, also in a list or a table."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
@@ -436,8 +461,8 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
             continue
         if key in table:
             rule = cast("Rule", field.metadata["rule"])
-            values[field.name] = rule.read(table[key], _join(where, key), packet_size)
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            values[field.name] = rule.read(_plain(table[key]), _join(where, key), packet_size)
+        elif field.metadata["required"]:
             raise FieldError(_join(where, key), None, "this key is required")
     try:
         return cls(**values)

@@ -11,6 +11,7 @@ import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -82,8 +83,9 @@ class Law:
                 raise FieldError(f"{where}: {name}", getattr(self, name), "True or False")
         if self.left_out is not None and not callable(self.left_out):
             raise FieldError(f"{where}: left_out", self.left_out, "a function that gives a text")
-        if not isinstance(self.decrease, (int, float)) or not 0.0 < self.decrease <= 1.0:
-            raise FieldError(f"{where}: decrease", self.decrease, "a number in (0, 1]")
+        decrease: Any = self.decrease
+        if not isinstance(decrease, Real) or not 0.0 < float(decrease) <= 1.0:
+            raise FieldError(f"{where}: decrease", decrease, "a number in (0, 1]")
         for name, choices in (
             ("recovery", Recovery),
             ("slow_start", SlowStart),
@@ -133,5 +135,5 @@ def ask(law: Law, name: str, source: Source) -> None:
         said = f"{type(error).__name__}: {error}"
         allowed = f"a rule gives {allowed} ({place(rule, error)})"
         raise FieldError(where, said, allowed, wrong="was raised") from error
-    if not isinstance(found, (int, float)) or not abs(found) <= LARGEST_ANSWER:
+    if not isinstance(found, Real) or not abs(float(found)) <= LARGEST_ANSWER:
         raise FieldError(where, found, f"{allowed} ({place(rule)})")

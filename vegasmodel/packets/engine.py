@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields.rules import Quantity
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Assumption, Prediction
@@ -33,6 +34,7 @@ __all__ = [
     "patience",
     "read",
     "run",
+    "time_limit",
     "window_limit",
 ]
 
@@ -73,6 +75,14 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
 def patience(scenario: Scenario) -> float:
     """The default time limit of a run, s: about twenty times the usual duration of such a run."""
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
+
+
+def time_limit(scenario: Scenario, timeout: float | None) -> float:
+    """The time limit of a run, s: ``timeout``, by default ``patience``."""
+    if timeout is None:
+        return patience(scenario)
+    Quantity("time", low_open=True, infinite=True).check(timeout, "timeout")
+    return timeout
 
 
 def few_packets(scenario: Scenario) -> bool:

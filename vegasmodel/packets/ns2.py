@@ -124,7 +124,7 @@ def run_trace(
     made = ns2_script.script(scenario, number, interval=interval, rtts=rtts, spaced=spaced)
     with workplace(scratch) as place:
         (place.folder / "run.tcl").write_text(made.text, encoding="ascii")
-        _ns(["run.tcl"], place, timeout or engine.patience(scenario))
+        _ns(["run.tcl"], place, engine.time_limit(scenario, timeout))
         return engine.read("ns-2", place.folder, scenario, made.origin, rtts=rtts)
 
 

@@ -84,5 +84,5 @@ def run_trace(
     program = str(ns3_build.program())
     with workplace(scratch) as place:
         (place.folder / "run.txt").write_text(text, encoding="ascii")
-        engine.execute("ns-3", [program], place, timeout or engine.patience(scenario))
+        engine.execute("ns-3", [program], place, engine.time_limit(scenario, timeout))
         return engine.read("ns-3", place.folder, scenario, rtts=rtts)

@@ -6,6 +6,7 @@ import importlib
 import os
 from pathlib import Path
 
+from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.readers.linux_csv import NEEDED, check_header
 from vegasmodel.packets.readers.source import Source
@@ -39,8 +40,7 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     """
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError("path", path, "the name of a trace file")
-    if format not in ("auto", "parquet", *FORMATS):
-        raise FieldError("format", format, f"one of auto, parquet, {', '.join(FORMATS)}")
+    Choice(("auto", "parquet", *FORMATS)).check(format, "format")
     try:
         return _read(path, format)
     except OSError as error:  # an error while the file is being read

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.rules import Integer
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import (
     BLACK,
@@ -19,6 +19,7 @@ from vegasmodel.plots.style import (
     figure,
     legend,
     plain,
+    simulated,
     tidy,
 )
 
@@ -38,8 +39,9 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     ``cycles`` cycles, each from one loss to the next, with a line at each loss.  It is drawn only
     if there are enough losses and samples are at most half the shortest RTT apart.
     """
-    if "window" not in getattr(data, "data_vars", ()):
-        raise FieldError("data", data, "the dataset that vegasmodel.simulate returns")
+    simulated(data, "data")
+    Integer(0).check(cycles, "cycles")
+    Integer(1).check(most, "most")
     losses = _losses(data)
     zoom = cycles > 0 and losses.size > 2 * cycles and _resolves_cycles(data)
     fig = figure(11.0 if zoom else 8.0, 5.6)

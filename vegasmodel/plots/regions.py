@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import phase_plane, secular
+from vegasmodel.fields.rules import Integer, listed
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import (
     BLACK,
@@ -23,9 +25,11 @@ from vegasmodel.plots.style import (
     figure,
     legend,
     plain,
+    row,
+    simulated,
     tidy,
 )
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.stacks import dead_zone
 
 if TYPE_CHECKING:
@@ -78,15 +82,17 @@ def convergence_regions(
     link.
     """
     plane = _plane(scenario, x)
+    Integer(1, 1000).check(arrows, "arrows")
+    drawn = [simulated(data, "paths") for data in listed(paths, "paths", "results of simulate")]
     top = plane.top()
     fig = figure(6.4, 7.2)
     ax = fig.subplots()
     _shade(ax, plane, top)
     _lines(ax, plane, top)
     _arrows(ax, plane, top, arrows)
-    for i, data in enumerate(paths):
+    for i, data in enumerate(drawn):
         w, color = data["window"].values, (BLACK, PINK, ORANGE)[i % 3]
-        name = str(data.attrs["model"]) + (f" {i + 1}" if len(paths) > 1 else "")
+        name = str(data.attrs["model"]) + (f" {i + 1}" if len(drawn) > 1 else "")
         ax.plot(w[:, 0], w[:, 1], ls=DASHES[i % len(DASHES)], color=color, lw=1.6, label=name)
         ax.plot(*w[0], "o", color=color, ms=7, mfc="white", clip_on=False, zorder=5)
         ax.plot(*w[-1], "s", color=color, ms=7, clip_on=False, zorder=5)
@@ -101,6 +107,7 @@ def convergence_regions(
 
 
 def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
+    expect(scenario)
     members = scenario.members
     if (
         len(scenario.links) != 1
@@ -112,7 +119,9 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
     if len(variants) > 1:
         raise ValueError(f"{scenario.name}: the plane has one variant of Vegas for both flows")
     fixed = [m.flow.over_estimate for m in members]
-    over = [0.0 if isinstance(v, str) else v for v in fixed] if x is None else x
+    over = row([0.0 if isinstance(v, str) else v for v in fixed] if x is None else x, "x")
+    if over.size not in (1, 2):
+        raise FieldError("x", x, "one over-estimate, or one for each of the two flows")
     (variant,) = variants
     lower, upper = dead_zone(
         [m.flow.alpha for m in members], [m.flow.beta for m in members], variant
@@ -120,7 +129,7 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
     return _Plane(
         lower,
         upper,
-        np.array(np.broadcast_to(np.asarray(over, dtype=np.float64), (2,))),
+        np.array(np.broadcast_to(over, (2,))),
         np.array([m.rtt for m in members]),
         scenario.links[0].capacity,
         variant,

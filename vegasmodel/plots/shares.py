@@ -31,7 +31,7 @@ from vegasmodel.plots.style import (
     tidy,
 )
 from vegasmodel.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 
 __all__ = [
     "base_rtt_by_arrival",
@@ -52,6 +52,7 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 
     Whiskers show the ranges of set-valued answers, or two standard errors.
     """
+    expect(scenario)
     shown = [p for p in _answers(results, "results") if p.applicable]
     groups = [group.name for group in scenario.flows][:12]
     fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -21,7 +21,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
+from vegasmodel.fields.rules import Quantity, listed
+from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.support.files import atomic_write
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
     "#0072B2",
@@ -36,6 +42,7 @@ BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
 COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
+LARGEST = 400.0  # inches of a figure: a picture has at most 65536 pixels, at 150 an inch
 Dash = str | tuple[float, tuple[float, ...]]
 Curve = Sequence[ArrayLike]  # x, y, and of a measurement the error of y too
 
@@ -83,6 +90,8 @@ class Picture(Figure):
 
 def figure(width: float = 7.0, height: float = 4.2) -> Figure:
     """An empty figure that needs no display."""
+    for name, inches in (("width", width), ("height", height)):
+        Quantity("fraction", high=LARGEST, low_open=True).check(inches, name)
     result = Picture(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(result)
     return result
@@ -90,15 +99,19 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
 
 def save(fig: Figure, path: str | Path) -> None:
     """Write the picture whole or not at all; the file's suffix gives the format."""
+    if not isinstance(fig, Figure):
+        raise FieldError("fig", fig, "a figure, as the functions of vegasmodel.plots return")
+    if not isinstance(path, (str, Path)):
+        raise FieldError("path", path, "the name of a file, such as picture.png")
     drawn = io.BytesIO()  # drawing takes long, and a process killed meanwhile leaves no file
     fig.savefig(drawn, dpi=150, format=Path(path).suffix[1:] or None)
     with atomic_write(path) as part:
         part.write_bytes(drawn.getbuffer())
 
 
-def plain(text: str) -> str:
+def plain(text: object) -> str:
     """The text with dollar signs escaped, so that matplotlib does not read a formula in it."""
-    return text.replace("$", r"\$")
+    return str(text).replace("$", r"\$")
 
 
 def tidy(*axes: Axes, grid: bool = True) -> None:
@@ -140,6 +153,8 @@ def curves(
     A curve is x and y; a measurement also has half the length of its error bars.  If all x are
     whole numbers, so are the ticks of the axis.
     """
+    _check_curves(models, "models")
+    _check_curves(measured, "measured")
     fig = figure()
     ax = fig.subplots()
     for i, (name, (xs, ys, *_)) in enumerate(models.items()):
@@ -165,6 +180,36 @@ def curves(
     tidy(ax)
     legend(fig, ax)
     return fig
+
+
+def row(values: ArrayLike, where: str) -> Floats:
+    """The values as a row of floats.  Raises ``FieldError`` for anything but numbers in a row."""
+    try:
+        found = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise FieldError(where, values, "numbers") from None
+    if found.ndim != 1:
+        raise FieldError(where, values, "numbers in one row")
+    return found
+
+
+def simulated(data: xr.Dataset, where: str) -> xr.Dataset:
+    """The dataset; raises ``FieldError`` unless it is the result of ``simulate``."""
+    if "window" not in getattr(data, "data_vars", ()):
+        raise FieldError(where, data, "the dataset that vegasmodel.simulate returns")
+    return data
+
+
+def _check_curves(curves: Mapping[str, Curve], where: str) -> None:
+    """Raise ``FieldError`` unless each curve has as many y as x."""
+    if not isinstance(curves, Mapping):
+        raise FieldError(where, curves, "a mapping from a curve's name to its x and y")
+    for name, curve in curves.items():
+        place = f"{where}, {name}"
+        parts = listed(curve, place, "two rows of numbers, x and y")
+        rows = [row(part, place) for part in parts[:2]]
+        if len(rows) != 2 or rows[0].size != rows[1].size:
+            raise FieldError(place, curve, "two rows of numbers, x and y, of one length")
 
 
 mpl.rcParams["svg.hashsalt"] = "vegasmodel"  # the same figure gives the same file

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from vegasmodel.plots.style import BLACK, figure, look, plain, tidy
+from vegasmodel.fields.units import FieldError
+from vegasmodel.plots.style import BLACK, figure, look, plain, row, tidy
 
 __all__ = ["model_errors"]
 
@@ -24,19 +25,21 @@ def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
     each scenario. 0.05 is 5 %; NaN means that the model has no answer.  The axis is logarithmic;
     errors below 0.01 % are drawn at 0.01 %.
     """
-    found = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in errors.items()}
+    if not isinstance(errors, Mapping):
+        raise FieldError("errors", errors, "a mapping from a model's name to its errors")
+    found = {name: row(values, f"errors, {name}") for name, values in errors.items()}
     found = {name: v[np.isfinite(v)] for name, v in found.items()}
     order = sorted((name for name in found if found[name].size), key=lambda n: found[n].mean())
     fig = figure(7.0, 1.3 + 0.42 * max(len(order), 2))
     ax = fig.subplots()
-    for row, name in enumerate(order):
+    for level, name in enumerate(order):
         how, percent = look(name), np.maximum(100 * found[name], FLOOR)
         spread = 0.22 * np.sin(2.4 * np.arange(percent.size))  # so that equal errors stay visible
         if percent.size == 1:
             spread[:] = 0
-        ax.plot(percent, row + spread, how.marker, color=how.color, ms=5, alpha=0.7, ls="none")
+        ax.plot(percent, level + spread, how.marker, color=how.color, ms=5, alpha=0.7, ls="none")
         mean = max(100 * float(found[name].mean()), FLOOR)
-        ax.plot([mean, mean], [row - 0.38, row + 0.38], color=BLACK, lw=2)
+        ax.plot([mean, mean], [level - 0.38, level + 0.38], color=BLACK, lw=2)
     labels = [f"{look(name).label}  ({found[name].size})" for name in order]
     ax.set_yticks(range(len(order)), labels)
     ax.set_ylim(len(order) - 0.4, -0.6)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel import predictor
+from vegasmodel.fields.rules import Quantity
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
@@ -163,7 +164,8 @@ _from = starts  # the name is an argument of ``basins``
 
 def check_tolerance(tolerance: float) -> None:
     """Raise ``FieldError`` unless the tolerance, a part of the mean throughput, is in (0, 1)."""
-    if not 0 < tolerance < 1:
+    Quantity("fraction", high=1.0, low_open=True).check(tolerance, "tolerance")
+    if tolerance == 1.0:
         raise FieldError("tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
 
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from vegasmodel.adapters.stability import place
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.stability import Loop
-from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
 
@@ -73,6 +74,8 @@ def stability_boundary(
     the three scans crosses is not found.  Raises ``FieldError`` unless the fields have ranges of
     positive numbers.
     """
+    expect(scenario)
+    Integer(1).check(most, "most")
     if not isinstance(over, Mapping) or len(over) != 2:
         raise FieldError("over", over, "two fields, each with (LOW, HIGH)")
     names = [fields.find(scenario, name) for name in over]
@@ -102,7 +105,10 @@ def stability_boundary(
 
 
 def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
-    low, high = (float(end) for end in ends)
+    two = listed(ends, f"over {field.name}", "two numbers")
+    if len(two) != 2 or not all(isinstance(end, Real) for end in two):
+        raise FieldError(f"over {field.name}", ends, "two numbers, (LOW, HIGH)")
+    low, high = map(float, two)
     if not field.number or isinstance(field.plain, Integer):
         raise FieldError("over", field.name, "a field of numbers that need not be whole")
     if not 0.0 < low < high < math.inf:

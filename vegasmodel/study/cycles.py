@@ -7,7 +7,6 @@ period, or the average of a motion that does not repeat.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -18,7 +17,8 @@ from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
-from vegasmodel.scenario import Scenario
+from vegasmodel.predictor import workers
+from vegasmodel.scenario import Scenario, expect
 from vegasmodel.simulation import STEADY, limit_cycle
 from vegasmodel.status import Status
 from vegasmodel.study.basins import TOLERANCE, Outcome, check_tolerance, linked, outcomes
@@ -94,7 +94,9 @@ def limit_cycles(
     Raises ``FieldError`` for bad input, and ``ValueError`` if the model has no equation for the
     scenario.
     """
+    expect(scenario)
     Choice(STEADY).check(model, "model")
+    beside = workers(threads)
     check_tolerance(tolerance)
     drawn = distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)
 
@@ -106,7 +108,7 @@ def limit_cycles(
         found = limit_cycle(begun, model, losers=losers, packets=packets, longest=longest)
         return found if found.status == Status.DONE.reason else found.status
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:  # compiled code releases the lock
+    with ThreadPoolExecutor(beside) as pool:  # compiled code releases the lock
         found = list(pool.map(one, drawn))
     cycles = tuple(None if isinstance(each, str) else each for each in found)
     rates, features, errors = _table(cycles, len(scenario.members))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vegasmodel import comparison
-from vegasmodel.fields.rules import listed
+from vegasmodel.fields.rules import Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
@@ -59,7 +59,8 @@ def design(
     others = [name for name in dict.fromkeys(checks) if name != model]
     if not where.number:
         raise FieldError("solve", solve, "a field that holds a number")
-    if not 0 <= within < 1:
+    Quantity("fraction", high=1.0).check(within, "within")
+    if within == 1.0:
         raise FieldError("within", within, "a part of the target, at least 0 and less than 1")
     search = Search(scenario, where, aim, model, of_field(scenario, where, between), within)
     solutions, notes = search.solutions()

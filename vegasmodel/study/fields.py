@@ -107,7 +107,7 @@ def find(scenario: Scenario, name: str, where: str = "field") -> Field:
     For an unknown name, raises ``FieldError``, which names the most similar known one.
     """
     for field in _all(scenario):
-        if field.name == name:
+        if isinstance(name, str) and field.name == name:
             return field
     names = known(scenario)
     inner = [known for known in names if known.endswith(f".{name}")]  # rtt for flow.rtt

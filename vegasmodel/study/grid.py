@@ -156,7 +156,7 @@ def make(
 
 
 def _split(text: str) -> tuple[str, str]:
-    name, equals, values = text.partition("=")
+    name, equals, values = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not values.strip():
         raise FieldError("over", text, f"FIELD={FORMS}")
     return name.strip(), values.strip()

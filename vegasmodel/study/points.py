@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -187,6 +186,7 @@ def predictions(
     packet-level simulators record no round-trip times, which halves their time.  ``enough``: for
     ``rounds``, a function of the runs made so far; if it returns True, no more runs are made.
     """
+    beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
     if model in comparison.ENGINES:
         ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731
@@ -213,7 +213,7 @@ def predictions(
         return found
 
     if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
-        with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        with ThreadPoolExecutor(beside) as pool:
             return list(pool.map(one, scenarios))
     return [one(scenario) for scenario in scenarios]
 

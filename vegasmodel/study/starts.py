@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vegasmodel.fields.rules import Integer, listed
+from vegasmodel.fields.rules import Boolean, Integer, Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 
 __all__ = ["Start", "Starts", "starts"]
 
+MOST = 1_000_000  # packets of a first window
 MAX_STARTS = 5_000  # starts; the outcomes of all pairs of starts are compared
 
 
@@ -63,6 +64,7 @@ class Starts:
         ``FieldError`` if ``n`` is out of range.
         """
         Integer(1, MAX_STARTS).check(n, "starts")
+        Integer(0, 2**31 - 1).check(seed, "seed")
         members = scenario.members
         begin = np.array([member.start for member in members])
         # In ns-2, a flow that knows its baseRTT always begins with a window of 2.
@@ -98,15 +100,19 @@ def starts(
     members = scenario.members
     longest = max(member.rtt for member in members)
     phase = longest if phase is None else phase
-    if not 0 <= phase <= scenario.run.duration:
-        raise FieldError("phase", phase, "a time, at most the run's duration")
-    if windows is not None and len(listed(windows, "windows", "two whole numbers")) != 2:
-        raise FieldError("windows", windows, "two whole numbers, (LOW, HIGH)")
+    Quantity("time", high=scenario.run.duration).check(phase, "phase")
+    Boolean().check(order, "order")
     if windows is None:
         pipe = min(link.capacity for link in scenario.links) * longest
-        windows = (1, int(min(max(2.0, math.ceil(pipe / len(members))), 1e6)))
-    if windows == (0, 0):
+        return Starts(phase, (1, int(min(max(2.0, math.ceil(pipe / len(members))), MOST))), order)
+    ends = listed(windows, "windows", "two whole numbers")
+    if len(ends) != 2:
+        raise FieldError("windows", windows, "two whole numbers, (LOW, HIGH)")
+    for end in ends:
+        Integer(0, MOST).check(end, "windows")
+    low, high = map(int, ends)
+    if (low, high) == (0, 0):
         return Starts(phase, None, order)
-    if not 1 <= windows[0] <= windows[1] <= 1e6:
-        raise FieldError("windows", f"{windows[0]}..{windows[1]}", "1..30, or 0..0 for none")
-    return Starts(phase, windows, order)
+    if not 1 <= low <= high:
+        raise FieldError("windows", f"{low}..{high}", "1..30, or 0..0 for none")
+    return Starts(phase, (low, high), order)

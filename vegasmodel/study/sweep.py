@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel import comparison
+from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import grid, points, store, workers
 from vegasmodel.study.grid import Block, Grid
@@ -98,6 +100,9 @@ def sweep(
     workers.check(engine, scheduler)
     if out is not None:
         extras.need("sweep", "a sweep's Zarr folder")
+        if not isinstance(out, (str, Path)) or not str(out):
+            raise FieldError("out", out, "the name of a Zarr folder")
+    Integer(1, 10_000).check(processes, "processes")
     points.ready(model)
     layout = _layout(space, model)
     if out is not None:

@@ -120,6 +120,7 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 
     Raises ``FieldError`` for a simulator, and for a field that is unknown or not a finite number.
     """
+    expect(scenario)
     inputs, names = [], listed(names, "names", "fields")
     for name in names:
         field, value = _numbers(scenario, [name])[0]
@@ -139,7 +140,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     ``FieldError`` as ``sensitivity`` does.
     """
     expect(scenario)
-    if not isinstance(errors, Mapping):
+    if not isinstance(errors, Mapping) or not errors:
         raise FieldError("errors", errors, 'a mapping such as {"rtt": "5 %"}')
     inputs = [_input(scenario, name, error) for name, error in errors.items()]
     slopes, smooth = _slopes(scenario, model, inputs)
@@ -202,7 +203,7 @@ def _slopes(
     The slopes are an array [row, input].  Its rows are the flows' throughputs and then the ratios
     of pairs of groups.  An input's slopes can be trusted if two step sizes give the same slopes.
     """
-    if model not in CLOSED_FORMS:
+    if not isinstance(model, str) or model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
     columns, smooth = [], []
     for each in inputs:

@@ -32,6 +32,7 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.records import Batch, Flows
 from vegasmodel.engines.fluid.run import all_continuous
+from vegasmodel.fields.rules import Choice
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 from vegasmodel.support.extras import need
@@ -112,10 +113,8 @@ def run(
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
-    if losers not in LOSERS:
-        raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
-    if engine not in ENGINES:
-        raise ValueError(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
+    Choice(LOSERS).check(losers, "losers")
+    Choice(ENGINES).check(engine, "engine")
     if not 0 < step <= 4:
         raise ValueError("step lies in (0, 4]")
     if engine == "jax":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.fields.rules import Choice
 from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail, Red
@@ -210,8 +211,7 @@ def run(
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    if losers not in LOSERS:
-        raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
+    Choice(LOSERS).check(losers, "losers")
     duration, warmup = scenario.run.duration, scenario.run.warmup
     spacing = duration / 1000 if sample is None else sample
     if not 0 < spacing < math.inf or not 0 < step <= 4:

@@ -31,6 +31,7 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.run import all_continuous
 from vegasmodel.engines.fluid.steady import steady
+from vegasmodel.fields.rules import Choice
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.status import Status
@@ -116,8 +117,7 @@ def limit_cycle(
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    if losers not in LOSERS:
-        raise ValueError(f"losers is one of {', '.join(LOSERS)}, not {losers!r}")
+    Choice(LOSERS).check(losers, "losers")
     if not 0 < step <= 4:
         raise ValueError("step lies in (0, 4]")
     motion = _Motion(scenario, losers, packets, step)
