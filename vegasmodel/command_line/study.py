@@ -443,4 +443,4 @@ def draw_map(
         + (f"; {gaps} points without an answer." if gaps else ".")
         for panel, (low, high, gaps) in zip(chosen.panels, ends, strict=True)
     ]
-    console.paragraphs([f"{out}: {chosen.title}.", *lines, chosen.reading])
+    console.paragraphs([f"{out}: {chosen.title}.", *lines, *chosen.reading.split("\n\n")])

@@ -109,18 +109,17 @@ def _starvation() -> Map:
                 ("ratio", "plain/other"),
             ),
         ),
-        "Each of two Vegas flows keeps alpha packets queued.  So at the capacity c they cause "
-        "a queueing delay of 2 alpha/c, which shrinks as the link gets faster: with alpha 2 "
-        "and packets of 1000 B it is 32 ms at 1 Mbit/s and 1.6 ms at 20 Mbit/s.  In the left "
-        "panel one flow over-estimates its baseRTT, that is, it counts part of the queueing "
-        "delay as propagation delay.  If the over-estimate is three quarters of the queueing "
-        "delay, 1.5 alpha/c, this flow gets twice the rate of the other.  In the right panel "
-        "the path of one flow has jitter, and this flow gets less than the other.  Its baseRTT "
-        "is the smallest delay that it ever met, and it counts the jitter above that as "
-        "queueing delay. ns-2 keeps packets in order, so a delayed packet also delays those "
-        "behind it.  On a faster link more packets are in flight, so more are delayed; this is "
-        "one reason why jitter matters more towards the top of the panel.  In both panels an "
-        "error of one millisecond in a flow's delay matters more on a faster link.",
+        "The map `starvation` has two Vegas flows, of which one measures a wrong delay. "
+        "Each keeps alpha packets queued.  So at a capacity c they cause a queueing delay "
+        "of 2 alpha/c, which shrinks as the link gets faster.  With alpha 2 and packets of "
+        "1000 B it is 32 ms at 1 Mbit/s, and 1.6 ms at 20 Mbit/s.  So an error of one "
+        "millisecond in a flow's delay matters more on a faster link.\n\n"
+        "In the left panel of `starvation`, one flow over-estimates its baseRTT: it counts "
+        "part of the queueing delay as propagation delay.  If this part is half of the "
+        "queueing delay, the flow gets twice the rate of the other.\n\n"
+        "In the right panel of `starvation`, the path of one flow has jitter, and this flow "
+        "gets less than the other.  Its baseRTT is the smallest delay that it ever met, and "
+        "it counts all jitter above that as queueing delay.",
     )
 
 
@@ -138,15 +137,17 @@ def _buffer_alpha() -> Map:
         "Vegas's part of the link",
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
-        "On the line at 0.5 both flows get the same.  Beside Reno this line runs from alpha 1 "
-        "at a buffer of 7 packets to alpha 10 at a buffer of 28: the fair alpha grows with the "
-        "buffer, so no single alpha is fair at every buffer.  At a buffer of 5 Vegas gets more "
-        "than Reno with every alpha of the map.  Left of the line Vegas gets up to 0.85 of the "
-        "throughput.  Right of the line Vegas gets less than half: Reno fills the buffer, "
-        "while Vegas keeps only alpha packets in it.  Beside CUBIC, at a buffer of 5, both "
-        "flows get about the same with every alpha.  The line at 0.5 runs from alpha 3 at a "
-        "buffer of 10 to alpha 10 at a buffer of 28; right of it Vegas gets less than CUBIC.  "
-        "Each cell is the mean of five runs.",
+        "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) "
+        "or a CUBIC flow (right panel).  On the line at 0.5 both flows get the same.  Each "
+        "cell is the mean of five runs.\n\n"
+        "Beside Reno, the line of equal shares runs from alpha 1 at a buffer of 7 packets "
+        "to alpha 10 at a buffer of 28.  So the fair alpha grows with the buffer, and no "
+        "single alpha is fair at every buffer.  Left of the line, at smaller buffers, Vegas "
+        "gets up to 0.85 of the throughput.  Right of the line Vegas gets less than half: "
+        "Reno fills the buffer, while Vegas keeps only alpha packets in it.\n\n"
+        "Beside CUBIC, the line of equal shares runs from alpha 3 at a buffer of 10 packets "
+        "to alpha 10 at a buffer of 28.  Right of the line, at larger buffers, Vegas gets "
+        "less than CUBIC.  At a buffer of 5 both flows get about the same with every alpha.",
     )
 
 
@@ -168,20 +169,19 @@ def _rtt_bias() -> Map:
             panel("nobody waits: phase effects", 'send_jitter = "0 s"', 1),
             panel("senders wait up to a packet's time", "", 3),
         ),
-        "In general the flow with the longer round trip gets less.  A larger buffer makes the "
-        "shares more equal, since the delay of the queue adds to both round trips.  In the "
-        "left panel senders do not wait before they send.  Then the order of arrivals and "
-        "departures at the full queue decides which flow loses a packet, and this order "
-        "repeats itself (phase effects).  So the lines are ragged, and if the longer round "
-        "trip is 50 ms, its flow gets up to three times as much as the other.  In the right "
-        "panel senders wait at random for up to one packet's transmission time (2 ms).  Then "
-        "the ratio of the shorter flow's throughput to the longer one's is larger over most of "
+        "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with "
+        "a NewReno flow of a longer round trip.  In general the flow with the longer round "
+        "trip gets less.  A larger buffer makes the shares more equal, since the delay of "
+        "the queue adds to both round trips.\n\n"
+        "In the left panel of `rtt-bias` senders do not wait before they send.  Then the "
+        "order of arrivals and departures at the full queue decides which flow loses a "
+        "packet, and this order repeats itself (phase effects).  So the lines are ragged: "
+        "for example, a flow with a round trip of 50 ms gets up to three times as much as "
+        "the flow with 40 ms.  Each cell is one run.\n\n"
+        "In the right panel of `rtt-bias` senders wait at random for up to one packet's "
+        "transmission time (2 ms).  The shorter flow then gets a larger share over most of "
         "the picture.  The wait prevents phase effects, but it also adds delay; the picture "
-        "does not separate the two causes.  In the right panel, too, a flow of 50 ms gets more "
-        "than the flow of 40 ms: the ratio is 0.71 to 0.93 over all buffers.  The ratio does "
-        "not always grow with the longer round trip: at a buffer of 5 it falls from 4.4 at 80 "
-        "ms to 2.6 at 90 ms.  Each cell is one run in the left panel, and the mean of three "
-        "runs in the right one.",
+        "does not separate the two causes.  Each cell is the mean of three runs.",
     )
 
 
@@ -205,18 +205,20 @@ def _linux_order() -> Map:
             panel("first window of the earlier flow (the other has 10)", "early"),
             panel("first window of the later flow (the other has 10)", "late"),
         ),
-        "In blue cells the later flow gets more than half.  Linux uses the smallest RTT that a "
-        "flow has measured as the RTT of the empty path.  So the first seconds still decide "
-        "the shares in a run of 90 s.  A flow that starts 0.5 to 2 s after the other meets the "
-        "queue that the other's slow start has filled.  It counts that queue's delay as "
-        "propagation delay, and gets nine tenths of the link or more.  A flow that starts 5 s "
-        "after the other finds a shorter queue and gets less than nine tenths.  In the left "
-        "panel the first window of the earlier flow varies: if it is smaller, the queue builds "
-        "up later.  If the two flows start 20 ms apart, half a round trip, the earlier one may "
-        "get more.  At 0 s neither is earlier, yet two identical flows get 0.66 and 0.34: this "
-        "is an artefact of the simulator, which favours the flow named first.  In the right "
-        "panel the first window of the later flow varies; it hardly matters if this flow "
-        "starts 0.1 s later or more.  Each cell is the mean of five runs.",
+        "In the map `linux-order` one Linux Vegas flow starts after another.  In blue cells "
+        "the later flow gets more than half.  Linux uses the smallest RTT that a flow has "
+        "measured as the RTT of the empty path, so the first seconds still decide the "
+        "shares in a run of 90 s.  Each cell is the mean of five runs.\n\n"
+        "A Linux Vegas flow that starts 0.5 to 2 s after the other meets the queue that the "
+        "other's slow start has filled.  It counts the delay of this queue as propagation "
+        "delay, and gets nine tenths of the link or more.  If it starts after 5 s, it finds "
+        "a shorter queue and gets less than that.\n\n"
+        "In the left panel of `linux-order` the first window of the earlier flow varies. "
+        "With a smaller first window the queue builds up later.  If two identical flows "
+        "start at the same time, they get 0.66 and 0.34: the simulator favours the flow "
+        "that the file names first.\n\n"
+        "In the right panel of `linux-order` the first window of the later flow varies.  It "
+        "hardly matters if this flow starts 0.1 s after the other or later.",
     )
 
 
