@@ -76,7 +76,10 @@ def log_ratio_error(
 def worst_ratio(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> tuple[str, float] | None:
-    """The pair ``a/b`` of groups that ``log_ratio_error`` is of, and that error."""
+    """The pair ``a/b`` of groups with the largest error of its ratio, and that error.
+
+    The error is that of ``log_ratio_error``.  ``None`` if no pair of groups has both ratios.
+    """
     errors = []
     for pair, value in measured.items():
         other = computed.get(pair)

@@ -24,7 +24,10 @@ def stack(scenario: Scenario, group: Flow) -> Stack:
 
 
 def link_stack(scenario: Scenario) -> Stack:
-    """The implementation whose conventions hold for the links' buffers."""
+    """The TCP implementation whose conventions hold for the buffers of the scenario's links.
+
+    ns-2, for example, counts the packet in transmission.
+    """
     return stacks.of_links(
         (group.law for group in scenario.flows),
         (group.variant for group in scenario.flows),

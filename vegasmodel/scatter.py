@@ -47,7 +47,10 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
 
 
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
-    """Whether there are enough runs for means that are certain to ``ENOUGH_PRECISION``."""
+    """The assumption that there are enough runs for precise means.
+
+    They are precise if half the 95 % interval is at most ``ENOUGH_PRECISION`` of each mean.
+    """
     n = len(rates)
     if n == 1 and chance:
         detail = "one run, in which chance has a part; `runs` in the scenario asks for more"

@@ -119,7 +119,7 @@ class Integer(_AsItIs):
     high: int = 2**63 - 1
 
     def read(self, value: object, where: str, packet_size: float | None) -> int:
-        """Check the value and return it unchanged: a TOML file holds integers as such."""
+        """Check the value, a whole number as TOML reads it, and return it unchanged."""
         self.check(value, where)
         return cast("int", value)
 
@@ -150,7 +150,7 @@ class Boolean(_AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Choice(_AsItIs):
-    """One of a few words."""
+    """The rule for a field that holds one of a few words."""
 
     words: tuple[str, ...]
 
@@ -169,7 +169,7 @@ class Choice(_AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Text(_AsItIs):
-    """A name: printable, on one line."""
+    """The rule for a name: printable text on one line."""
 
     longest: int = 120
 
@@ -190,7 +190,7 @@ class Text(_AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Texts:
-    """A list of names without repeats."""
+    """The rule for a list of names without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[str, ...]:
         """Turn a list from the file into a tuple of names."""
@@ -212,7 +212,7 @@ class Texts:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A TOML table, read into a dataclass."""
+    """The rule for a field that is a TOML table in a file and a dataclass in Python."""
 
     cls: type[Any]
 
@@ -232,7 +232,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """A list of TOML tables, read into a tuple of dataclasses."""
+    """The rule for a list of TOML tables, which becomes a tuple of dataclasses in Python."""
 
     cls: type[Any]
 
@@ -260,11 +260,11 @@ class Tables:
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """A field that takes values of several forms.
+    """The rule for a field that takes values of several forms.
 
-    ``plain``: the rule for a number.  ``word``: a fixed word.  ``table``: the rule for a table.
-    ``tagged``: for tables with a single key, such as ``{ pareto = {...} }``, maps that key to the
-    rule for its value.
+    ``plain`` is the rule for a number, ``word`` a fixed word, and ``table`` the rule for a table.
+    ``tagged`` is for tables with a single key, such as ``{ pareto = {...} }``: it maps that key to
+    the rule for its value.
     """
 
     plain: Rule | None = None
@@ -273,7 +273,7 @@ class OneOf:
     tagged: Mapping[str, Rule] = dataclasses.field(default_factory=dict)
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Choose the rule by the form of the value; that rule reads it."""
+        """Read the value by the rule for its form: a number, a word or a table."""
         if isinstance(value, Mapping):
             if self.table is not None:
                 return self.table.read(value, where, packet_size)
@@ -287,7 +287,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
-        """Accept what any of the forms accepts."""
+        """Accept a value if the rule of any form accepts it."""
         if self._is_word(value):
             return
         if isinstance(value, (int, float)) and self.plain is not None:
@@ -302,7 +302,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def write(self, value: Any) -> Any:
-        """Write by the rule that fits the value."""
+        """Write the value by the rule of the form that it has."""
         if self.plain is not None and isinstance(value, (int, float, Unresolved)):
             return self.plain.write(value)
         if self.table is not None and isinstance(value, self.table.cls):
@@ -397,9 +397,10 @@ def _plain(value: Any) -> Any:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """A copy of the dataclass in which ``Unresolved`` text has become numbers where possible.
+    """A copy of the dataclass in which text with units has become numbers where possible.
 
-    The packet size is ``size`` bytes, or ``sizes[field]`` for the fields in ``sizes``.
+    Such text is stored as ``Unresolved`` if its unit needs a packet size.  The packet size is
+    ``size`` bytes, or ``sizes[field]`` for the fields in ``sizes``.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -418,7 +419,7 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """A copy of the dataclass with these changes.
 
-    Defaults that the dataclass had filled in itself are computed again.
+    Fields that the caller had left out, so that a default was computed, get their defaults again.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

@@ -44,7 +44,7 @@ class FieldError(ValueError):
         super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
 
     def of(self, field: str) -> FieldError:
-        """The same fault of the field with this name."""
+        """The same error for another field: that with the name ``field``."""
         return FieldError(field, self.value, self.allowed, wrong=self.wrong)
 
 

@@ -62,7 +62,7 @@ def registered(laws: Iterable[str]) -> list[Law]:
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """The reason why a closed form has no answer for these laws: a law that the papers do not have.
+    """Why a closed form has no answer: it names the laws that the papers do not have.
 
     ``None`` if the papers have all of the laws.
     """
@@ -133,7 +133,10 @@ def register_file(path: str | Path) -> None:
 
 
 def files() -> tuple[Path, ...]:
-    """The Python files that were run.  Other processes run them too, to have the same laws."""
+    """The Python files with laws that this process has run.
+
+    Other processes run them, too, so that they know the same laws.
+    """
     return tuple(_files)
 
 

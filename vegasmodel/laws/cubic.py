@@ -12,7 +12,10 @@ ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fai
 # either case.  So that `drift` can tell the two cases apart, a reduced W_max is stored with a minus
 # sign.
 def remember(f: Source) -> float:
-    """W_max after a loss; it is stored with a minus sign if fast convergence has reduced it."""
+    """The window at a loss, W_max, which the cubic function returns to; less by fast convergence.
+
+    A value that fast convergence has reduced is stored with a minus sign.
+    """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
@@ -23,11 +26,12 @@ def remember(f: Source) -> float:
 # the RFC's alpha each round trip. Once W_est is above the window at the loss, it grows by 1 packet
 # each round trip.
 def drift(f: Source) -> float:
-    """Growth in packets per round trip: the target of one round trip later, minus the window.
+    """Growth in packets per round trip: the window aimed at, less the window.
 
-    The target is the cubic function's value or the window that Reno would have, whichever is
-    larger; it is at most 1.5 windows.  Recovery takes the first round trip after a loss.  The time
-    t of the cubic function counts from the end of that round trip.
+    The window aimed at is that for a round trip later: the cubic function's value, or the window
+    that Reno would have if that is larger, but at most 1.5 times the window.  Recovery takes the
+    first round trip after a loss, and the time t of the cubic function counts from the end of that
+    round trip.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0

@@ -23,7 +23,10 @@ ALLOWED = "a Python file that runs and calls vegasmodel.register_law"
 
 
 class CodeError(FieldError):
-    """Foreign code fails; the message has its place, the fault and what is expected."""
+    """Code from outside this package has failed.
+
+    The message says where, what the error was, and what is expected.
+    """
 
     def __init__(self, place: str, error: BaseException, expected: str) -> None:
         said = " ".join(f"{type(error).__name__}: {getattr(error, 'msg', error)}".split())

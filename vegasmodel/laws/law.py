@@ -20,7 +20,7 @@ from vegasmodel.laws.packets import PacketRules
 
 
 class Source(NamedTuple):
-    """The state of a sender that a law may read: the window in packets, times in seconds."""
+    """The state of a sender that a law may read; windows are in packets, times in seconds."""
 
     window: float  # congestion window; at a loss, the one before it
     rtt: float  # round-trip time as the source measures it

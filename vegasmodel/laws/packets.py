@@ -17,7 +17,7 @@ SLACK = 1e-9  # rounding of a window that stands on a whole packet
 
 
 class Window(Protocol):
-    """The state of a sender that a rule may read and change: packets and seconds."""
+    """The state of a sender that a law's rule may read and change; packets and seconds."""
 
     cwnd: float
     ssthresh: float
@@ -43,7 +43,7 @@ class Window(Protocol):
 
 
 class Round(NamedTuple):
-    """A round trip that has ended, as a rule sees it."""
+    """What a law's rule may know about the round trip that has just ended."""
 
     rtt: float  # its mean
     outstanding: float  # packets in flight as it ends
@@ -53,9 +53,9 @@ class Round(NamedTuple):
 
 
 class PacketRules(NamedTuple):
-    """How a law moves the window outside slow start.
+    """The functions by which a law moves the window outside slow start.
 
-    The law's ``decrease`` sets the cut at a loss.
+    The cut at a loss is not among them: the law's ``decrease`` sets it.
     """
 
     acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed

@@ -17,10 +17,10 @@ def drift(_: Source) -> float:
 
 
 def acks_to_change(f: Window) -> float:
-    """Number of ACKs after which the window reaches its next whole packet.
+    """The number of ACKs after which the window W reaches its next whole packet.
 
-    Each ACK adds 1/W. With ``whole_window`` the sender counts ACKs and adds a packet after W of
-    them.
+    Each ACK adds 1/W.  With ``whole_window`` the sender counts ACKs instead, and adds a packet
+    after W of them.
     """
     target = cwnd_packets(f) + 1.0
     square = f.cwnd * f.cwnd

@@ -117,7 +117,7 @@ def count_ack(f: Window, packets: float) -> None:
 
 
 def decide_whole(f: Window) -> None:
-    """The decision of Linux: a whole packet up or down, on the least RTT of the round."""
+    """Decide as Linux does: change the window by a whole packet, on the round's least RTT."""
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:

@@ -86,7 +86,10 @@ def time_limit(scenario: Scenario, timeout: float | None) -> float:
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether a run has at most ``MAX_RECORDED`` packets, so that every RTT is recorded."""
+    """Whether a run has at most ``MAX_RECORDED`` packets.
+
+    Only then is the RTT of every packet recorded by default.
+    """
     return _packets(scenario) <= MAX_RECORDED
 
 

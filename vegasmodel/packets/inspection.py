@@ -45,7 +45,7 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 
 
 def _unlikely_units(trace: Trace) -> dict[str, str]:
-    """A doubt if some flow's RTT or throughput looks as if a column had another unit."""
+    """A doubt if a flow's RTT or throughput looks as if a column of the trace had another unit."""
     for i, name in enumerate(trace.flows):
         rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
         bits = 8.0 * float(packet_sizes(trace)[i] * np.nanmax(rate, initial=0.0))
@@ -65,7 +65,10 @@ def _unlikely_units(trace: Trace) -> dict[str, str]:
 
 
 def windows_a_round_trip(trace: Trace, flow: int) -> Any:
-    """Throughput times RTT over window in each interval, [time]; NaN where one is not known."""
+    """How many windows the flow delivers per RTT in each interval, [time]; NaN where unknown.
+
+    It is throughput times RTT, divided by the window.
+    """
     rate, rtt, window = (_column(trace, key, flow) for key in ("throughput", "rtt", "window"))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where((rate > 0) & (window > 0), rate * rtt / window, np.nan)

@@ -25,7 +25,7 @@ RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 @dataclass(frozen=True)
 class Pairing:
-    """For each flow of the scenario: the index of its flow in the trace, and the reason."""
+    """Which flow of the trace each flow of the scenario is (its index), and by which rule."""
 
     trace: Trace
     scenario: Scenario
@@ -40,9 +40,10 @@ class Pairing:
         ]
 
     def assumptions(self) -> tuple[Assumption, ...]:
-        """The assumptions of the pairing that are doubtful or wrong.
+        """The assumptions about the pairing that are doubtful or wrong.
 
-        They concern guessed pairs, flows that ran another law, and flows of the trace alone.
+        They concern pairs that are guessed, flows that ran another law, and flows of the trace that
+        belong to no flow of the scenario.
         """
         found = []
         names, members = self.trace.flows, self.scenario.members

@@ -35,7 +35,7 @@ __all__ = ["DamagedError", "check", "lookup", "make", "store", "stored", "tables
 
 
 class DamagedError(ValueError):
-    """The content of a stored run does not match its checksum."""
+    """A file with a stored run is damaged: its content does not match its checksum."""
 
 
 FOLDER = Path(__file__).parent / "reference"
@@ -193,8 +193,8 @@ def _write(record: dict[str, Any]) -> str:
 def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
     """Copies of the table, one for each value in a text such as ``link.0.buffer=5 pkt,10 pkt``.
 
-    A bare integer is set as a number, any other value as text.  Raises ``FieldError`` if the table
-    has no such key.
+    This text sets the key ``buffer`` of the first link.  A bare integer is set as a number, any
+    other value as text.  Raises ``FieldError`` if the table has no such key.
     """
     if each is None:
         yield table

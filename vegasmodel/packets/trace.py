@@ -56,9 +56,9 @@ class TraceError(FieldError):
 
 
 class Variable(NamedTuple):
-    """A variable of a trace: its dimension beside time (flow or link), its unit and its meaning.
+    """A variable of a trace: whether it is per flow or per link, its unit and its meaning.
 
-    ``static``: the variable has one value per flow, without the dimension time.
+    If ``static``, it has one value per flow; otherwise one for each interval of time, too.
     """
 
     over: str

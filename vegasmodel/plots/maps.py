@@ -33,11 +33,11 @@ def heat(
     shown: str,
     up: str,
 ) -> Figure:
-    """Panels [y, x] side by side with one colour scale; a cell without a value is grey.
+    """Maps side by side with one colour scale; a cell without a value is grey.
 
-    A ``share`` is coloured from 0 to 1, and a ``ratio`` by its logarithm.  The middle of the scale
-    is at a share of one half and at a ratio of 1. Times are in ms (starting times in s), capacities
-    in Mbit/s.
+    Each of ``panels`` is an array [y, x].  A ``share`` is coloured from 0 to 1, and a ``ratio`` by
+    its logarithm.  The middle of the scale is at a share of one half and at a ratio of 1.  Times
+    are in ms (starting times in s), capacities in Mbit/s.
     """
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")

@@ -41,11 +41,11 @@ MESH = 501
 
 
 class _Plane(NamedTuple):
-    """Two Vegas flows on one link.
+    """Two Vegas flows on one link, whose windows are the axes of a plane.
 
-    ``lower`` and ``upper`` are the edges of their dead zones in packets, ``x`` their over-estimates
-    of baseRTT and ``d`` their round-trip times without queueing in seconds, ``c`` the capacity in
-    pkt/s.
+    ``lower`` and ``upper`` are the backlogs between which each flow keeps its window, in packets.
+    ``x`` are the flows' over-estimates of baseRTT and ``d`` their round-trip times without
+    queueing, both in seconds; ``c`` is the capacity in pkt/s.
     """
 
     lower: Floats
@@ -58,7 +58,8 @@ class _Plane(NamedTuple):
     def top(self) -> Floats:
         """The greatest windows on the axes: 1.1 c (d + Delta), packets.
 
-        Delta is the queueing delay if each flow's backlog is at the upper edge of its dead zone.
+        Delta is the queueing delay if each flow's backlog is the greatest with which Vegas keeps
+        its window.
         """
         delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
         return 1.1 * self.c * (self.d + float(delay))
@@ -157,7 +158,10 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
 
 
 def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
-    """Draw the edges of both flows' dead zones, the line of a full link, and equal rates."""
+    """Draw the lines on which a backlog is at its limit, the link just full, or the rates equal.
+
+    The limits are those between which Vegas keeps its window.
+    """
     c, d = plane.c, plane.d
     last = 2 * float((top / c).max())
     for flow, color in ((0, BLUE), (1, RED)):

@@ -247,7 +247,7 @@ def _draw(
     marks: bool = False,
     hollow: bool = False,
 ) -> None:
-    """Draw a model's curve, or the markers of a measurement with error bars of length ``se``."""
+    """Draw a model's curve, or a measurement as markers with error bars of half length ``se``."""
     if marks:
         bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
         face = "white" if hollow else how.color
@@ -282,7 +282,7 @@ def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | N
 
 
 def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
-    """Two standard errors of the mean over some flows, whose errors are taken to be independent."""
+    """Two standard errors of the mean over some flows; the flows' errors count as independent."""
     if result.throughput_se is None:
         return 0.0
     return float(2 * np.sqrt((result.throughput_se[rows] ** 2).sum()) / len(rows))

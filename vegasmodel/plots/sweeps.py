@@ -88,7 +88,7 @@ def _line(
     ax: Axes, i: int, x: np.ndarray, y: np.ndarray, error: np.ndarray | None, name: str, *,
     words: bool,
 ) -> None:  # fmt: skip
-    """A curve with markers at the points; markers alone if the field holds words."""
+    """Draw a curve with markers at its points; if the field holds words, markers only."""
     bars = None if error is None or not np.any(error > 0) else np.nan_to_num(error)
     ax.errorbar(
         x, y, bars, ls="none" if words else DASHES[i % len(DASHES)], marker=MARKERS[i], ms=4,

@@ -37,7 +37,7 @@ class QueueRule:
             raise FieldError(where, value, "a DropTail, Red or RateDelay")
 
     def write(self, value: Any) -> dict[str, Any]:
-        """The table as text, with the key ``discipline`` first."""
+        """The queue as a table of a scenario file, with the key ``discipline`` first."""
         return {"discipline": value.discipline} | rules.write_table(value)
 
 

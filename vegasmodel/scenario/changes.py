@@ -49,9 +49,10 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 
 
 def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
-    """The indices of the links or flows to change, and the key to change in them.
+    """Which links or flows to change, as indices, and which key to change in them.
 
-    ``rest`` is ``KEY``, which means all of ``parts``, or ``NAME.KEY``, which means one of them.
+    If ``rest`` is ``KEY``, all of ``parts`` are meant; if it is ``NAME.KEY``, the one with that
+    name.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:
@@ -93,7 +94,10 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 
 
 def _attribute(part: Any, key: str, name: str) -> str:
-    """The attribute of ``part`` for a key of the scenario file; its own name is a key, too."""
+    """The attribute of ``part`` that belongs to ``key``.
+
+    The key is one of a scenario file, or the attribute's own name.
+    """
     known = _keys(part)
     if key not in known:
         raise FieldError(name, key, f"no such key{nearest(key, list(known))}")
@@ -101,7 +105,10 @@ def _attribute(part: Any, key: str, name: str) -> str:
 
 
 def _keys(part: Any) -> dict[str, str]:
-    """The keys of a part in a file, and its attributes' own names, -> the attributes' names."""
+    """The attribute's name for each key that a scenario file may have for this part.
+
+    An attribute's own name counts as a key, too.
+    """
     return {
         key: field.name
         for field in dataclasses.fields(part)
@@ -110,5 +117,8 @@ def _keys(part: Any) -> dict[str, str]:
 
 
 def _places(name: str, parts: Mapping[str, Any]) -> str:
-    """The full names of a key of a link, of a flow or of the run; empty if none has it."""
+    """Where a key named ``name`` exists, in full: for example "link.buffer or flow.buffer".
+
+    The text is empty if no part has such a key.
+    """
     return " or ".join(f"{place}.{name}" for place, part in parts.items() if name in _keys(part))

@@ -109,7 +109,7 @@ class Scenario(Checked):
 
     @functools.cached_property
     def members(self) -> tuple[Member, ...]:
-        """One entry per flow, group by group; each has its own drawn RTT and staggered start."""
+        """All flows, group by group; each has its own name, drawn RTT and staggered start."""
         return tuple(m for i, group in enumerate(self.flows) for m in self._expand(i, group))
 
     def _expand(self, index: int, group: Flow) -> list[Member]:

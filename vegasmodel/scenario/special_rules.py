@@ -55,13 +55,16 @@ class LawRule:
 
 
 class BufferRule(Quantity):
-    """A buffer in packets, or as a time, or as a number of bandwidth-delay products (BDP).
+    """The rule for a buffer in packets, as a time, or in bandwidth-delay products (BDP).
 
     A time or a BDP becomes packets only when the capacity and the RTTs are known.
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
-        """Read a buffer from a file; a time or a number of BDP gives an ``Unresolved``."""
+        """Read a buffer from a file.
+
+        A time or a number of BDP stays text (``Unresolved``) until capacity and RTTs are known.
+        """
         for kind in ("time", "bdp"):
             try:
                 parse(value, kind, field=where)

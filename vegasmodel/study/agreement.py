@@ -109,8 +109,8 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 def _cuts(along: Floats, near: float) -> Floats:
     """The rates at which to divide a range of rates into up to ``BINS`` parts.
 
-    Each cut lies around a quantile, where the fewest rates are within ``near`` of it.  There is no
-    cut if these are half a part or more, so a rate that many starts share is never divided.
+    Each cut is near a quantile, at the place with the fewest rates within ``near`` of it.  If these
+    are half a part or more, there is no cut, so a rate that many starts share is never divided.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])
@@ -159,6 +159,9 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 
 
 def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:
-    """The number of starts per label, for the first and the second source: [2, label]."""
+    """The number of starts per outcome in each of the two models, [2, outcome].
+
+    ``label`` [start] holds the outcomes; its first ``split`` entries are those of the first model.
+    """
     parts = label[:split], label[split:]
     return np.array([np.bincount(part[part >= 0], minlength=n) for part in parts])

@@ -46,7 +46,10 @@ class Field:
 
     @property
     def plain(self) -> Any:
-        """The rule by which the field's value is checked if it is a number or a word, no table."""
+        """The rule that checks a value of the field that is a number or a word.
+
+        If the field may also be a table, that has another rule.
+        """
         return self.rule.plain if isinstance(self.rule, OneOf) else self.rule
 
     @property
@@ -151,7 +154,7 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 
 
 def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The indices of the groups whose law has delay thresholds; of all groups if none has."""
+    """The indices of the groups whose law has delay thresholds, or of all groups if none has."""
     groups = enumerate(scenario.flows)
     found = tuple(i for i, group in groups if laws.find(group.law).delay_based)
     return found or tuple(range(len(scenario.flows)))

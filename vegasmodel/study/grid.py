@@ -89,7 +89,7 @@ class Grid:
         return rng.uniform(low, high, self.draw)
 
     def chunks(self, most: int) -> tuple[int, ...]:
-        """The shape of a block of at most ``most`` points; the last dimensions are filled first."""
+        """The shape of a block of at most ``most`` points; the last dimensions fill up first."""
         shape, room = list(self.shape), most
         for i in reversed(range(len(shape))):
             shape[i] = min(shape[i], max(room, 1))

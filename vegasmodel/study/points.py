@@ -116,7 +116,7 @@ class Figures:
     reasons: tuple[str, ...]  # [point] why the status is not OK; else empty
 
     def take(self, index: Any) -> Figures:
-        """The figures of some points."""
+        """The figures of the points with these indices only."""
         arrays = {
             each.name: getattr(self, each.name)[index]
             for each in dataclasses.fields(self)
@@ -235,7 +235,7 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
-    """The results of all points as arrays, from their single answers."""
+    """The single answers at all points, put together as arrays."""
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
         if isinstance(answer, tuple):
@@ -263,7 +263,10 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
 
 
 def _uncertainty(found: Prediction) -> float:
-    """The largest relative uncertainty of the throughputs; NaN if there is no standard error."""
+    """The largest of the throughputs' relative uncertainties; NaN without standard errors.
+
+    A throughput's uncertainty is half its 95 % interval (``metrics.relative_uncertainty``).
+    """
     if found.throughput_se is None:
         return math.nan
     rates = found.extra.get("throughput_runs")  # a stored measurement lacks them

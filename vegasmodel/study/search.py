@@ -146,15 +146,18 @@ class Search:
         return np.abs(self.y) <= EXACT * self.aim.value
 
     def _met(self) -> list[tuple[int, int]]:
-        """Stretches of values that all meet the target: the indices of first and last value."""
+        """The stretches of neighbouring values that all meet the target.
+
+        Each is given by the indices of its first and last value.
+        """
         inside = np.concatenate([[False], self._close(), [False]])
         edges = np.flatnonzero(inside[1:] != inside[:-1])
         return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
     def _crossings(self) -> list[tuple[int, int]]:
-        """Pairs of neighbouring values on opposite sides of the target, neither of which meets it.
+        """The pairs of neighbouring values between which the answer crosses the target.
 
-        A pair is two indices.
+        Neither value of a pair meets the target.  A pair is two indices.
         """
         y, close = self.y, self._close()
         with np.errstate(invalid="ignore"):
@@ -282,7 +285,7 @@ class Search:
         return f"{value:.{digits}g} {self.field.unit}".strip()
 
     def why_none(self, jumps: list[str]) -> str:
-        """Why no value in the range meets the target."""
+        """A sentence that says why no value in the range meets the target."""
         span = f"{self.field.name} from {self.text(self.range.low)} to {self.text(self.range.high)}"
         known = self.y[np.isfinite(self.y)] + self.aim.value
         first = next(iter(self.reasons), "it does not give this figure")

@@ -48,12 +48,13 @@ class Layout:
         self.variables, self.attributes = dict(variables), dict(attributes)
 
     def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
-        """The shape of a variable with the grid's dimensions and then the dimensions ``more``."""
+        """The shape of a variable: the lengths of the grid's dimensions, and of those in ``more``.
+        """
         return (*self.shape, *(self.coordinates[name][1].size for name in more))
 
 
 class Store:
-    """The Zarr group on disk."""
+    """A sweep's file: the Zarr group on disk to which the blocks of results are written."""
 
     def __init__(self, group: Any, path: Path) -> None:
         self.group, self.path = group, path

@@ -173,7 +173,10 @@ def _size(block: Block) -> int:
 
 
 def _kind(space: Grid, model: str) -> str:
-    """How the model evaluates many points: a key of ``BLOCK``, which gives the blocks' sizes."""
+    """The way in which the model evaluates many points.
+
+    It is a key of ``BLOCK``, which gives the size of a block for each way.
+    """
     if model != "minicycle":
         return model if model in BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
@@ -250,7 +253,7 @@ def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
 
 
 def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[Any]]:
-    """The dataset's variables over a block, as arrays of the block's shape."""
+    """The values of the dataset's variables at the points of a block, in the block's shape."""
     shape = tuple(part.stop - part.start for part in block)
     groups = range(len(space.scenario.flows))
     mean = figures.group_mean

@@ -41,7 +41,7 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """Fields that share one error with the standard deviation ``sd``.
+    """Fields that share one random error, with the standard deviation ``sd``.
 
     With ``share``, the error is the same fraction of each field's value; else it is the same amount
     for each field.
@@ -75,7 +75,10 @@ class Sensitivity:
 
     @property
     def elasticities(self) -> Floats:
-        """Slopes times values: d ln(throughput)/d ln(field) [flow, field]."""
+        """The relative change of each throughput per relative change of each field, [flow, field].
+
+        These are d ln(throughput)/d ln(field): the slopes times the fields' values.
+        """
         return np.asarray(self.slopes * self.values)
 
 

@@ -212,7 +212,7 @@ def _watch(told: int) -> None:
 
 
 def _seal(stream: Any) -> None:
-    """Send the stream's unwritten rest to /dev/null, so that the interpreter exits silently."""
+    """Redirect a closed stream's remaining output to /dev/null, so that Python exits silently."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

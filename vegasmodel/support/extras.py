@@ -23,7 +23,10 @@ class ExtraMissing(ImportError):  # noqa: N818 - the name says it
 
 
 def need_papers(what: str) -> None:
-    """Raise ``ExtraMissing`` unless the paper checks are installed; ``what`` needs them."""
+    """Raise ``ExtraMissing`` unless the paper checks are installed.
+
+    ``what`` names, in the message, what needs them.
+    """
     if importlib.util.find_spec("paper_checks") is None:
         raise ExtraMissing(
             f"{what} needs vegasmodel-papers, a distribution of its own: in a checkout of "

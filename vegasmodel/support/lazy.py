@@ -20,7 +20,7 @@ Loader = Callable[[str], Any]
 
 
 class _Package(ModuleType):
-    """A package whose modules show their public names and no others.
+    """A package in which ``dir`` of a module lists its public names and no others.
 
     Python sets a module as an attribute of its package when it has imported the module.
     """
@@ -32,7 +32,7 @@ class _Package(ModuleType):
 
 
 def _public(module: ModuleType) -> list[str]:
-    """The names in ``__all__``, or else the functions and classes that the module defines."""
+    """A module's public names: those in ``__all__``, or else its own functions and classes."""
     own = {
         name
         for name, value in vars(module).items()

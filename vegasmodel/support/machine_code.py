@@ -118,10 +118,11 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache of machine code, whose file names contain a digest of the source files.
+    """Numba's cache of machine code on disk, for one function.
 
-    So code that was made from other sources is never loaded.  If reading or writing the cache
-    fails, the function is compiled as without a cache.
+    The files' names contain a digest of the source files, so code that was made from other sources
+    is never loaded.  If reading or writing the cache fails, the function is compiled as without a
+    cache.
     """
 
     def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
@@ -203,7 +204,7 @@ def _imports(path: Path) -> frozenset[Path] | None:
 
 
 def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """These statements and all statements nested in them.
+    """The given statements of a Python program, and all statements nested in them.
 
     Expressions are skipped, because an import is a statement.
     """

@@ -17,7 +17,11 @@ s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
 
 
 def window() -> Derivation:
-    """(3) and (4): Vegas's window at rest, where Diff of (1) is alpha with the baseRTT of (2)."""
+    """Equation (4): Vegas's window at rest, derived from the definition of its backlog.
+
+    At rest the backlog Diff (1), computed with the over-estimated baseRTT (2), is alpha.  The
+    paper's step between them is (3).
+    """
     base, rtt = d + x, d + Delta
     diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
     rest = sp.Eq(diff, alpha)
@@ -29,7 +33,7 @@ def window() -> Derivation:
 
 
 def rate() -> Derivation:
-    """(5): the rate is the window over the round-trip time."""
+    """Equation (5): Vegas's rate at rest, its window (4) divided by the round-trip time."""
     derived = sp.simplify(window().derived / (d + Delta))
     return Derivation(
         "5", "rate_i", (window().derived, d + Delta), (), derived, alpha / (Delta - x)
@@ -37,9 +41,10 @@ def rate() -> Derivation:
 
 
 def rate_linux() -> Derivation:
-    """The rate (5) of the paper, for Linux's Vegas: W (RTT - baseRTT)/baseRTT = alpha.
+    """The rate at rest of Linux's Vegas, in place of equation (5).
 
-    A step of the derivation gives the rate also in partial fractions.
+    Linux keeps W (RTT - baseRTT)/baseRTT = alpha, with the window W.  A step of the derivation
+    gives the rate also in partial fractions.
     """
     base, rtt = d + x, d + Delta
     rest = sp.Eq(W * (rtt - base) / base, alpha)
@@ -49,9 +54,9 @@ def rate_linux() -> Derivation:
 
 
 def band() -> tuple[Derivation, Derivation]:
-    """(10) and (11): Vegas's window and rate if its backlog is beta.
+    """Equations (10) and (11): Vegas's window and rate at rest if its backlog is beta.
 
-    They are (4) and (5), the window and rate at backlog alpha, with beta in place of alpha.
+    They are (4) and (5), for the backlog alpha, with beta in its place.
     """
     size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
@@ -61,7 +66,7 @@ def band() -> tuple[Derivation, Derivation]:
 
 
 def no_over_estimate() -> Derivation:
-    """Section 3.1.2: the solution of (6) if no flow over-estimates its delay, every x_i = 0."""
+    """Section 3.1.2: the queueing delay by (6) if no flow over-estimates its propagation delay."""
     balance = sp.Eq(n * rate().derived.subs(x, 0), c)
     [derived] = sp.solve(balance, Delta)
     note = "printed upside down: it has the unit of 1/time; the rate c/n that follows is right"
@@ -101,7 +106,10 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
 
 
 def cross_corrected(flows: int = 3) -> Any:
-    """(8) with its numerator corrected, for i = 1, k = 2; it equals the derived form."""
+    """Equation (8) with its printed numerator corrected; it then equals the derived form.
+
+    It is for the rate of flow 1 and the over-estimate of flow 2.
+    """
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]
     return -1 / (y[0] + sum(y[1] ** 2 * y[0] / v**2 for v in (y[0], *y[2:])))
 
@@ -132,33 +140,35 @@ def two_arrivals() -> Derivation:
 
 
 def arrivals_bonald(flows: int) -> tuple[Any, ...]:
-    """Bonald's rates as printed in 3.1.2, in units of c: 1/(n S_n - (i-1) S_{i-1}).
+    """Bonald's rates of n flows that have arrived one by one, as section 3.1.2 prints them.
 
-    Here n flows have arrived one by one, and S_i is the harmonic sum 1 + 1/2 + ... + 1/i.
+    In units of the capacity, flow i has the rate 1/(n S_n - (i-1) S_{i-1}), where S_i is the
+    harmonic sum 1 + 1/2 + ... + 1/i.
     """
     total = flows * sp.harmonic(flows)
     return tuple(1 / (total - i * sp.harmonic(i)) for i in range(flows))
 
 
 def bonald_total() -> Derivation:
-    """The sum of Bonald's rates for two flows: by (6) it should be the capacity c, and is not."""
+    """The sum of Bonald's rates for two flows; by (6) it should be the capacity, and is not."""
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
     return Derivation("6", r"\sum rate_i/c", rates, (), sp.Integer(1), sum(rates), note)
 
 
 def bend_integrand() -> Any:
-    """The function ((1-s) ln(1-s) + s)/s^2 of s; ``asymptotic`` uses its integral from 0 to 1."""
+    """The function ((1-s) ln(1-s) + s)/s^2, whose integral from 0 to 1 ``asymptotic`` needs."""
     return ((1 - s) * sp.log(1 - s) + s) / s**2
 
 
 def asymptotic() -> tuple[Derivation, Derivation]:
-    """Many flows arrive one by one: C in Delta_n = n (ln n + C), and the sum of Bonald's rates.
+    """Many flows arrive one by one: the queueing delay, and the sum of Bonald's rates.
 
-    Delta_n is the queueing delay with n flows, in units of alpha/c, and n is large.  A flow that
-    found n - k flows has the rate 1/(Delta_n - Delta_{n-k}).  With s = k/n and Lambda = ln n + C,
-    this difference is n (s Lambda - (1-s) ln(1-s)).  The sum of the rates over k = 1 .. n is
-    expanded in powers of 1/Lambda and is, with Euler's constant gamma and g of ``bend_integrand``,
+    With n flows, n large, the delay is Delta_n = n (ln n + C) in units of alpha/c, and the result
+    is the constant C.  A flow that found n - k flows has the rate 1/(Delta_n - Delta_{n-k}).  With
+    s = k/n and Lambda = ln n + C, this difference is n (s Lambda - (1-s) ln(1-s)).  The sum of the
+    rates over k = 1 .. n is expanded in powers of 1/Lambda.  With Euler's constant gamma and the
+    function g of ``bend_integrand`` it is
 
         (ln n + gamma)/(Lambda + 1) + (integral of g(s) from 0 to 1)/Lambda^2.
 

@@ -33,7 +33,7 @@ M = mu * T
 
 @dataclass(frozen=True)
 class Formula:
-    """One formula of the paper: derived from ``premises``, and as ``printed``."""
+    """A formula of the paper: as derived from its premises, and as the paper prints it."""
 
     number: str  # of the equation, or of the page's text it stands in
     symbol: str  # what it gives
@@ -54,7 +54,10 @@ class Formula:
 
 
 def equilibrium_window() -> Formula:
-    """(7) from (4), (5) and (6): Vegas's window at rest, alpha packets of which are queued."""
+    """Equation (7): Vegas's window at rest, at which alpha of its packets are queued.
+
+    It follows from (4), (5) and (6).
+    """
     four = sp.Eq(mu_vegas, W_V / (W_R + W_V) * mu)
     five = sp.Eq(W_V + W_R, M + q)
     six = sp.Eq((W_V / T - mu_vegas) * T, alpha)
@@ -63,9 +66,10 @@ def equilibrium_window() -> Formula:
 
 
 def reno_at_loss() -> Formula:
-    """W_R(N), Reno's window at the loss: mu T + B + 1 packets less Vegas's window, (7) at q = B.
+    """Reno's window at the loss, W_R(N), if Vegas is at rest then.
 
-    mu T is the bandwidth-delay product, B the buffer, q the queue.
+    At the loss the two windows add up to mu T + B + 1 packets, and Vegas's is (7) with a full
+    buffer, q = B.  mu T is the bandwidth-delay product, B the buffer, q the queue.
     """
     seven = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
     full = sp.Eq(W_VN + W_RN, M + B + 1)
@@ -75,16 +79,17 @@ def reno_at_loss() -> Formula:
 
 
 def reno_packets() -> Formula:
-    """P_Reno, the packets that Reno sends in a cycle: the sum of its windows (10)."""
+    """The packets that Reno sends in a cycle, P_Reno: the sum of its windows, by (10)."""
     ten = W_R1 + i - 1
     printed = N * W_R1 + N * (N - 1) / 2
     return Formula("10", "P_Reno", (ten,), sp.summation(ten, (i, 1, N)), printed)
 
 
 def _saturation() -> dict[Expr, Expr]:
-    """The solution of (11) and (12) for a and the windows in mini-cycle a, when the link is full.
+    """When the link becomes full after a loss, and the two windows then: equations (11) and (12).
 
-    By (11) each window grows by one packet per mini-cycle; by (12) the two windows add up to mu T.
+    By (11) each window grows by one packet per mini-cycle (round trip).  By (12) they add up to mu
+    T, the bandwidth-delay product, in mini-cycle a.
     """
     vegas = sp.Eq(W_Va, W_V1 + a - 1)
     reno = sp.Eq(W_Ra, W_R1 + a - 1)
@@ -94,10 +99,10 @@ def _saturation() -> dict[Expr, Expr]:
 
 
 def phase_1() -> tuple[Formula, ...]:
-    """Phase 1, from the loss until the two windows fill the link (12): windows, a, A_V, Delta_a.
+    """Phase 1 of a cycle, from the loss until the two windows fill the link, by (12).
 
-    a is the number of mini-cycles in phase 1, each of one round trip.  Delta_a is the duration of
-    phase 1, and A_V the number of packets that Vegas sends in it.
+    Returns the windows at its end, the number a of its mini-cycles (round trips), the number A_V of
+    packets that Vegas sends in it, and its duration Delta_a.
     """
     at = _saturation()
     premises = (sp.Eq(W_Va - W_V1, a - 1), sp.Eq(W_Ra - W_R1, a - 1), sp.Eq(W_Va + W_Ra, M))
@@ -113,7 +118,10 @@ def phase_1() -> tuple[Formula, ...]:
 
 
 def duration() -> Formula:
-    """(15) from (13) and (14): a mini-cycle lasts until the link has sent both windows."""
+    """Equation (15): the duration of a mini-cycle, in which the link sends both windows.
+
+    It follows from (13) and (14).
+    """
     delta = sp.Symbol("delta", positive=True)
     thirteen = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
     fourteen = sp.Eq(delta, W_V / mu_vegas)
@@ -122,9 +130,10 @@ def duration() -> Formula:
 
 
 def phase_2() -> tuple[Formula, ...]:
-    """Phase 2, in which both windows grow and the queue fills: the windows, Delta_b and B_V.
+    """Phase 2 of a cycle, in which both windows grow and the queue fills.
 
-    Delta_b is its duration, and B_V the number of packets that Vegas sends in it.
+    Returns the sum of the windows, the phase's duration Delta_b, and the number B_V of packets that
+    Vegas sends in it.
     """
     vegas, reno = W_Va + (i - a), W_Ra + (i - a)
     full = sp.Eq(W_Va + W_Ra, M)
@@ -153,10 +162,11 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """(16), solved for b: the mini-cycle b in which Vegas's window reaches its window at rest, (7).
+    """Equation (16): when Vegas's window reaches its window at rest, (7), and phase 2 ends.
 
-    Phase 2 begins at mini-cycle a, with a full link and no queue, and ends at b.  In phase 2 both
-    windows grow by one packet per mini-cycle.  So at its end the queue is q = 2 (b - a).
+    Phase 2 begins in mini-cycle (round trip) a, with a full link and no queue, and ends in
+    mini-cycle b. Both windows grow by one packet per mini-cycle, so at its end the queue is q = 2
+    (b - a).  The result is solved for b.
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
@@ -180,7 +190,10 @@ def _positive(root: Expr) -> bool:
 
 
 def phase_3() -> tuple[Formula, ...]:
-    """(17): Vegas keeps its window at rest, (7), while Reno's window grows by 1 per mini-cycle."""
+    """Equation (17): Vegas's window in phase 3, in which it is at rest and follows the queue.
+
+    Vegas keeps (7), while Reno's window grows by one packet per mini-cycle (round trip).
+    """
     reno = W_Rb + i - b
     queue = W_V + W_R - M
     keeps = sp.Eq(W_V, equilibrium_window().derived.subs(q, queue))
@@ -204,18 +217,20 @@ def phase_3() -> tuple[Formula, ...]:
 
 
 def slope_in_queue() -> Expr:
-    """dW_V/dW_R while Vegas keeps its window at rest, (7): W_V = alpha (mu T + q)/q.
+    """How Vegas's window changes with Reno's while Vegas is at rest: dW_V/dW_R.
 
-    The queue q sets both windows, because they add up to mu T + q.
+    By (7) W_V = alpha (mu T + q)/q with the bandwidth-delay product mu T.  The queue q sets both
+    windows, because they add up to mu T + q.
     """
     vegas = equilibrium_window().derived
     return sp.simplify(sp.diff(vegas, q) / sp.diff(M + q - vegas, q))
 
 
 def cycle_count() -> Formula:
-    """The number N of mini-cycles in a cycle, from (8) and (10) at i = N.
+    """The number N of mini-cycles (round trips) from one loss to the next, by Reno's windows.
 
-    The paper does not print this formula.
+    It follows from (8), and from (10) for the last mini-cycle.  The paper does not print this
+    formula.
     """
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
@@ -223,9 +238,10 @@ def cycle_count() -> Formula:
 
 
 def _small_buffer() -> dict[Expr, Expr]:
-    """Solve appendix A: Vegas's and Reno's windows after and at a loss, and N.
+    """The two windows after a loss and at the next one, and the number N of mini-cycles between.
 
-    In appendix A both windows grow by N - 1 packets from one loss to the next.
+    This solves the equations of appendix A, in which both windows grow by N - 1 packets from one
+    loss to the next.
     """
     system = [
         sp.Eq(W_VN, W_V1 + N - 1),
@@ -325,7 +341,7 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """A formula that the paper lacks and the numeric model needs, with its premises."""
+    """A formula, with its premises, that the paper lacks and our numeric model needs."""
 
     symbol: str
     premises: tuple[Expr, ...]
@@ -362,11 +378,11 @@ def held() -> Completion:
 
 
 def meeting() -> Completion:
-    """(16) for n_vegas Vegas and n_reno Reno sources: a quadratic in n.
+    """Equation (16) for n_vegas Vegas and n_reno Reno sources: a quadratic in n.
 
-    The queue is empty until the windows fill the link.  n is the number of mini-cycles from then
-    until Vegas's backlog reaches the lower threshold.  There the Vegas windows add up to h + X/q,
-    with the queue q = (n_vegas + n_reno) n and two constants h and X.
+    n is the number of mini-cycles (round trips) from the time at which the windows fill the link,
+    without a queue, until Vegas's backlog reaches the lower threshold.  There the Vegas windows add
+    up to h + X/q, with the queue q = (n_vegas + n_reno) n and two constants h and X.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
@@ -385,10 +401,11 @@ def catching_up() -> Completion:
 
 
 def following() -> tuple[Completion, ...]:
-    """Integrals of 1, W, q W and V over the mini-cycles of phase 3, as antiderivatives in q.
+    """Sums over the mini-cycles (round trips) of phase 3, as antiderivatives in the queue q.
 
-    In phase 3 Reno's growth fills the queue q, and Vegas keeps its window at rest, (17).  V is the
-    sum of the Vegas windows, W = mu T + q that of all windows.
+    The sums are integrals of 1, W, q W and V.  In phase 3 Reno's growth fills the queue, and Vegas
+    keeps its window at rest, (17).  V is the sum of the Vegas windows, W = mu T + q that of all
+    windows, and mu T the bandwidth-delay product.
     """
     vegas = h + X / q
     reno = M + q - vegas

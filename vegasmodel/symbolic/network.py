@@ -25,9 +25,10 @@ def stationarity() -> Derivation:
 
 
 def parking_lot() -> Derivation:
-    """Rate of a flow that crosses l equal links, each of which also carries n_cross shorter flows.
+    """The rate of a flow that crosses all l equal links of a parking lot.
 
-    n_long flows cross all l links; each other flow crosses one link.
+    n_long flows cross all l links, and on each link there are n_cross flows more, which cross only
+    this one.
     """
     rate_long = stationarity().derived.subs({x: 0, q: links * price})
     rate_cross = stationarity().derived.subs({x: 0, q: price})

@@ -20,9 +20,10 @@ cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 
 def volume_ratio() -> Derivation:
-    """(5): lambda, the data volume of class D over that of R, if an R flow's rate is k times D's.
+    """Equation (5): lambda, the data volume of class D divided by that of class R.
 
-    D is the low-delay class with n_D flows, R the rate class with n_R flows.
+    It holds if an R flow's rate is k times a D flow's.  D is the low-delay class with n_D flows, R
+    the rate class with n_R flows.
     """
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
@@ -33,7 +34,10 @@ def volume_ratio() -> Derivation:
 
 
 def service_rates() -> tuple[Derivation, Derivation]:
-    """(6) and (7): the two service rates add up to the capacity and have the ratio (5)."""
+    """Equations (6) and (7): the service rates of the two classes.
+
+    They add up to the capacity and have the ratio (5).
+    """
     shares_fill_link = sp.Eq(S_R + S_D, C)
     ratio = sp.Eq(S_D, volume_ratio().derived * S_R)
     [solution] = sp.solve([shares_fill_link, ratio], [S_R, S_D], dict=True)
@@ -65,7 +69,7 @@ def scheduler() -> Derivation:
 
 
 def relative_fairness() -> Derivation:
-    """Section IV-A: mean utilisation of a Vegas flow over that of a NewReno flow.
+    """Section IV-A, relative fairness: a Vegas flow's mean utilisation over a NewReno flow's.
 
     The paper defines this ratio in words.  Its example 0.97 is 0.24 / (0.74 / 3).
     """
@@ -85,9 +89,9 @@ def relative_fairness() -> Derivation:
 
 
 def delay_buffer() -> Derivation:
-    """Section II-C: the buffer B_D of class D in which the last packet waits for the time d.
+    """Section II-C: the buffer B_D of class D, if no packet may wait longer than the time d.
 
-    Class D is served at the rate S_D.
+    Class D is served at the rate S_D, so the last packet of a full buffer waits B_D/S_D.
     """
     served = sp.integrate(S_D, (t, 0, d))
     empty = sp.Eq(B_D, served)
@@ -95,7 +99,10 @@ def delay_buffer() -> Derivation:
 
 
 def vegas_difference() -> Derivation:
-    """(2)-(4): ``diff`` is the flow's own backlog if BaseRTT is the propagation time."""
+    """Equations (2) to (4): Vegas's ``diff`` is the number of its own packets that are queued.
+
+    This holds if BaseRTT is the propagation time.
+    """
     expected, actual = cwnd / base, cwnd / RTT
     two = (expected - actual) * base
     queued = sp.expand(actual * (RTT - base))  # rate times queueing delay: Little
@@ -103,12 +110,12 @@ def vegas_difference() -> Derivation:
 
 
 def rate_utilization() -> Derivation:
-    """Fraction of its service rate S that class R uses: n AIMD flows, one RTT, losses at one time.
+    """The fraction of its service rate S that class R uses, if all its flows lose at one time.
 
-    A loss multiplies the sum W of the n windows by b, from W_max to b W_max.  Then W grows by n
-    packets per round trip.  T is the round-trip time without a queue, and M = S T.  Below M the
-    link idles, and a round trip lasts T.  Above M a round trip lasts W/S.  B_R is the buffer, and
-    y = W_max/M = 1 + B_R/M.
+    The class has n AIMD flows of one RTT.  A loss multiplies the sum W of the n windows by b, from
+    W_max to b W_max.  Then W grows by n packets per round trip.  T is the round-trip time without a
+    queue, and M = S T.  Below M the link idles, and a round trip lasts T.  Above M a round trip
+    lasts W/S.  B_R is the buffer, and y = W_max/M = 1 + B_R/M.
     """
     n = sp.Symbol("n", positive=True)
     idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW
@@ -120,10 +127,11 @@ def rate_utilization() -> Derivation:
 
 
 def delay_loss() -> Derivation:
-    """The product p W^2 of a Vegas flow, if the buffer is too small for alpha packets per flow.
+    """The product p W^2 for Vegas flows whose buffer is too small for alpha packets of each.
 
-    Then the window grows by one packet per round trip until a loss multiplies it by b.  It is a
-    sawtooth from b W_max to W_max with mean W.  The loss probability is p = 1/(packets of a tooth).
+    p is the loss probability and W the mean window.  The window of such a flow grows by one packet
+    per round trip until a loss multiplies it by b: a sawtooth from b W_max to W_max.  There is one
+    loss per tooth, so p is 1 over the packets of a tooth.
     """
     packets = sp.integrate(W, (W, b * W_max, W_max))
     mean = (1 + b) / 2 * W_max

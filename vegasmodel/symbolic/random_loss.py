@@ -38,8 +38,8 @@ def moment_step() -> Derivation:
     Losses are random, with a mean distance of 1/p packets.  The window grows by one packet in b
     round trips, and a loss multiplies the window by d.  Let the unit of time be the time in which
     1/p packets are sent.  Then U grows at rate 1.  Losses also come at rate 1, and each multiplies
-    U by d^2.  In the steady state the mean of U^s is constant: growth adds s E U^(s-1), and losses
-    take away E U^s - E (d^2 U)^s.
+    U by d^2.  In the steady state the mean of U^s is constant: growth adds s E U^(s-1) per unit of
+    time, and losses take away E U^s - E (d^2 U)^s.
     """
     u = sp.Symbol("u", positive=True)
     growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
@@ -112,10 +112,11 @@ def pftk_limited_rounds() -> Derivation:
 
 
 def pftk_timeout_probability() -> Derivation:
-    """PFTK (24): probability that a loss at window w leads to a timeout, with q = 1 - p.
+    """PFTK (24): the probability that a loss leads to a timeout, for a window of w packets.
 
-    Of the w packets of the window, k arrive before the first loss.  Their k ACKs release k more
-    packets.  There is a timeout if fewer than 3 of these arrive.
+    q = 1 - p is the probability that a packet arrives.  Of the w packets of the window, k arrive
+    before the first loss.  Their k ACKs release k more packets.  There is a timeout if fewer than 3
+    of these arrive.
     """
     k, m = sp.symbols("k m", integer=True, nonnegative=True)
     q = sp.Symbol("q", positive=True)  # 1 - p
@@ -160,7 +161,7 @@ def hold_windows() -> tuple[Derivation, Derivation]:
 
 
 def repaired() -> Derivation:
-    """Probability that none of n packets after a loss causes a timeout: (1 - p^2)^n.
+    """The probability that a recovery with n further packets ends without a timeout: (1 - p^2)^n.
 
     A packet causes a timeout if both the packet and its second copy are lost.  The closed form is
     compared, for n = 5, with the sum over the number of lost packets.

@@ -13,11 +13,12 @@ n, j = sp.symbols("n j", integer=True, positive=True)
 
 
 def spacing_wait() -> Derivation:
-    """RED's drop probability with ns-2's ``wait_``: gaps between drops are uniform on m .. 2m - 1.
+    """RED's drop probability with ns-2's ``wait_``, which spaces the drops.
 
-    p_b is the probability that RED takes from its mean queue, and m = 1/p_b.  After a drop, packets
-    before packet m pass; packet n >= m is dropped with probability p_b / (2 - n p_b).  So packets m
-    .. m + j - 1 all pass with probability 1 - j/m.
+    The number of packets from one drop to the next is uniform on m .. 2m - 1.  Here m = 1/p_b,
+    where p_b is the probability that RED takes from its mean queue.  After a drop, packets before
+    packet m pass; packet n >= m is dropped with probability p_b / (2 - n p_b).  So packets m .. m +
+    j - 1 all pass with probability 1 - j/m.
     """
     pass_one = sp.simplify(1 - (1 / m) / (2 - (m + j - 1) / m))  # the j-th packet that is at risk
     pass_all = 1 - j / m
@@ -28,9 +29,11 @@ def spacing_wait() -> Derivation:
 
 
 def spacing_uniform() -> Derivation:
-    """RED's drop probability without ``wait_``: gaps between drops are uniform on 1 .. m - 1.
+    """RED's drop probability without ns-2's ``wait_``, the option that spaces the drops.
 
-    m = 1/p_b.  Packet n after a drop is dropped with probability p_b / (1 - n p_b).
+    The number of packets from one drop to the next is uniform on 1 .. m - 1, with m = 1/p_b, where
+    p_b is the probability that RED takes from its mean queue.  Packet n after a drop is dropped
+    with probability p_b / (1 - n p_b).
     """
     pass_one = sp.simplify(1 - (1 / m) / (1 - n / m))
     pass_all = (m - 1 - n) / (m - 1)

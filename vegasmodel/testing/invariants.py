@@ -18,7 +18,7 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 
 
 def counting(prediction: Prediction) -> Floats:
-    """By which part of its capacity counts of packets may exceed that of each link, ``[n_links]``.
+    """By which part of its capacity the count of packets may exceed that of each link, [n_links].
 
     In a time T, a link of capacity c sends at most ``c T`` packets, and one more that was already
     in transmission when T began.  Besides, the count of each of n flows may begin and end in the
@@ -27,15 +27,14 @@ def counting(prediction: Prediction) -> Floats:
     this is all.
 
     A simulation of packets counts a packet when its ACK is back.  So packets that had passed the
-    link before T began may count within T, and those that pass it last may not.  The sum is larger
-    than ``c T`` if flows with long ways lead at the beginning and flows with short ways at the end.
-    For the largest and the least time d between the link and the count, these are at most
-    ``c (max d - min d)`` packets (``_lag``).
+    link before T began may count within T, and those that pass it last may not.  The count is too
+    large if flows with long ways lead at the beginning and flows with short ways at the end.  Let d
+    be the time from the link to the count.  Then these are at most ``c (max d - min d)`` packets
+    (``_lag``).
 
-    ns-2, ns-3 and measurements count packets in order.  Those behind a lost packet count once it is
+    ns-2, ns-3 and measurements count packets in order.  Packets behind a lost one count once it is
     sent again.  Where packets can be lost, these are up to ``c max(RTT)`` packets, and as many as a
-    finite buffer holds.  ``rounds`` counts such packets as they
-    arrive.
+    finite buffer holds.  ``rounds`` counts such packets as they arrive.
     """
     scenario, links = prediction.scenario, prediction.scenario.links
     span = scenario.run.duration - scenario.run.warmup
@@ -67,7 +66,7 @@ def _lag(scenario: Scenario, link: Link) -> float:
 
 
 def _behind_a_hole(scenario: Scenario, link: Link) -> float:
-    """How many packets that have passed the link may wait for one that was lost before them."""
+    """How many packets may have passed the link but wait to be counted behind a lost packet."""
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     lossless = all(
         isinstance(other.queue, DropTail)

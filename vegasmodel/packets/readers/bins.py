@@ -24,10 +24,10 @@ FIRST_WIDTH = 1e-4  # seconds
 
 
 class Bins:
-    """Sums over time bins, per flow (``flow``) and per link (``link``).
+    """Sums over bins of time: for each flow in ``flow``, for each link in ``link``.
 
-    Bin i covers the time from ``begin + i width`` to ``begin + (i + 1) width``.  ``cells`` is
-    another view of the memory of ``flow``, through which single numbers are changed twice as fast.
+    Bin i covers the time from ``begin + i width`` to ``begin + (i + 1) width``.  ``cells`` is the
+    memory of ``flow`` once more, as a view through which single numbers are changed twice as fast.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -66,7 +66,9 @@ class Bins:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Merge neighbouring bins in pairs; empty bins at the end make up the number ``count``."""
+        """Merge neighbouring bins in pairs, and add empty bins at the end up to the number
+        ``count``.
+        """
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
@@ -101,10 +103,10 @@ class Bins:
         known: tuple[str, ...] = (),
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of the ``chosen`` flows up to time ``last``.
+        """The trace of the flows numbered ``chosen`` up to time ``last``.
 
-        ``known``: the counters that the file's format has; the others become NaN, not 0.
-        ``variables``: further variables, which are not computed from the sums.
+        ``known`` names the counters that the file's format has; the others become NaN, not 0.
+        ``variables`` are further variables, which are not computed from the sums.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

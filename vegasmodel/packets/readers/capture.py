@@ -100,7 +100,7 @@ def _blocks(source: Source) -> Iterator[Frame]:
 
 
 def _interface(source: Source, order: str, at: int, body: bytes) -> tuple[int, float, int]:
-    """A pcapng interface: link type, seconds per clock tick, clock offset in seconds."""
+    """An interface of a pcapng file: link type, seconds per clock tick, clock offset in s."""
     if len(body) < 8:
         source.fail(f"byte {at}", body, "an interface of 8 bytes or more")
     link, tick, offset, i = struct.unpack(order + "H", body[:2])[0], 1e-6, 0, 8

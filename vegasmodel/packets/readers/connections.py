@@ -238,9 +238,10 @@ class Connections:
             self.recents += 1
 
     def _echo(self, flow: Flow, echo: int) -> None:
-        """Measure the time from the place of the capture to the sender and back.
+        """Measure the time from the place of the capture to the data's sender and back.
 
-        The time runs from an ACK to the data segment that echoes the ACK's timestamp.
+        The time runs from an ACK, which passes the capture on its way to the sender, to the data
+        segment that echoes this ACK's timestamp.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:

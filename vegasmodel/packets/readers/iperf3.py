@@ -134,7 +134,10 @@ class _Document:
         return value
 
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
-        """The names ``sender>receiver`` of the streams, by socket and whether this host sends."""
+        """The names ``sender>receiver`` of the streams, by socket number.
+
+        Which end is which depends on whether this host sends.
+        """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
             ends = []
@@ -157,7 +160,10 @@ class _Document:
         return 0.0
 
     def intervals(self) -> tuple[Floats, list[dict[int, dict[str, float]]]]:
-        """The edges of the intervals that are not omitted, and each interval's values by socket."""
+        """The edges of the intervals, and each interval's values by socket number.
+
+        Intervals that iperf3 marks as omitted are left out.
+        """
         edges, rows = list[float](), list[dict[int, dict[str, float]]]()
         for i, entry in enumerate(self.tables("intervals", self.root.get("intervals", []))):
             where = f"intervals[{i}].streams"

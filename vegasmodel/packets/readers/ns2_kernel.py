@@ -133,7 +133,10 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 
 @jit
 def _first_time(s, f, seq):
-    """Whether packet ``seq`` of flow f is received for the first time; note that it is received."""
+    """Whether packet ``seq`` of flow number f is received for the first time.
+
+    Also notes that it is received now.
+    """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
     if seq > high:
@@ -259,7 +262,11 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 
 @jit
 def _home(s, f, node):
-    """Whether ``node`` is the flow's source: its first node in the trace, and in its address."""
+    """Whether ``node`` is the source of flow number f.
+
+    The source is the flow's first node in the trace, and it must agree with the flow's address if
+    that is known.
+    """
     return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
 
 
@@ -370,9 +377,10 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Take the data of one line, whatever its form, and return a status.
+    """Process one line of the trace and return a status.
 
-    A line is an event, a traced variable or of a form that is skipped.  Any other line is an error.
+    The line is an event, a traced variable, or of a kind that is skipped.  Any other line is an
+    error.
     """
     w = s.words
     words = split(buf, i, end, w)

@@ -89,10 +89,10 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Remove the reason (``status``) for which ``scan`` stopped, so that it can go on.
+    """Act on the reason (``status``) for which ``scan`` stopped, so that it can go on.
 
-    Either the time bins are widened or a table is enlarged.  Returns the tables.  Raises
-    ``TraceError`` for a wrong line.
+    Either the bins of time are widened or a table is enlarged.  Returns the tables.  Raises
+    ``TraceError`` if the reason was a wrong line.
     """
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]

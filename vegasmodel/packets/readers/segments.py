@@ -27,7 +27,10 @@ COPY, AGAIN, UNSURE = range(3)
 
 
 class Flow:
-    """The state of one direction of a connection.  Sequence numbers are unwrapped (no modulo)."""
+    """The state of one direction of a connection.
+
+    Sequence numbers go on counting beyond 2**32 instead of starting again at 0.
+    """
 
     __slots__ = (
         "acked",
@@ -121,7 +124,10 @@ class Flow:
         return self.largest + self.headers > ETHERNET
 
     def strange(self, start: int, end: int) -> bool:
-        """Whether a segment is no data of this flow: a keep-alive, or of another connection."""
+        """Whether a segment is not part of this flow's data.
+
+        It is then a keep-alive, or it belongs to another connection.
+        """
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         alive = end == start + 1 == self.high and start < self.acked
         return beyond or alive or (self.opened and start < self.begin)

@@ -76,9 +76,10 @@ class Snapshots:
             self._thin()
 
     def _connection(self, flow: str, sample: Sample) -> str:
-        """The flow's name, with a number if an earlier connection had the same name.
+        """The name under which a flow's samples are kept.
 
-        A new connection is recognised by a counter that has decreased.
+        It has a number if an earlier connection had the same name.  A new connection is recognised
+        by a counter that has decreased.
         """
         number = self.connections.get(flow, 1)
         name = f"{flow} #{number}" if number > 1 else flow
@@ -104,9 +105,9 @@ class Snapshots:
             self._put(time, samples)
 
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
-        """The rows in order of time: (time, samples by flow).
+        """The samples in order of time: pairs (time, samples by flow).
 
-        Rows of different flows that were sampled at nearly the same time are joined.
+        Samples of different flows at nearly the same time are joined in one pair.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}
@@ -132,7 +133,7 @@ class Snapshots:
     def trace(
         self, engine: str, provenance: Mapping[str, str], doubts: Mapping[str, str] | None = None
     ) -> Trace:
-        """The trace; its intervals end at the snapshots.
+        """The trace of all samples; its intervals end at the times of the samples.
 
         A counter becomes its growth in each interval.
         """
@@ -209,7 +210,7 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """The counter with its gaps filled: where a flow has no sample, the last value before, or 0."""
+    """The counter with values where a flow has no sample: the last value before, or 0."""
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
     held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)

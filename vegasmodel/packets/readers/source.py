@@ -51,7 +51,7 @@ class Source:
         self.file.close()
 
     def fail(self, place: str, value: object, expected: str) -> NoReturn:
-        """Raise ``TraceError``; ``place`` is "line 12" or "byte 4096"."""
+        """Raise ``TraceError``; ``place`` says where in the file, as "line 12" or "byte 4096"."""
         raise TraceError(self.path, place, value, expected)
 
     def lines(self) -> Iterator[tuple[int, str]]:

@@ -95,7 +95,7 @@ def read(source: Source) -> Trace:
 
 
 def _sequence(source: Source, line: int, text: str) -> int:
-    """A sequence number as the kernel prints it: hexadecimal digits after 0x, or 0."""
+    """Read a sequence number as the kernel prints it: hexadecimal digits after 0x, or 0."""
     if not re.fullmatch(r"(0x)?[0-9a-f]{1,8}", text):
         source.fail(f"line {line}", text[:60], "a sequence number such as 0x1a2b")
     return int(text, 16)
