@@ -48,7 +48,7 @@ class Layout:
         self.variables, self.attributes = dict(variables), dict(attributes)
 
     def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
-        """The shape of a variable: the lengths of the grid's dimensions, and of those in ``more``.
+        """The lengths of a variable's dimensions: those of the grid, then those named in ``more``.
         """
         return (*self.shape, *(self.coordinates[name][1].size for name in more))
 
