@@ -48,8 +48,7 @@ class Layout:
         self.variables, self.attributes = dict(variables), dict(attributes)
 
     def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
-        """The lengths of a variable's dimensions: those of the grid, then those named in ``more``.
-        """
+        """A variable's shape: the lengths of the grid's dimensions and of those in ``more``."""
         return (*self.shape, *(self.coordinates[name][1].size for name in more))
 
 
