@@ -1,6 +1,7 @@
 """Compares the models' predictions with a measurement of the same scenario.
 
-No other module imports both the models and the packet-level simulators.
+Models and packet-level simulators never import each other. Only this module imports both, so a
+model and a packet simulator cannot agree because they share code.
 """
 
 from __future__ import annotations

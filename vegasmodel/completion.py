@@ -1,14 +1,14 @@
 """Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
 The file may leave out the capacity and the buffer of a single link, a flow's RTT, and a Vegas
-flow's alpha and beta.  It may also leave out duration and warm-up if the trace is shorter than the
-default run.
+flow's thresholds alpha and beta. If the trace is shorter than a run of default length, the file may
+also leave out the run's duration and warm-up.
 
-A trace shows how many packets each Vegas flow kept queued, its backlog. It does not show the
-thresholds alpha and beta. Where Vegas rests between two thresholds, several pairs alpha, beta agree
-with the same backlogs. The estimate for a group of flows is the narrowest pair that agrees with the
-backlogs of all flows of the group. How thresholds and backlog are related depends on the TCP
-implementation that the flow's ``variant`` names.
+A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
+not show the thresholds. Vegas holds its window while its backlog lies between alpha and beta, so
+several pairs (alpha, beta) agree with the same backlogs. Of the pairs that agree with the backlogs
+of all flows of a group, the estimate is the pair with the least difference. Each TCP implementation
+computes the backlog in its own way. The flow's field ``variant`` names the implementation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Explains each model: its equations, its hypotheses, its source and its measured accuracy.
+"""Explains each model: its equations, its assumptions, its source and its measured accuracy.
 
-A prediction's ``assumptions`` have the same names as the hypotheses here. They say whether the
-scenario meets each of them.
+A prediction lists the assumptions of its model, under the same names as here, and says whether the
+scenario meets them.
 """
 
 from __future__ import annotations

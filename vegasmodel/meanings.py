@@ -1,8 +1,8 @@
-"""What names in answers and tables mean; ``explain`` and docs/reference/messages.md show it.
+"""What the names in answers and tables mean, as ``explain`` and docs/reference/messages.md show it.
 
-``ASSUMPTIONS`` has the names of the assumptions that an answer lists. The text beside a name states
-what is assumed: it is true if the assumption holds. ``COLUMNS`` has the names of the columns of
-tables, each with its meaning.
+``ASSUMPTIONS`` contains the names of the assumptions that an answer lists. The text of a name
+states the assumption, so it is true if the assumption holds. ``COLUMNS`` contains the names of the
+columns of tables, with their meanings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures of merit: Jain's fairness index, ratios of groups, errors against a measurement."""
+"""Figures of merit: Jain's fairness index, ratios of rates, and errors of predictions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Splits a flow's propagation delay over links and access legs; computes its packets' sizes.
+"""Splits a flow's propagation delay over its path, and computes the size of its packets.
 
-A flow has four access legs: sender to network and back, network to receiver and back. The field
-``rtt`` minus the transmission times (``Scenario.transmission``) and the links' delays is split
-evenly over the four.
+A path consists of the scenario's links and four access legs: from the sender to the first link,
+from the last link to the receiver, and the same two for the ACKs. The field ``rtt`` of a flow is
+the whole round trip with empty queues. What remains of it without the transmission times and the
+delays of the links is split evenly over the four legs.
 """
 
 from __future__ import annotations

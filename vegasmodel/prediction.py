@@ -1,4 +1,4 @@
-"""The result types: ``Prediction`` of models and measurements, ``LimitCycle`` of steady states."""
+"""The types of answers: ``Prediction`` of a model, ``LimitCycle`` of a steady state."""
 
 from __future__ import annotations
 

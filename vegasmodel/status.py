@@ -1,4 +1,4 @@
-"""The ways in which solvers and simulators can end, in one list."""
+"""The ways in which a solver or a simulator can end, as one list of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns simulated trajectories into a trace, to be stored and compared like a measured trace."""
+"""Turns simulated trajectories into a trace, so that they can be stored and compared like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Adapters: each turns a scenario into one model's prediction and lists the model's assumptions."""
+"""Adapters: each evaluates one model for a scenario, and lists the assumptions of that model.
+
+A scenario describes links, flows and the length of a run.
+"""
 
 __all__: list[str] = []
 

@@ -1,8 +1,9 @@
 """Functions that the adapters share; most of them test an assumption of a closed form.
 
-A prediction's ``assumptions`` say whether the scenario meets the hypotheses of the model. If the
-scenario breaks one, the model answers all the same. A model is inapplicable only if its equations
-cannot be evaluated at all; the adapter then gives the reason.
+An adapter evaluates one model for a scenario and returns a ``Prediction``. The prediction's field
+``assumptions`` lists the model's assumptions and says whether the scenario meets each of them. If
+the scenario breaks an assumption, the model answers all the same. A model is inapplicable only if
+its equations cannot be evaluated for the scenario. The adapter then gives the reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adapter of the simulator ``fluid``, which integrates differential equations."""
+"""Answers a scenario with the simulator ``fluid``, which integrates differential equations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Adapter of the mini-cycle model (``devendictis``): Vegas and Reno share a drop-tail buffer."""
+"""Evaluates the mini-cycle model for a scenario: Vegas and Reno share a drop-tail buffer.
+
+The model is that of De Vendictis and Baiocchi (2002), the paper ``devendictis``.
+"""
 
 from __future__ import annotations
 

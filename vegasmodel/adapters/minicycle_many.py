@@ -1,4 +1,8 @@
-"""The mini-cycle model for many values of a scenario's fields at once; it returns averages only."""
+"""Evaluates the mini-cycle model for many values of a scenario's fields at once.
+
+The model describes how the windows of Vegas and Reno move from one loss to the next. The results
+are averages over this cycle.
+"""
 
 from __future__ import annotations
 

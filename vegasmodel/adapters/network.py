@@ -1,6 +1,7 @@
-"""Adapter of the model of several links, in which Vegas flows maximise a sum of utilities.
+"""Evaluates the model of Vegas flows over several links for a scenario.
 
-A certificate of optimality is checked before a result is returned.
+The equilibrium of this model maximises a sum of utilities of the flows' rates. A result is returned
+only if it satisfies the conditions of optimality within a small tolerance.
 """
 
 from __future__ import annotations

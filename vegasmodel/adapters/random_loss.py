@@ -1,4 +1,7 @@
-"""Adapter of throughput under random loss: flows share one link that loses packets at random."""
+"""Evaluates the models of throughput under random loss for a scenario.
+
+The flows share one link, which loses packets at random.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Adapter of the model of Rate-Delay services (``podlesny`` (5)-(7))."""
+"""Evaluates the model of Rate-Delay services for a scenario: the paper ``podlesny``, (5) to (7).
+
+A link with these services has two queues. The flows of class R have high rates, the flows of class
+D have short queueing delays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Adapter of the RED model: the fixed point of Vegas and loss-based flows at a RED queue."""
+"""Evaluates the RED model for a scenario: Vegas and loss-based flows share a RED queue.
+
+The model's answer is the mean queue at which the rates of the flows add up to the capacity.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Flows that start one after another: the queue that each one finds, and whether windows settle.
 
-A flow that measures its baseRTT mistakes the queueing delay at its start for propagation delay.
-The closed forms assume that the earlier flows have reached their steady state when a flow starts.
-``follow`` computes the steady states after each start.  ``settled`` tells whether windows, which
-change by a packet per round trip, reach each steady state before the next flow starts.
+A flow that measures its baseRTT mistakes the queueing delay at its start for propagation delay. The
+closed forms assume that the earlier flows have reached their steady state when a flow starts.
+``follow`` computes the steady state after each start. A window changes by at most one packet per
+round trip. ``settled`` tells whether this is fast enough: whether all windows reach each steady
+state before the next flow starts.
 """
 
 from __future__ import annotations

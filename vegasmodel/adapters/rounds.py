@@ -1,4 +1,4 @@
-"""Adapter of the simulator ``rounds``, which follows trains of packets from event to event."""
+"""Answers a scenario with the simulator ``rounds``, which moves packet trains through queues."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Adapters of four models of Vegas flows alone on one link.
+"""Evaluates four models for a scenario in which only Vegas flows share one link.
 
-The models are ``equilibrium``, ``bands``, ``arrivals`` and ``arrivals-bonald``.  They differ in how
-they get the over-estimates ``x`` of the baseRTTs, and in whether the answer is one equilibrium or a
-set of equilibria.
+The models are ``equilibrium``, ``bands``, ``arrivals`` and ``arrivals-bonald``. Each flow
+over-estimates its propagation delay by some time ``x``, because it may have measured its baseRTT
+while packets were queued. The models differ in how they get these times ``x``. They also differ in
+whether the answer is one equilibrium or a set of equilibria.
 """
 
 from __future__ import annotations

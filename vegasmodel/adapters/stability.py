@@ -1,7 +1,8 @@
 """Tells whether a scenario's equilibrium is stable under feedback delay.
 
-The delay differential equations of the simulator ``delayed`` are linearised at their equilibrium.
-The equilibrium is stable if all characteristic roots have negative real parts.
+A sender learns of a change of the queue one round trip later, so the windows follow delay
+differential equations (those of the simulator ``delayed``). This module linearises the equations at
+the equilibrium. The equilibrium is stable if all characteristic roots have negative real parts.
 """
 
 from __future__ import annotations

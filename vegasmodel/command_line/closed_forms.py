@@ -1,6 +1,8 @@
 """Commands that each evaluate one closed form: ``equilibrium``, ``arrivals``, ``rd``.
 
-An option about several flows takes one value for all flows or a list with commas (``--alpha 3,3``).
+``equilibrium`` and ``arrivals`` are about Vegas flows alone on a link, ``rd`` is about Rate-Delay
+services. An option about several flows takes one value for all flows, or a list with commas
+(``--alpha 3,1``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The command ``vegasmodel``: its subcommands, and how it runs one and ends.
+"""The command ``vegasmodel``: it runs a subcommand and ends with an exit status.
 
-Data goes to standard output, everything else to standard error.  ``support.exits`` lists the exit
-statuses.
+Results go to standard output, all other text goes to standard error. The module ``support.exits``
+lists the exit statuses.
 """
 
 from __future__ import annotations

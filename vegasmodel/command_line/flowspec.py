@@ -1,4 +1,4 @@
-"""Reads a flow as written on the command line: ``vegas:alpha=3,beta=3``."""
+"""Reads flows that are written as text on the command line, such as ``vegas:alpha=3,beta=3``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, as decorators; reads their scenario files."""
+"""Defines the arguments and options that several commands share, and reads scenario files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes a first scenario file with a comment on each key; a trace, if given, supplies values."""
+"""Writes a new scenario file with a comment on each key.
+
+If the user gives a trace, the file describes the flows of the trace, with values estimated from it.
+"""
 
 from __future__ import annotations
 

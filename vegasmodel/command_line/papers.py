@@ -1,4 +1,4 @@
-"""The command ``paper``: printed values beside computed ones."""
+"""The command ``paper``, which prints the numbers of a paper beside those that we compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The commands with which a user begins: ``new``, ``inspect``, ``explain``."""
+"""The commands with which a new user begins: ``new``, ``inspect``, ``explain``.
+
+``new`` writes a scenario file, ``inspect`` summarises a trace, and ``explain`` describes a model.
+"""
 
 from __future__ import annotations
 

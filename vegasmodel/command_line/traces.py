@@ -1,4 +1,7 @@
-"""Commands whose results are traces: ``simulate``, and ``convert`` for files of other formats."""
+"""The commands that write traces: ``simulate`` and ``convert``.
+
+``simulate`` runs a simulator. ``convert`` reads a trace in the format of another tool.
+"""
 
 from __future__ import annotations
 

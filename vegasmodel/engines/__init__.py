@@ -1,8 +1,10 @@
 """Simulators of a scenario; ``vegasmodel.simulation`` chooses one by its name.
 
-``fluid`` solves differential equations of continuous windows, in about a millisecond per scenario.
-``rounds`` sends groups of packets through a network of queues; where windows are small it handles
-every packet.  ``delayed`` is the fluid with feedback delay.
+* ``fluid`` solves differential equations for the senders' windows, in about a millisecond.
+* ``rounds`` moves groups of packets through a network of queues. Where windows are small, each
+  group is a single packet.
+* ``delayed`` solves equations like those of ``fluid``, but each sender learns of the queue a round
+  trip late.
 """
 
 from vegasmodel.support import lazy

@@ -1,7 +1,7 @@
-"""Compile the functions of a law that the user registered, so that the simulators can call them.
+"""Compiles the functions of a law that the user registered, so that the simulators can call them.
 
-A simulator is compiled once, for all laws. It calls each function of the user's law as a C function
-of eight floats, the fields of ``Source``.
+A simulator is compiled once, for all laws. Each function of the user's law is compiled apart, as a
+C function. Its arguments are eight floats that describe the sender, the fields of ``Source``.
 """
 
 from __future__ import annotations

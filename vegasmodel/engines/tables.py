@@ -1,7 +1,8 @@
-"""Arrays of records for compiled code, with fields that a type checker knows.
+"""Arrays of records for compiled code, whose fields a type checker knows.
 
-A record is a class of annotated fields.  ``layout`` makes the columns of a NumPy array from it.
-``Table`` is the type of that array; compiled code accesses a field by ``table[i].field``.
+A record is described by a class with annotated fields. ``layout`` turns the class into the data
+type of a NumPy array. ``Table`` is the type of this array for the type checker. Compiled code reads
+a field as ``table[i].field``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Closed forms and algebraic solvers, one model per file; they take and return arrays."""
+"""Closed forms and equation solvers, one model per file; functions take and return arrays."""
 
 from vegasmodel.support import lazy
 

@@ -1,28 +1,29 @@
-"""The recursion of ``arrivals.py`` for a million flows, in O(n log n) by clusters of poles.
+"""Computes the queueing delay after each of up to a million arrivals of Vegas flows, fast.
 
-Flows with the thresholds alpha_i arrive one by one at a link of capacity c. The queueing delay
-Delta_i after the arrival of flow i solves sum_{j <= i} alpha_j/(Delta_i - x_j) = c with the
-over-estimates x_i = Delta_{i-1}. The sum runs over all earlier flows, so plain evaluation costs
-O(n^2). But Delta rises slowly, so the poles x_j of early flows are far away and can be taken
-together (Greengard and Rokhlin 1987).
+Flow i has the threshold alpha_i, and arrives at a link of capacity c after the flows before it. The
+queueing delay Delta_i after its arrival solves
 
-A cluster is the set of poles in an interval.  For a D far from the interval, the sum over the
-cluster is nearly that over ``NODES`` poles at the interval's Chebyshev points s_k,
+    sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1}.
+
+Each term has a pole at x_j. A direct evaluation adds i terms for the arrival of flow i, so n
+arrivals cost O(n^2). Here they cost O(n log n), because Delta rises slowly: it is far from the
+poles x_j of early flows, and many far poles can be replaced by a few (Greengard and Rokhlin 1987).
+
+A cluster is a set of poles in one interval. Far from this interval, the sum over the cluster is
+nearly that over ``NODES`` other poles s_k, the Chebyshev points of the interval:
 
     sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
 
-with Lagrange's polynomials l_k. The error is about rho^-NODES, rho = a + sqrt(a^2 - 1), where a is
-the distance of D from the interval's middle in units of its half-width. Two neighbouring clusters
-merge into a larger one: the poles at their nodes are replaced by poles at the nodes of the united
-interval.
+Here D is a delay and l_k is the k-th Lagrange polynomial of the points s_k. Two neighbouring
+clusters merge into a larger one.
 
-Flows are processed in blocks. During a block Delta rises only a little, by d, above a point ``ref``
-of the block. So the sum over the far poles, those with ref - x_j >= R, is a power series in d:
+Flows are processed in blocks. During a block Delta moves by a small distance d from a fixed point
+``ref``. The sum over all poles further than R from ``ref`` is then a power series in d:
 
-    sum alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
+    sum_j alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
 
-Its terms fall as 4^-m while d <= R/4. It is computed once per block, from O(log n) clusters. The
-near poles are added one by one.
+The coefficients T_m are computed once per block, from O(log n) clusters. The series converges fast,
+because a block ends when d exceeds R/4. The terms of the near poles are added one by one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Checks of arguments, for all functions of this package that raise errors on wrong input.
+"""Checks the arguments of the functions of this package, which raise an error for a wrong value.
 
-``secular`` and ``arrivals.arrive`` solve batches of cases.  They raise no error for a bad value;
-the case with that value gives NaN and a status.
+Two functions raise no error: ``secular`` and ``arrivals.arrive``. They solve many cases at once. A
+case with a wrong value gets the result NaN and a status.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Vegas's steady state compiled by Numba: ``_secular_kernel.py`` and ``_secular_lanes.py``.
+"""The solver of Vegas's steady state, compiled by Numba.
 
-The results are those of plain Python to the last bit. This file is loaded for large inputs only,
-since the import of Numba takes longer than solving a hundred flows. The compiler option fast-math
-is off: with it the compiler would simplify the sums of two floats that hold one number with twice
-the digits of a float.
+The sources are ``_secular_kernel.py`` and ``_secular_lanes.py``. The compiled code gives the same
+results as plain Python to the last bit. To import Numba takes longer than to solve a hundred flows,
+so this module is loaded for large inputs only. The compiler option fast-math is off: it would allow
+the compiler to remove the rounding errors that the solver computes in order to correct them.
 """
 
 from __future__ import annotations

@@ -1,36 +1,20 @@
-"""Least and greatest Jain index c^2/(n sum r^2) over the equilibria of ``bands.py``.
+"""The least and the greatest Jain index over the set of equilibria that ``bands.py`` computes.
 
-Notation: Delta is the queueing delay and x_i the over-estimate of flow i; g = Delta - max x is the
-gap. A flow with the backlog b has the rate b phi_i(g); phi_i = 1/(Delta - x_i) in the paper. The
-backlog of flow i lies between the edges a_i and b_i, so its rate r_i lies between l_i = a_i
-phi_i(g) and u_i = b_i phi_i(g), the box of the flow. Both bounds fall as g grows, as does psi_i =
--dphi_i/dg. The index is least where sum r^2 is greatest, and greatest where sum r^2 is least.
+Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2), so it is least where the sum of
+squares is greatest. Delta is the queueing delay, x_i the over-estimate of flow i, and g = Delta -
+max x the gap. Flow i has a backlog between a_i and b_i packets, and its rate is phi_i(g) times the
+backlog. So at a given gap its rate lies between two bounds:
 
-Least sum r^2. For a given g consider all rates within the boxes that add up to c. Water filling
-gives those with the least sum r^2: r_i = clip(level, l_i, u_i). The level rises with g because l
-and u fall. By the envelope theorem
+    l_i = a_i phi_i(g) <= r_i <= u_i = b_i phi_i(g)
 
-    d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
+In the paper ``boutremans`` phi_i = 1/(Delta - x_i). Both bounds fall as g grows.
 
-Greatest sum r^2. For a given g, sum r^2 is convex, so it is greatest at a vertex.  There some flows
-are at u, some at l, and at most one flow, j, is between its bounds.  Its rate r_j is c less the
-other rates, so it rises with g.  So the maximum lies on one of the paths "a set U of flows at u, j
-between, the rest at l". Each path runs from the g where j is at l to the g where j is at u.  Along
-a path
-
-    d(sum r^2)/dg = 2 sum_l (r_j - l_i) a_i psi_i - 2 sum_U (u_i - r_j) b_i psi_i.
-
-Which flows form U? Suppose that one order of the flows sorts both bounds: if i comes before k, then
-l_i >= l_k and u_i >= u_k for every g.  Then U consists of the first flows of that order.  Proof:
-suppose that r_i < u_i and r_k > l_k for an i before k.  If r_i >= r_k, moving rate from k to i
-raises sum r^2. If r_i < r_k, the two can swap their rates first.  Without such an order every set U
-is tried.  There is no shorter way, because for boxes with the same centre this is the partition
-problem.
-
-The derivative's factors are monotone in g, so their values at the ends of an interval bound the
-derivative within it. If the bounds have one sign, sum r^2 is monotone within the interval. If not,
-the interval is halved, down to the width of rounding. So the extremes lie at ends of paths and in
-the intervals that are left.
+At a given gap, the sum of squares is least if all rates are as near to one level as their bounds
+allow. It is greatest if every rate except one is at a bound. Either way only g is left to vary. The
+derivative of the sum of squares by g is known (``_least_squares``, ``_most_squares``). Its factors
+are monotone in g, so their values at the ends of an interval of g bound the derivative inside. An
+interval in which the derivative may change its sign is halved, down to the width of rounding
+errors.
 """
 
 from __future__ import annotations
@@ -112,6 +96,14 @@ def _fair(boxes: _Boxes) -> bool:
 
 
 def _least_squares(boxes: _Boxes) -> float:
+    """The least sum r^2 over the equilibria.
+
+    At a given gap g the rates r_i = clip(level, l_i, u_i) have the least sum r^2 among all rates
+    between their bounds l_i and u_i that add up to c (water filling).  The level rises with g,
+    because the bounds fall.  With psi_i = -dphi_i/dg the envelope theorem gives
+
+        d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
+    """
     ends = boxes.gaps(np.stack([boxes.a, boxes.b]))
 
     def parts(g: Floats) -> tuple[Floats, ...]:
@@ -155,6 +147,15 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
 
 
 def _most_squares(boxes: _Boxes) -> float:
+    """The greatest sum r^2 over the equilibria.
+
+    At a given gap g the sum is convex in the rates, so it is greatest if at most one rate r_j lies
+    between its bounds.  The rates of a set U of flows are at their upper bounds u_i, the others at
+    their lower bounds l_i.  r_j is c less the other rates, so it rises with g.  A path is a choice
+    of U and j; on it g runs from where r_j = l_j to where r_j = u_j.  With psi_i = -dphi_i/dg
+
+        d(sum r^2)/dg = 2 sum_{i at l} (r_j - l_i) a_i psi_i - 2 sum_{i in U} (u_i - r_j) b_i psi_i.
+    """
     n = boxes.x.size
     at_upper, between = _paths(boxes)  # [m, n] bool, [m]
     after = at_upper.copy()
@@ -214,6 +215,13 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     In each family one flow's backlog may vary between its edges, and the others' are at an edge.
     Returns a mask [m, n] of the flows at their upper edge, and the index [m] of the flow that may
     vary.  The remaining flows are at their lower edges.
+
+    Suppose that one order of the flows sorts both bounds: if i comes before k, then l_i >= l_k and
+    u_i >= u_k at every gap.  Then the flows at their upper edges are the first ones of that order.
+    Proof: let r_i < u_i and r_k > l_k for an i before k.  If r_i >= r_k, moving rate from k to i
+    raises sum r^2.  If r_i < r_k, the two can swap their rates first.  Without such an order every
+    set of flows is tried.  There is no shorter way: if all intervals of rates have the same centre,
+    this is the partition problem.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x

@@ -1,14 +1,19 @@
-"""The arithmetic of ``secular.py``: sum alpha_i / (Delta - x_i) = c, solved for g = Delta - max x.
+"""The arithmetic of the solver of Vegas's steady state, on plain floats.
 
-All functions are plain Python on floats and indexable rows.  ``_compiled.py`` compiles the same
-source with Numba.  ``_secular_lanes.py`` arranges it for large batches.  All three round in the
-same way, so they give the same bits.
+Flow i has the threshold alpha_i and the over-estimate x_i. The capacity is c, the queueing delay is
+Delta. The solver finds the gap g = Delta - max x from
 
-Why double-double? Suppose that one flow has a tiny alpha and the largest x, and that the others
-fill c. The rate of this flow, alpha/g, is the small difference between c and the sum of the other
-rates. A plain float64 sum loses up to ten digits of that difference. So the first passes find g
-roughly, in float64. In the last one or two passes differences are exact and quotients keep their
-remainders: each number is there an unevaluated sum of two floats (Dekker 1971, Knuth TAOCP 4.2.2).
+    sum_i alpha_i / (Delta - x_i) = c.
+
+All functions are plain Python. ``_compiled.py`` compiles the same source with Numba, and
+``_secular_lanes.py`` arranges it for many cases at once. All three round in the same way, so they
+give the same bits.
+
+The last steps compute with about twice the digits of a float: each number is the sum of two floats
+(Dekker 1971, Knuth TAOCP 4.2.2). This is needed if a flow with a tiny alpha has the largest x. The
+rate of this flow, alpha/g, is then the small difference between c and the rates of the others. A
+sum in float64 would lose up to ten digits of it. The first steps use single floats, because they
+are faster.
 """
 
 from __future__ import annotations
@@ -28,12 +33,13 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The root is found by iteration. At first a fast way computes the sums over flows, with rounding
-# errors. When a step changes the root by less than ROUGH_STEP (relative), exact sums replace these.
-# The iteration ends when a step with exact sums changes the root by at most LAST_STEP (relative).
-# After a quadratic step the relative error is at most about the square of the step's relative size,
-# after a cubic step about its cube. Each of the two constants is a pair: the limit for quadratic
-# steps, and the limit for cubic steps.
+# The solver finds the root of an equation by iteration, in two stages. In the first stage it adds
+# the rates of the flows fast, with rounding errors. This stage ends when a step changes the root by
+# at most the fraction ROUGH_STEP. In the second stage it adds the rates without rounding errors. It
+# ends when a step changes the root by at most the fraction LAST_STEP. There are two kinds of steps.
+# A quadratic step leaves an error of about the square of this fraction, a cubic step leaves its
+# cube. So each constant has two values: the first is for quadratic steps, the second for cubic
+# steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -1,10 +1,10 @@
-"""Vegas's steady state for many small cases at once, with the innermost loop over the cases.
+"""The solver of Vegas's steady state for many small cases at once.
 
-A case in that loop is called a lane. For each lane the same terms are added in the same order as in
-``_secular_kernel.find_gap``, so the result is the same to the last bit. Neighbouring lanes are
-neighbours in memory, so the compiler uses vector instructions. ``_compiled.py`` compiles this
-source, and only the compiled copies are used. A lane that has a value out of range or does not
-converge is solved again by ``solve_case``.
+The innermost loop runs over the cases, so the compiler can use vector instructions. A place in this
+loop is called a lane. In each lane the same terms are added in the same order as for a single case
+(``_secular_kernel.find_gap``), so the result is the same to the last bit. Only the compiled form of
+this module is used (``_compiled.py``). A case that has a wrong value, or does not converge here, is
+solved again alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The result of a solver of Vegas's steady state, for NumPy input and for JAX."""
+"""The form of the results of the solvers of Vegas's steady state, for NumPy and for JAX."""
 
 from __future__ import annotations
 

@@ -1,22 +1,24 @@
-"""The set of equilibria of Vegas if alpha < beta, exactly: ``boutremans`` 4.1, (10) and (11).
+"""The set of equilibria of Vegas flows on one link, if the thresholds alpha and beta differ.
 
-Windows rest while the backlog that each flow computes lies between two edges, a_i and b_i. The rate
-r_i is the backlog times a factor phi_i(Delta):
+A Vegas window rests if the backlog that the flow computes lies between two edges, a_i and b_i. The
+rate r_i is the backlog times a factor phi_i. So the rates of an equilibrium satisfy
 
     a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
 
-Delta is the queueing delay, x_i the over-estimate of baseRTT, and c the capacity. The flow's
-``variant``, a TCP implementation, decides phi and the interval from a_i to b_i:
+Here Delta is the queueing delay, x_i the over-estimate of the flow's baseRTT, and c the capacity.
+Each equilibrium has its own Delta. Each TCP implementation (the flow's ``variant``) computes the
+backlog in its own way:
 
-* ``paper``: phi = 1/(Delta - x); [alpha, beta].
-* ``ns2``: the same phi; the backlog is rounded, so [alpha - 1/2, beta + 1/2).
-* ``linux``: phi = (rtt + x)/((Delta - x)(rtt + Delta)) with the propagation delay rtt; the backlog
-  is truncated, so [alpha, beta + 1).
+* ``paper``: phi = 1/(Delta - x). The edges are alpha and beta.
+* ``ns2``: phi is the same. The backlog is rounded, so the edges are alpha - 1/2 and beta + 1/2.
+* ``linux``: phi = (T + x)/((Delta - x)(T + Delta)), where T is the propagation delay. The backlog
+  is truncated, so the edges are alpha and beta + 1.
 
-Even with alpha = beta, the equilibria of ``ns2`` and ``linux`` are a set and not one point. Each
-equilibrium of the set has its own Delta. The bounds of a rate, l_i = a_i phi_i and u_i = b_i phi_i,
-both fall as Delta grows. The least and the greatest value of a rate or an index are those over the
-closure of the set.
+So with ``ns2`` and ``linux`` the equilibria are a set even if alpha = beta. The bounds on a rate
+fall as Delta grows. The functions return least and greatest values of rates and indices over the
+whole set, its boundary included.
+
+Source: the paper ``boutremans``, 4.1, (10) and (11).
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Follows a branch of equilibria in a parameter, past the folds where the branch turns back.
+"""Follows a curve of solutions as a parameter varies, past the folds where the curve turns back.
 
-n equations F(x, p) = 0 in n unknowns and one parameter p define curves.  Pseudo-arclength
-continuation (Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems", 1977)
-steps along the tangent.  It then returns to the curve within the plane perpendicular to the
-tangent, so p may turn back.  At a fold the tangent's component along p changes sign: gradually, or
-in a jump where F has a corner.  In both cases a bracketing search finds the step length at which
-the sign changes.  A branch ends (``LOST``) at a corner where the scaled curve turns by more than a
-right angle; with another ``scale`` the angle may be smaller.
+The n equations F(x, p) = 0 in n unknowns x and one parameter p define curves. A branch is a part of
+such a curve. The method is pseudo-arclength continuation (Keller 1977). It makes a step along the
+tangent of the branch. Then it returns to the branch within the plane perpendicular to the tangent.
+So p may first rise and then fall.
+
+A fold is a point at which p turns back: the tangent's component along p changes its sign.
+Bisection-like search (Brent's method) finds this point. If F has a corner, the sign may change in a
+jump, which the method also finds. At a corner where the branch turns by more than a right angle,
+the branch ends with the status ``LOST``. The angle depends on the argument ``scale``.
 """
 
 from __future__ import annotations

@@ -1,43 +1,27 @@
-"""Delay-based and loss-based flows over several links: every equilibrium of a small network.
+"""Every equilibrium of Vegas, Reno and CUBIC flows over a small network of links.
 
-Vegas reacts to the queueing delay of its path, Reno and CUBIC to its loss.  Each link has one
-price: a point on a curve of (queue, loss).  The curve is RED's, or that of a drop-tail buffer,
-which loses nothing until it is full.  In an equilibrium every link is either full or without a
-queue:
+Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. A link's queue and
+loss probability are a point on the link's curve. The curve is that of RED or that of a drop-tail
+buffer, which loses nothing until it is full. The rates x_i of the flows that cross link l satisfy
 
-    sum over the flows of a link of x_i(q_i, p_i) <= c_l,  with equality where its price is not 0
+    sum_i x_i(q_i, p_i) <= c_l,   with equality if link l has a queue
 
-Here x_i is the rate of flow i, and q_i and p_i are its queueing delay and loss, summed over the
-path (losses are taken as rare).  With the round trip R = T + q, Vegas's threshold e and its
-over-estimate x_0 of baseRTT:
+where c_l is the capacity, q_i the queueing delay of flow i's path, and p_i the loss on it (the sum
+over the links). Let T be the round trip without queues, R = T + q the round trip, e the backlog
+that Vegas keeps, and x_0 the over-estimate of its baseRTT. Then the rates are
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most what losses allow
-    Reno    x = square_root(p, R), random losses (``random_loss``)
-    CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R     RFC 9438 5.1, 4.3
+    Reno    x = square_root(p, R), the square-root law for random losses (``random_loss``)
+    CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
-C = 0.4 and b = 0.7 are CUBIC's constants. The constants of the square-root laws come from two loss
-processes: Reno's, 1.31, from random losses, and that of CUBIC's Reno-friendly region, (3/2)^1/2 =
-1.22, from periodic losses. So in that region CUBIC gets 6.5 % less than Reno at the same p, which
-is an artefact.
+with the constants C = 0.4 and b = 0.7 of CUBIC (RFC 9438 4.3, 5.1). If only delay mattered, the
+rates would maximise a sum of utilities, and there would be one equilibrium (``network``). Here
+there may be several, and not all of them need be stable (Tang, Wang, Low and Chiang, IEEE/ACM
+Transactions on Networking 15(4), 2007).
 
-If all flows react only to the delay of their path, they maximise a common utility, and there is one
-equilibrium (``network``). Here there is no common utility, because Reno and CUBIC react to p and,
-through R, also to q. There may be several equilibria. Their number is odd in almost all networks,
-and if there are several, not all are stable (Tang, Wang, Low and Chiang, "Equilibrium of
-heterogeneous congestion control: existence and uniqueness", IEEE/ACM Transactions on Networking
-15(4), 2007). The number is odd because each equilibrium has an index. At an equilibrium with the
-full links S the index is the sign of det(-dy/dprice) over S, where y are the loads of the links.
-The indices of all equilibria add up to 1. If the sum over the equilibria found is not 1, some are
-missing. If two of opposite index are missing, the sum is 1 all the same.
-
-``stable_without_delay`` neglects feedback delay: the queueing delay s_l of a link changes by c_l
-ds_l/dt = y_l - c_l, and windows and RED's average follow at once.  With the delay of a round trip
-such an equilibrium may still oscillate (``stability`` treats one link).
-
-The backlog of a Vegas flow may rest anywhere between two edges: alpha and beta in the paper, alpha
-- 1/2 and beta + 1/2 in ns-2, alpha and beta + 1 in Linux. The model takes the one edge ``e`` that
-the caller gives. Losses on a flow's path pull its window to the lower edge. Without losses the two
-edges bound the set of equilibria.
+Each equilibrium has an index, 1 or -1. The indices of all equilibria add up to 1. So if the sum
+over those found is not 1, some are missing. If the sum is 1, two of opposite index may still be
+missing.
 """
 
 from __future__ import annotations
@@ -76,6 +60,10 @@ class Flows:
     in packets that it keeps, and ``over_estimate``, that of baseRTT in s.  A loss multiplies the
     window by ``decrease`` (None: 0.75 for Vegas, 0.5 for Reno, which stands for NewReno and SACK,
     too).  CUBIC's factor is always 0.7.  Raises ``FieldError`` for values out of range.
+
+    A Vegas flow may keep any backlog between two edges (``stacks.dead_zone``).  Losses on its path
+    pull the backlog to the lower edge.  Without losses the equilibria form a set, and the two edges
+    give its ends.
     """
 
     law: Sequence[str]
@@ -100,9 +88,12 @@ class Equilibrium:
 
     ``full`` [link] says whether the link is full.  ``residual`` is the largest relative error of a
     link's load: |load/c - 1| if it is full, else load/c - 1.  ``index``, the sign of
-    det(-dy/dprice) over the full links with the loads y, is 1 or -1 (0: degenerate).  ``modes``
-    [full links] are the eigenvalues of the queues' equations, 1/s; the equilibrium is
-    ``stable_without_delay`` if all have negative real parts.
+    det(-dy/dprice) over the full links with the loads y, is 1 or -1 (0: degenerate).
+
+    ``modes`` [full links] and ``stable_without_delay`` neglect feedback delay: the queueing delay
+    s_l of link l changes by c_l ds_l/dt = y_l - c_l, and windows follow at once.  ``modes`` are the
+    eigenvalues of these equations, 1/s.  The equilibrium is stable if all have negative real parts.
+    With feedback delay it may still oscillate.
     """
 
     rates: Floats
@@ -251,6 +242,10 @@ class _Network:
         """The flows' rates for queueing delays q and losses p along their paths: [case, flow].
 
         Also returns the derivatives of the rates' logarithms by q and by p.
+
+        The constant of Reno's square-root law, 1.31, is for random losses.  That of CUBIC's
+        Reno-friendly region, sqrt(3/2) = 1.22, is for periodic losses (RFC 9438 4.3).  So there
+        CUBIC gets 6.5 % less than Reno at the same p, which is an artefact.
         """
         R = self.T + q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

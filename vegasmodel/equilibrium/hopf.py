@@ -1,10 +1,12 @@
-"""Where an equilibrium loses its stability: the Hopf boundary, traced in two parameters.
+"""Finds the curve in the plane of two parameters on which an equilibrium loses its stability.
 
-A pair of characteristic roots crosses the imaginary axis at i w where F(i w; x, y) = 0
-(``stability`` defines F). These are two real equations in ln x, ln w and ln y, so they define a
-curve. ``continuation`` follows it, also where it turns back in x or y. Stability may also change in
-a jump, without a root on the axis. This happens at the point at which losses, instead of its
-threshold, begin to limit a window: there the window's equation changes.
+The parameters are x and y. An equilibrium loses its stability if a pair of characteristic roots z =
+i w and z = -i w crosses the imaginary axis (a Hopf bifurcation). There F(i w; x, y) = 0, where F is
+the characteristic function (``stability.py``). These are two real equations for ln x, ln y and ln
+w, so they define a curve. ``continuation.py`` follows this curve.
+
+Stability may also change without a root on the axis: if losses begin to limit a window instead of
+its threshold, the equation of this window changes in a jump. Such points are returned as jumps.
 """
 
 from __future__ import annotations

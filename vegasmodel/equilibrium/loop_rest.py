@@ -1,22 +1,25 @@
-"""The equilibrium of the delayed equations, and their linearisation, for ``stability.py``.
+"""Finds the equilibrium of flows with feedback delay, and linearises the equations about it.
 
-The model has one link and long flows. T is the round trip without queues, s the queueing delay, x
-the over-estimate of baseRTT and c the capacity. p is the probability that a packet is lost although
-the buffer has room. Between losses a window W grows by m packets per round trip, but not beyond
-the window at which the flow's backlog is e. A loss multiplies W by ``decrease``, and
-kappa = 1 - decrease. At rest W is the lesser of
+One link of capacity c is shared by long flows. T is a flow's round trip without queues, s the
+queueing delay, x the over-estimate of the flow's baseRTT, and p the loss probability. A window W
+grows by m packets per round trip until its backlog reaches the threshold e. A loss multiplies W by
+``decrease``; let kappa = 1 - decrease. At rest W is the smaller of two windows, within the bounds
+that the flow sets:
 
-    W = (m/(kappa p))^(1/2)                     by losses (Misra, Gong and Towsley, m = 1)
-    W = e (T + s)/(s - x)    if the backlog is at its limit e, as in ``boutremans`` (4)
-    W = e (T + x)/(s - x)    if the backlog is at its limit e, as Linux computes it
+    W = (m/(kappa p))^(1/2)     growth and losses balance (Misra, Gong and Towsley, for m = 1)
+    W = e (T + s)/(s - x)       the backlog is e (``boutremans`` (4))
 
-and lies between the least and the largest window that the flow allows. The rates fill the link: sum
-(1 - p) W/(T + s) = c. Under RED p includes RED's drops at its average queue v = c s
-(``red.effective``). Demand falls as the queue grows, so there is at most one equilibrium.
+In Linux the second one is W = e (T + x)/(s - x), because Linux computes the backlog otherwise. The
+queueing delay s follows from the sum over the flows, which fill the link:
 
-If alpha < beta, a Vegas window may rest at any backlog between the two. Losses pull the window down
-to the lower end of this range. Without losses there is a set of equilibria, which is not
-linearised.
+    sum (1 - p) W/(T + s) = c
+
+The left side falls as s grows, so there is at most one equilibrium. With RED, p includes the drop
+probability of RED at its average queue c s.
+
+If the thresholds alpha and beta of Vegas differ, a window may rest at any backlog between them.
+Losses pull it down, so with losses e is the lower threshold. Without losses the equilibria form a
+set, which is not linearised.
 """
 
 from __future__ import annotations

@@ -1,33 +1,26 @@
-"""Goodput of one source under random loss, counted round by round: a Markov chain of loss events.
+"""Goodput of one source under random loss, by a Markov chain from loss to loss.
 
-Every packet is lost with probability p, independently.  The state is the window w at which a loss
-occurs.  Between two losses the window grows by one packet every b round trips.  Each law then
-recovers in its own way (``LAWS``), with these mechanisms of ns-2's sources:
+Every packet is lost with probability p, independently. The state of the chain is the window w at
+which a loss occurs. Between two losses the window grows by one packet every b round trips, where b
+is the number of packets per ACK. After a loss the source recovers as its law does in ns-2:
 
-* w - 1 packets follow the lost one. If fewer than three of them arrive there is no fast retransmit,
-  and the source waits for its coarse timer.
-* Vegas can do with fewer: it also has a fine-grained timer of 17/16 of a steady RTT. If this timer
-  has expired when a duplicate ACK arrives, Vegas retransmits, even if that ACK is the first or
-  second duplicate. The k-th duplicate comes k packet times after the missing ACK was due.
-* Tahoe has no recovery: slow start follows a fast retransmit, too.
-* Reno leaves recovery at the first partial ACK and may not retransmit fast again in the same
-  window, so a second loss means a timeout. NewReno and Vegas retransmit one missing packet per
-  round, and SACK retransmits all of them in one round.
-* If a retransmission is lost, a timeout follows. (Vegas's fine-grained timer does not prevent this.
-  Each retransmission raises it by an eighth, so it has not expired when the ACKs of the packets
-  sent right behind the retransmission arrive.)
-* A timeout doubles the coarse timer. The timer stays doubled until an RTT is measured, of a packet
-  that was sent only once. For this the retransmission and the two packets after it must arrive.
-  Then slow start runs to half the window. In Vegas a fast retransmit doubles the coarse timer, too.
-* Loss-based sources grow by 1/window at each ACK. The window rises within a round, so in one round
-  it grows by less than one packet: about 1/(2 window) less.
-* For Vegas the ACK that ends a recovery carries an RTT sample that contains the recovery, so one
-  round has no growth.
+* Fast retransmit. Three duplicate ACKs cause it. If fewer than three packets arrive after the lost
+  one, the source waits for its coarse timer. Vegas also has a fine timer, so one or two duplicate
+  ACKs may be enough.
+* Recovery. Tahoe has none: it continues with slow start. Reno repairs one loss; a second loss in
+  the window means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all
+  losses in one round trip.
+* Timeout. It follows if a retransmission is lost. It doubles the coarse timer until an RTT is
+  measured again. Then slow start runs to half the window. In Vegas a fast retransmit doubles the
+  coarse timer, too.
+* Growth. A loss-based source grows by 1/w at each ACK, so slightly less than one packet per round
+  trip. Vegas does not grow in the round trip after a recovery.
 
-The chain is an approximation: rounds do not overlap, and ACKs arrive evenly.  The protocol gives
-every constant; none is fitted.  Beside ns-2 2.35 (one flow on each of three links, p from 0.1 to 6
-%) the error is at most 10 % for Tahoe, 9 % for Reno and Vegas, 13 % for NewReno and 17 % for SACK.
-At p = 10 % it is up to 25 % for Vegas and 19 % for Tahoe.
+The chain is an approximation: it assumes that rounds do not overlap and that ACKs arrive evenly.
+The protocol gives every constant; none is fitted. The results were compared with ns-2 2.35, for one
+flow on each of three links. For p from 0.1 to 6 % the error is at most 10 % for Tahoe, 9 % for Reno
+and Vegas, 13 % for NewReno and 17 % for SACK. At p = 10 % it is up to 25 % for Vegas and 19 % for
+Tahoe.
 """
 
 from __future__ import annotations
@@ -51,7 +44,18 @@ FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a s
 
 @dataclass(frozen=True)
 class Recovery:
-    """How a law recovers from losses."""
+    """How a law recovers from losses, as in ns-2.
+
+    Vegas's fine timer lasts 17/16 of a steady RTT.  If it has expired when a duplicate ACK arrives,
+    Vegas retransmits, even if that ACK is the first or the second duplicate.  The k-th duplicate
+    comes k packet times after the missing ACK was due.  The fine timer does not help if the
+    retransmission is lost: each retransmission lengthens it by an eighth.
+
+    A timeout doubles the coarse timer until an RTT is measured, of a packet that was sent only
+    once.  For this the retransmission and the two packets after it must arrive.  For Vegas the ACK
+    that ends a recovery carries an RTT sample that contains the recovery, so Vegas does not grow in
+    the next round.
+    """
 
     decrease: float = 0.5  # window factor of a fast retransmit
     restarts: bool = False  # slow start after a fast retransmit, too

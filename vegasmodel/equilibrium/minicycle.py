@@ -1,24 +1,26 @@
-"""One TCP Vegas beside one TCP Reno source at a drop-tail link: the mini-cycle model.
+"""TCP Vegas beside TCP Reno at a drop-tail link: the mini-cycle model.
 
-Source: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario" (2002), key
-`devendictis`.  Both protocols go through a common cycle from loss to loss.  A mini-cycle is the
-time in which each source sends one window: one RTT. At the loss Reno halves its window; it then
-adds one packet per mini-cycle.  Vegas multiplies its window by ``decrease``.  It then grows like
-Reno until its backlog reaches its threshold, and shrinks after that while Reno fills the queue.
+The model follows the windows through a cycle, from one overflow of the buffer to the next. A
+mini-cycle is one RTT, the time in which each source sends one window. At the overflow Reno halves
+its window. Then it adds one packet per mini-cycle. Vegas multiplies its window by ``decrease``.
+Then it grows like Reno until its backlog reaches its threshold. After that its window shrinks while
+Reno fills the queue.
 
-``form="derived"`` (default) is the model derived anew and completed, see `minicycle_derived`.
-``form="printed"`` evaluates the paper's formulas as they are, see `minicycle_printed`.
+The model has two forms. ``form="derived"``, the default, is derived anew from the paper's premises
+and completed (`minicycle_derived`). ``form="printed"`` evaluates the formulas as the paper prints
+them (`minicycle_printed`).
 
-``buffer`` counts waiting packets.  The packet in transmission is part of ``mu T``, since ``rtt``
-includes its transmission time.  So ``mu T + buffer`` packets fit, as in the paper. ns-2's drop-tail
-limit L counts the packet in transmission: of a burst into an idle link with L = 12, 12 packets get
-through, and 11 of them waited.  So a run of ns-2 with limit L is ``buffer = L - 1`` here.
+``buffer`` counts the packets that wait, without the packet in transmission. The drop-tail limit L
+of ns-2 includes the packet in transmission. So a run of ns-2 with the limit L corresponds to
+``buffer = L - 1``.
 
-ns-2 differs further. Its Vegas decides once per RTT, from what it measured in the previous RTT, so
-Vegas grows for about two mini-cycles after its backlog has passed the threshold. B_th is the buffer
-above which Vegas no longer grows when the loss comes. So in ns-2 Vegas still grows at the loss in
-buffers up to a few packets larger than B_th, as in appendix A. Just above B_th a change of the
-queue by one packet moves Vegas's window by many, and the model is far off.
+If the buffer is larger than some value B_th, Vegas stops growing before the overflow. In ns-2 Vegas
+reacts to the queue about two mini-cycles late. So there it still grows at the overflow in buffers a
+few packets larger than B_th. Just above B_th a queue that is one packet longer changes Vegas's
+window by many packets, so the model is far off.
+
+Source: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario" (2002), here
+called `devendictis`.
 """
 
 from __future__ import annotations

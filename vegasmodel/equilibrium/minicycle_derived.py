@@ -1,25 +1,28 @@
-"""The mini-cycle model as derived from its premises: one cycle, phase by phase, without jumps.
+"""One cycle of Vegas and Reno from loss to loss, phase by phase, derived from the paper's premises.
 
-Symbols are those of `devendictis`; the number ``i`` of a mini-cycle is taken as a real number. The
-paper sums over mini-cycles 1..N. For a function f of i that is piecewise linear, with kinks at
-integers, the trapezoidal rule is exact:
+The paper is `devendictis`, and the symbols are the paper's. mu is the capacity in packets per
+second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum of the windows of n_V
+Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is its number.
 
-    sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2,
+Vegas at rest. If q packets queue and each Vegas source keeps as many packets queued as its
+threshold says, then by (7)
 
-The right side is defined for every real N and is continuous in all arguments. In phase 3, where f
-is curved, the error of the rule is at most 1/12 packet per cycle, because the slope of f lies
-between -1 and 0. Windows here are totals per protocol: V over the ``n_V`` Vegas sources, R over the
-``n_R`` Reno sources.
+    V = h + X/q,   X = A M,   A = n_V threshold
 
-By (7) Vegas's window at rest is V = h + X/q when q packets queue, with X = A M, M = mu T and A =
-n_V threshold. h = A for a rule that divides by the RTT (paper, ns-2) and h = 0 for one that divides
-by baseRTT (Linux). The dead zone of Vegas has a lower and an upper edge: (7) with the lower
-threshold, and (7) with the upper one. Vegas grows below the lower edge, holds its window between
-the edges, and shrinks along the upper edge as q grows.
+with h = A in the paper and in ns-2, and h = 0 in Linux, which computes the backlog otherwise. Two
+such curves V(q) bound the region where Vegas holds its window. Below the lower one (threshold
+alpha) Vegas grows. On the upper one (threshold beta) it shrinks as q grows.
 
-The queue that Vegas sees is at most B: packet number mu T + B + 1 is dropped.  So in the last
-mini-cycle V stays at (7) with q = B, while Reno's growth raises V + R from mu T + B to mu T + B +
-1. With this, W_V(N), W_R(N), B_th and appendix A of the paper fit together without a jump.
+Sums. The paper sums over whole mini-cycles 1..N. Here i and N are real numbers. For a function f
+that is piecewise linear, with kinks at whole i, the sum is
+
+    sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2.
+
+The right side is used for every real N, so all results are continuous. The error of this formula is
+zero except where Vegas shrinks; there it is at most 1/12 packet per cycle.
+
+The end of a cycle. The buffer drops packet number M + B + 1, so Vegas never sees more than B queued
+packets. In the last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.
 """
 
 from __future__ import annotations
@@ -234,13 +237,13 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # V is the sum of the n_V Vegas windows. Reno fills the queue, so V has to fall: (17) asks for V
-    # = h + X/q when q packets queue, with constants h and X. But each of the n_V windows falls by
-    # at most one packet per round trip. Where (17) asks for a faster fall, V lags behind (17) for t
-    # round trips. The lag begins with V = V_b and q = q_c. Each of Reno's n_R windows grows by one
-    # packet per round trip, so q grows by n_R - n_V packets. The lag ends when V meets (17) again:
-    # (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. The lag ends earlier if the buffer is full (q = B)
-    # or if Vegas reaches its smallest window.
+    # Here V is the sum of the n_V Vegas windows, and q is the queue, which Reno fills. By (17) V
+    # should follow the curve V = h + X/q, with constants h and X. But each Vegas window falls by at
+    # most one packet per round trip. Where the curve falls faster, V stays above it for some number
+    # t of round trips. Let V = V_b and q = q_c when this begins. In each round trip V falls by n_V
+    # packets, and the n_R Reno windows grow by n_R packets, so q grows by n_R - n_V packets. V is
+    # back on the curve when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. This phase ends earlier if
+    # the buffer becomes full (q = B), or if Vegas reaches its smallest window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

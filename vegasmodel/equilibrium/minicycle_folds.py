@@ -1,26 +1,27 @@
-"""The buffer B_th above which Vegas no longer loses packets: a fold of a branch of cycles.
+"""The buffer above which Vegas beside Reno loses no packets, as a fold of a curve of cycles.
 
-One Vegas and one Reno source share a drop-tail link (``devendictis``). When the buffer overflows,
-each source whose window still grows loses a packet (``losers="growing"``). The cycle of the two
-sources has two forms. In one, Vegas still grows at every overflow, so every overflow multiplies
-Vegas's window by the factor lambda (appendix A). In the other, Vegas has stopped growing before the
-overflow and is never cut. To connect the two, suppose that a fraction p of the overflows cut Vegas.
-Then an overflow multiplies Vegas's window by lambda^p on average (the geometric mean), and Vegas,
-if nothing else stops its growth, comes to the window V(p) = loss_limited_window(lambda^p) at the
-next overflow. E(B) is Vegas's edge: the window at which its backlog equals its threshold if it sees
-a full buffer, a queue of B packets. (With ``response`` it sees an earlier and shorter queue.) Then
+One Vegas and one Reno source share a drop-tail link (the paper ``devendictis``). When the buffer of
+B packets overflows, each source whose window still grows loses a packet. The cycle from overflow to
+overflow has two forms. In the first, Vegas still grows at every overflow. So every overflow
+multiplies its window by lambda. In the second, Vegas has stopped growing before the overflow, and
+loses nothing.
 
-    p = 1 where V < E,    p = 0 where V > E,    any p in between where V = E,
+To connect the two forms, suppose that a fraction p of the overflows cuts Vegas. Then an overflow
+multiplies Vegas's window by lambda^p on average (geometric mean). V(p) is the window at which a
+Vegas source that never stops growing meets the next overflow. E is the window at which its backlog
+equals its threshold, if B packets queue. Then
 
-With p = clip(z, 0, 1) this is one equation in one unknown z, the normal map (Robinson 1992):
+    p = 1 where V < E,    p = 0 where V > E,    any p from 0 to 1 where V = E.
 
-    ln(V(p)/E(B)) + z - p = 0.
+With p = clip(z, 0, 1) this is one equation in one unknown z (the normal map, Robinson 1992):
 
-The branch of its solutions has two folds: the upper one at p = 1, where B = B_th(lambda), and the
-lower one at p = 0, where B = B_th(1).  Between the folds there are three cycles.  The one with 0 <
-p < 1 does not occur in a network, because no overflow cuts by lambda^p.  It separates the starts
-that lead to the other two.  It is unstable: with a slightly smaller window, Vegas is below its edge
-at the overflow and is cut more often.
+    ln(V(p)/E) + z - p = 0.
+
+As B varies, the solutions form a curve with two folds. The upper fold is at p = 1. Its buffer is
+B_th, above which the first form does not exist. The lower fold is at p = 0. Below its buffer the
+second form does not exist. Between the folds there are three solutions. The third one, with 0 < p <
+1, is unstable. It separates the starts that lead to the first form from those that lead to the
+second.
 """
 
 from __future__ import annotations

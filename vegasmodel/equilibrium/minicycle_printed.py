@@ -1,10 +1,11 @@
-"""The paper `devendictis` exactly as printed: Vegas beside Reno, (7)-(17) and appendix A.
+"""The equations (7) to (17) and appendix A of the paper `devendictis`, exactly as printed.
 
-Two of the equations are wrong; comments mark them, and `docs/errata.md` has the derivations. The
-printed limits a, b, N of the sums are in general not whole numbers. The closed forms of the sums
-are evaluated with them as they stand. The sum over (17) has no closed form and is computed by Euler
-and Maclaurin's formula. Where the limits are whole numbers, the formula agrees with the sum to 1e-4
-packets.
+The paper models a Vegas source beside a Reno source. Two of its equations are wrong. Comments mark
+them, and `docs/errata.md` has the derivations. The paper sums over mini-cycles (round trips)
+between the limits a, b and N, which are in general not whole numbers. The closed forms of the sums
+are evaluated with these limits as they are. The sum over (17) has no closed form. It is computed
+with the formula of Euler and Maclaurin. If the limits are whole numbers, the formula agrees with
+the sum to 1e-4 packets.
 """
 
 from __future__ import annotations

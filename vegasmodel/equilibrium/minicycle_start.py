@@ -1,12 +1,13 @@
-"""How the mini-cycles begin: Vegas's window after the first overflow of the buffer.
+"""Vegas's window after the first overflow of the buffer, if it starts together with Reno.
 
-This window matters if Vegas is never cut and holds its window. Then there is a whole range of
-steady states: a cycle that begins with any window of the range ends with the same window. All
-sources start together in an empty network. A mini-cycle is the time in which a source sends one
-window, one RTT. In slow start Reno's window doubles in a mini-cycle. Vegas's doubles in two (paper,
-ns-2) or in one (Linux), until its backlog passes gamma. From then on Vegas grows below the lower
-edge of its dead zone and shrinks above the upper one. At the overflow every source that still grows
-is cut.
+Vegas and Reno move in cycles from overflow to overflow. In general the cycle does not depend on the
+start. But if Vegas never loses a packet and may hold its window, there are many steady cycles, and
+the first window selects one of them.
+
+All sources start together in an empty network, in slow start. Reno's window doubles each RTT.
+Vegas's window doubles every second RTT (in Linux each RTT), until its backlog exceeds gamma. After
+that Vegas grows or shrinks by one packet per RTT, unless its backlog is in the range in which it
+holds its window. At the overflow every source that still grows is cut.
 """
 
 from __future__ import annotations

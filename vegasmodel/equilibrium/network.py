@@ -1,18 +1,20 @@
-"""Several links: the equilibrium of Vegas flows as the maximum of a sum of utilities.
+"""Vegas flows over several links: the equilibrium as the maximum of a sum of utilities.
 
-At rest flow i keeps alpha_i packets queued along its path, by its own measurement: ``r_i (q_i -
-x_i) = alpha_i``. ``r_i`` is its rate, ``q_i`` the sum of the queueing delays of its links, ``x_i``
-its over-estimate of the propagation delay. This equation, written ``alpha_i / r_i + x_i = q_i``, is
-the optimality condition of
+Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its propagation delay.
+q_i is the queueing delay of its path, the sum over the links. In equilibrium the flow keeps alpha_i
+packets queued, as it measures them: r_i (q_i - x_i) = alpha_i. This is the optimality condition of
+the problem
 
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 
-where the matrix A shows which flows cross which links, c are the capacities, and the queueing
-delays are the links' prices. The objective is strictly concave for all x >= 0, and every flow
-crosses a link, so the equilibrium exists and its rates are unique. Prices are unique if the rows of
-A of the full links are independent; otherwise one valid set of prices is returned. The model leaves
-out limits of buffers and queues of ACKs. It has one threshold alpha per flow; for flows with alpha
-< beta, solve once with alpha and once with beta. Propagation delays have no effect.
+where c holds the capacities, and the matrix A shows which flows cross which links. The queueing
+delays of the links are the prices (Lagrange multipliers) of this problem. The equilibrium exists,
+and its rates are unique, because the objective is strictly concave. The prices are unique if the
+rows of A for the full links are independent. Otherwise one valid set of prices is returned.
+
+The model has one threshold per flow. For flows with alpha < beta, solve once with alpha and once
+with beta. The model leaves out the limits of buffers and the queues of ACKs. Propagation delays
+have no effect.
 """
 
 from __future__ import annotations

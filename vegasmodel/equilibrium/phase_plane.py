@@ -1,13 +1,16 @@
-"""The plane of two Vegas windows: where each grows, holds and shrinks (``boutremans`` figure 6).
+"""Two Vegas flows on one link: the windows at which each flow grows, holds or shrinks its window.
 
-Two flows have the windows W_i, the propagation delays d_i and the over-estimates x_i. If sum_i
-W_i/d_i > c, the windows fill the link of capacity c, and the queueing delay Delta solves sum_i
-W_i/(d_i + Delta) = c. If not, Delta is 0. Each flow computes its backlog
+Flow i has the window W_i, the propagation delay d_i and the over-estimate x_i of this delay. The
+link has the capacity c. The queueing delay Delta solves sum_i W_i/(d_i + Delta) = c; it is 0 if the
+windows do not fill the link. Each flow computes its backlog
 
     Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)                          left of (3)
 
-(times 1 + (Delta - x_i)/(d_i + x_i) for ``linux``). By (1) its window grows if Diff_i is below
-alpha and shrinks if Diff_i is above beta. Units: packets, seconds, packets per second.
+(In ``linux`` it is larger by the factor 1 + (Delta - x_i)/(d_i + x_i).) The window grows if Diff_i
+is below alpha, shrinks if Diff_i is above beta, and holds in between. Units: packets, seconds,
+packets per second.
+
+Source: the paper ``boutremans``, (1), (3) and figure 6.
 """
 
 from __future__ import annotations

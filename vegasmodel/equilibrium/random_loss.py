@@ -1,9 +1,9 @@
-"""Throughput under random loss: square-root law, PFTK, Vegas, and flows that share a lossy link.
+"""Throughput under random loss: the square-root law, PFTK, Vegas, and flows that share one link.
 
-Every packet is lost with probability ``p``, independently, before it reaches the link. Times in
-seconds, windows in packets, rates in pkt/s. All laws are approximations; each docstring says what
-its law leaves out. PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998).
-``symbolic.random_loss`` has the derivations.
+PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). Every packet is lost with
+probability ``p``, independently, before it reaches the link. Times are in seconds, windows in
+packets, rates in packets per second. All laws are approximations. Each function's docstring says
+what its law leaves out. ``symbolic.random_loss`` has the derivations.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Rate-Delay services (paper ``podlesny``): a flow of class R gets k times a class D flow's rate.
+"""Rate-Delay services, two queues at one link: the rates, delays and buffers of the two classes.
 
-Class R holds loss-based flows, class D delay-based ones; each class has its queue. Rates in pkt/s,
-times in seconds, buffers in packets; all arguments broadcast. The paper's formulas are evaluated
-exactly. The functions ``rate_utilization`` and ``delay_loss`` are additions to the paper, and
-approximations.
+The flows of class R (loss-based) get k times the rate of the flows of class D (delay-based). The
+queue of class D has a small buffer, so its queueing delay is short. Rates are in packets per
+second, times in seconds, buffers in packets. All arguments broadcast. The formulas of the paper
+``podlesny`` are evaluated exactly. ``rate_utilization`` and ``delay_loss`` are not in the paper;
+they are approximations.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""Vegas's steady state with over-estimated base RTTs: the paper ``boutremans``, (2) to (6).
+"""The steady state of Vegas flows on one link that over-estimate their propagation delays.
 
-By its own measurement flow i keeps alpha_i packets queued.  Its baseRTT is d_i + x_i (2),
-propagation delay plus over-estimate.  All flows see one queueing delay Delta, which solves
+Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. By its own measurement it keeps
+alpha_i packets queued. All flows see one queueing delay Delta, which solves
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
-with the capacity c. The solver finds the gap g = Delta - max x, which suffers less from rounding
-than Delta. ``_secular_kernel.py`` holds the arithmetic. For NumPy input it runs as plain Python or,
-if the input is large, as compiled code. For JAX input ``_secular_jax.py`` is used instead.
+where c is the capacity. Each term is the rate of a flow. The solver finds the gap g = Delta - max
+x, which suffers less from rounding errors than Delta. ``_secular_kernel.py`` contains the
+arithmetic. For NumPy input it runs as plain Python, or as compiled code if the input is large. For
+JAX input ``_secular_jax.py`` is used instead.
+
+Source: the paper ``boutremans``, (2) to (6).
 """
 
 from __future__ import annotations

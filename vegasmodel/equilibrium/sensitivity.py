@@ -1,13 +1,16 @@
-"""Derivatives of rates and delay by the over-estimates: paper ``boutremans`` 3.1.3, (7) to (9).
+"""How the rates of Vegas flows change if a flow's over-estimate of its propagation delay changes.
 
-Each flow i has a rate r_i and an over-estimate x_i of the propagation delay; Delta is the queueing
-delay. Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). If x_k changes and
-the flows stay in the equilibrium (6), dDelta/dx_k = w_k. The arguments alpha and x have the shape
-[..., n], and the capacity c has the shape [...]; the equations are those of the variant ``paper``.
-A flow with alpha = 0 is absent: its rate is 0, and nothing depends on its over-estimate, so all
-these derivatives are 0. Where there is no steady state, the result is NaN. Each function that
-evaluates a derived formula has a twin with the paper's printed formula, in which all flows have one
+Flow i has the threshold alpha_i, the rate r_i and the over-estimate x_i. Delta is the queueing
+delay. With y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2), the delay changes
+by dDelta/dx_k = w_k. The functions give the derivatives of the rates that follow from this.
+
+The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. A flow
+with alpha = 0 is absent: its rate and all its derivatives are 0. If there is no steady state, the
+result is NaN. The equations are those of the variant ``paper``. Each formula exists twice: as
+derived here, and as the paper prints it. The printed formulas are for flows that all have the same
 alpha.
+
+Source: the paper ``boutremans``, 3.1.3, (7) to (9).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How long windows take to reach their steady state.
 
-A window moves by at most one packet per round trip (paper ``boutremans``, (1)).  So a change of n
-packets takes n round trips.  Only slow start is faster: it doubles the window in one or two round
-trips.  Units: packets, seconds, packets per second.
+A Vegas window moves by at most one packet per round trip, so a change of n packets takes n round
+trips. Only slow start is faster: it doubles the window in one or two round trips. Units: packets,
+seconds, packets per second.
 """
 
 from __future__ import annotations

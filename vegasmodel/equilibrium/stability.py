@@ -1,49 +1,29 @@
-"""Whether an equilibrium is stable under feedback delay: one link, its characteristic roots.
+"""Tells whether an equilibrium is stable under feedback delay, by its characteristic roots.
 
-The equations are those of the delayed simulator (``engines/delayed``, D1 to D4): packets follow
-ACKs, an ACK reports the queue that its packet met, and RED drops by an average of the queue that
-every packet moves. At rest let the queueing delay be s, the loss p, the rates lambda_i with the sum
-Lambda (packets sent), R_i = T_i + s and mu_i = lambda_i/Lambda. T_i is the round trip without
-queues, f_i the time from the sender to the queue, and c the capacity. p' is the derivative of p by
-RED's average queue, and ``weight`` the weight of a packet in this average. A disturbance changes
-the delay by sigma e^zt, the packets sent by a_i e^zt, the windows by w_i e^zt and RED's average by
-v e^zt. The packet whose ACK arrives at t reached the queue at u_i:
+The flows share one link. A sender sends when ACKs come, and each ACK reports the queue that its
+packet met a round trip ago (the equations (D1) to (D4) of the simulator ``delayed``). In the
+equilibrium the queueing delay is s, the loss probability p, the capacity c. Flow i has the round
+trip R_i = T_i + s and sends lambda_i packets per second; Lambda is their sum, and mu_i =
+lambda_i/Lambda. f_i is the time from the sender to the queue.
 
-    u_i = t - (R_i - f_i) - sigma,  so the delay that an ACK brings lags by R_i - f_i
-    a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, from (D2), (D3)
-    c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, from (D1)
-    v = c sigma / (1 + z/K),  K = -ln(1 - weight) Lambda           RED's average
-    w_i = G_i(z) sigma e^-z(R_i - f_i)                             the window, from (D4)
+RED drops packets by an average queue v: p' is the derivative of p by v, and K is the speed at which
+v follows the queue, in 1/s. Without RED p' = 0. A small disturbance e^zt changes the queueing delay
+by sigma, the packets sent by a_i, the windows by w_i and RED's average by v:
 
-The time f_i to the queue cancels. With g_i = G_i/lambda_i the characteristic equation is
+    a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, (D2), (D3)
+    c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, (D1)
+    v = c sigma / (1 + z/K)                                        RED's average
+    w_i = G_i(z) sigma e^-z(R_i - f_i)                             the window, (D4)
 
-    F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1) = 0,
+G_i says how flow i's window reacts to the queueing delay that its ACKs report; let g_i =
+G_i/lambda_i. The times f_i cancel. Since (1 - p) Lambda = c, a disturbance exists only if z is a
+root of
 
-since (1 - p) Lambda = c. The window of a Vegas source on its threshold follows the delay: ``g =
--gamma``, where gamma is the *slope* (T + x)/(s - x), or (T + s)/(s - x) in Linux. A window that
-losses limit follows RED's average queue: ``g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2))``
-if it grows by m packets per round trip. (Hollot, Misra, Towsley and Gong, "A control theoretic
-analysis of RED", INFOCOM 2001, have this loop for one RTT. Their sources send at the rate W/RTT,
-without an ACK clock, so their queue has a pole at -1/RTT.)
+    F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1).
 
-**Without RED one number decides stability.** If every g_i = -gamma_i is real, each term maps Re z
->= 0 into the half plane Re >= (1 - gamma_i)/2 (a Moebius map of |e^zR| >= 1). So there is no root
-in Re z >= 0 if
-
-    Gamma = sum_i mu_i gamma_i < 1,
-
-for any RTTs. (This gives no rate of decay: with unequal RTTs there are roots arbitrarily near the
-axis.) On the imaginary axis Re F = (1 - Gamma)/2 throughout. If Gamma > 1, each of the poles 2 pi i
-k/R_i of F turns F once about 0, so there are infinitely many roots right of the axis. For one
-source with the threshold alpha and random losses p, the roots satisfy e^zR = -gamma, where gamma =
-c (T + x)/(alpha (1 - p)). In Linux gamma_i > 1 on any threshold. Even near an unstable equilibrium
-a window moves by at most a packet per round trip: a single source swings by gamma/(1 + gamma)
-packets each way.
-
-The equation leaves out two motions. First, the packets of all sources may be unevenly spread over a
-round trip, but evenly in their sum at the queue: the ACK clock keeps this pattern for ever (a_i
-with w_i = sigma = 0). Second, under losses the windows of equal flows approach each other at the
-rate 2 m lambda/W^2.
+The equilibrium is stable if all roots have negative real parts. A Vegas window at its threshold has
+g_i = -gamma_i, where gamma_i is the ``slope`` of ``Loop``; ``_answer`` has the g_i of a window that
+losses limit. Without RED one number decides stability (``Loop.gain``).
 """
 
 from __future__ import annotations
@@ -76,8 +56,9 @@ class Loop:
 
     - ``rtt``: R_i, the round-trip time with the queueing delay, s.
     - ``rate``: lambda_i, packets sent per second.  ``window``: W_i, packets.
-    - ``slope``: gamma_i, how strongly a Vegas window on its threshold falls as the queueing delay
-      grows; 0 for other windows.
+    - ``slope``: gamma_i, how strongly a Vegas window on its threshold falls as the queueing delay s
+      grows: (T + x)/(s - x), or (T + s)/(s - x) in Linux, with the propagation delay T and its
+      over-estimate x.  It is 0 for other windows.
     - ``climb``: m_i, packets per round trip by which a window grows that losses limit; else 0.
     - ``loss``: p, the loss probability.  ``steep``: dp/dv, per packet of RED's average queue v.
     - ``pole``: K, 1/s, the speed at which v follows the queue (inf: at once).
@@ -110,7 +91,16 @@ class Loop:
     def gain(self) -> float:
         """Gamma, the sum over all flows of the flow's share of all rates times its ``slope``.
 
-        Without RED the equilibrium is stable if Gamma < 1.
+        Without RED the equilibrium is stable if Gamma < 1, for any RTTs. Proof: then every g_i =
+        -gamma_i is real, and for Re z >= 0 the real part of term i of F, (e^zR_i + gamma_i)/(e^zR_i
+        - 1), is at least (1 - gamma_i)/2 (a Moebius map of |e^zR_i| >= 1). So Re F >= (1 - Gamma)/2
+        > 0, and F has no root there. This bounds no rate of decay: with unequal RTTs there are
+        roots arbitrarily near the axis.
+
+        If Gamma > 1, there are infinitely many roots right of the axis: on the axis Re F = (1 -
+        Gamma)/2 throughout, and each pole 2 pi i k/R_i turns F once about 0.  In Linux gamma_i > 1
+        on any threshold.  Even near an unstable equilibrium a window moves by at most a packet per
+        round trip.  So a single source swings by gamma/(1 + gamma) packets each way.
         """
         return float(self.rate @ self.slope / self.rate.sum())
 
@@ -163,6 +153,9 @@ def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
 
     The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
     shape of ``z``.
+
+    Hollot, Misra, Towsley and Gong (INFOCOM 2001) have this loop for one RTT, and for sources that
+    send at the rate W/RTT, without an ACK clock.
     """
     z = np.asarray(z, dtype=np.complex128)
     total = float(loop.rate.sum())
@@ -226,6 +219,10 @@ def _answer(
 
 def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
     """The stability, and the rightmost characteristic roots.
+
+    F does not contain two motions. First, the packets of the sources may be unevenly spread over a
+    round trip, while their sum arrives evenly: the ACK clock keeps such a pattern for ever. Second,
+    losses make the windows of equal flows approach each other, at the rate 2 m lambda/W^2.
 
     Newton's method from a grid finds the roots in a box, and the argument principle counts them.
     If the numbers differ, the grid is refined; if they still differ, ``complete`` is False.

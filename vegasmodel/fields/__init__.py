@@ -1,4 +1,4 @@
-"""What the fields of a scenario and of a command may hold: units, rules, TOML files."""
+"""What the fields of a scenario may hold: units, rules, and TOML files."""
 
 __all__: list[str] = []
 

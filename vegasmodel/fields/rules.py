@@ -1,7 +1,7 @@
-"""Rules for the fields of a scenario: what each may hold, in a file and in Python.
+"""Rules for the fields of a scenario: which values each field may have, in a file and in Python.
 
-The dataclasses of a scenario declare a rule for each field.  ``read`` turns a TOML table into the
-dataclass.  ``check`` tests a dataclass made in Python against the same rules.
+The dataclasses of a scenario declare a rule for each field. ``read`` turns a TOML table into such a
+dataclass. ``check`` tests a dataclass that was made in Python against the same rules.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Converts text with units (``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"``) to floats and back.
 
 Inside the package every number is a float in seconds, packets or packets per second. Text with
-units enters here and nowhere else: from scenario files, the command line and the arguments of a
-scenario's parts. The common form, a number and a unit, is read with a table of units. The library
-pint reads the rest (``"12 kB / 4 ms"``); its registry holds only the units of networks (time, data,
-packets, rates), so a metre is an error. The table and pint must give the same float to the last
-bit, because the name of a stored run depends on the floats of its scenario.
+units occurs only where users write it: in scenario files, on the command line, and in the arguments
+of a scenario's parts.
+
+Text of the common form, one number and one unit, is read with a table of units. All other text,
+such as ``"12 kB / 4 ms"``, is read by the library pint. Pint knows here only the units of networks,
+so a metre is an error. The table and pint must give the same float to the last bit, because the
+name of a stored run depends on the floats of its scenario.
 """
 
 from __future__ import annotations

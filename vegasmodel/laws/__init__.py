@@ -1,8 +1,9 @@
 """Laws of congestion control, one law per file.
 
-A law states how the window grows, in the fluid limit and packet by packet, and what a loss does to
-it. ``BUILT_IN`` holds the laws of this package, and ``register_law`` adds a law of the user. A law
-that an installed package offers is registered when a scenario first names it.
+A law says how the window grows, and what a loss does to it. It has two forms: a continuous window
+for differential equations, and a window of whole packets. ``BUILT_IN`` contains the laws of this
+package. ``register_law`` adds a law of the user. A law in another installed package is registered
+when a scenario first names it.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# RFC 9438 4.7, fast convergence: W_max is the window at the last loss.  If a loss comes at a window
-# W below W_max, then W_max becomes W (1 + beta)/2 instead of W. The window is cut to beta W in
-# either case.  So that `drift` can tell the two cases apart, a reduced W_max is stored with a minus
-# sign.
+# W_max is the window at the last loss. CUBIC first grows towards W_max. With fast convergence (RFC
+# 9438 4.7), a loss at a window W below the old W_max sets W_max to W (1 + beta)/2 instead of W.
+# Here beta is the factor by which a loss multiplies the window. `drift` needs to know which of the
+# two happened. So a W_max that fast convergence has reduced is stored with a minus sign.
 def remember(f: Source) -> float:
     """The window at a loss, W_max, which the cubic function returns to; less by fast convergence.
 
@@ -19,12 +19,12 @@ def remember(f: Source) -> float:
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): t seconds after a loss CUBIC's target is W(t) = C (t - K)^3 + W_max, with K =
-# cbrt((W_max - W_epoch)/C). W_epoch is the window right after the cut. At the time t the sender
-# aims at W(t + RTT), the target one round trip ahead (4.2). CUBIC also estimates W_est, the window
-# that a Reno flow would have in place of the CUBIC flow (4.3). W_est begins at W_epoch and grows by
-# the RFC's alpha each round trip. Once W_est is above the window at the loss, it grows by 1 packet
-# each round trip.
+# RFC 9438 (1), (2): t seconds after a loss CUBIC's target is W(t) = C (t - K)^3 + W_max. W_max is
+# the window at the last loss, and C a constant. K is the time after which W(t) reaches W_max, so K
+# = cbrt((W_max - W_epoch)/C), where W_epoch is the window right after the loss. The sender aims at
+# W(t + RTT), the target one round trip ahead (4.2). The sender also computes W_est, the window that
+# a Reno flow would have then (4.3), and aims at the larger of the two. W_est begins at W_epoch. In
+# each round trip it grows by ALPHA packets, or by 1 packet once it is above the window at the loss.
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the window aimed at, less the window.
 

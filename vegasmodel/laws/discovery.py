@@ -1,7 +1,8 @@
-"""Laws from outside the package: in a Python file of the user or in an installed package.
+"""Finds laws of congestion control outside this package: in a Python file or an installed package.
 
-A scenario file names a law, never a Python file, so reading a scenario runs none of its author's
-code. Only the user starts foreign code: by naming a file or by installing a package.
+A scenario file contains only the name of a law, never that of a Python file. So to read somebody's
+scenario runs none of their code. Only the user can run foreign code: by naming a Python file on the
+command line, or by installing a package.
 """
 
 from __future__ import annotations

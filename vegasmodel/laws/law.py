@@ -1,7 +1,8 @@
-"""The form of a law of congestion control: its data, its drift in the fluid limit, its cuts.
+"""The form of a law of congestion control: how it moves the window, and how it cuts it at a loss.
 
-A law's functions are plain Python functions.  Each takes one argument, a ``Source``, and returns a
-float.  The simulators compile them with Numba, so they use arithmetic and ``math`` only.
+The functions of a law are plain Python functions. Each takes one argument, a ``Source``, which
+describes the sender, and returns a float. The simulators compile them with Numba, so they may use
+only arithmetic and the module ``math``.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
-    # How the packet simulator moves the window. "drift": by the packets per round trip that the
-    # function `drift` returns. "one a window": by 1/W packets at each ACK, as implementations of
-    # Reno do. "thresholds": by comparing the backlog with alpha and beta, as the flow's TCP
-    # implementation does.
+    # ``per_ack`` says how the packet simulator moves the window. With "drift" it asks the function
+    # `drift` for the packets per round trip. With "one a window" it adds 1/W packets at each ACK,
+    # as implementations of Reno do. With "thresholds" it compares the backlog with alpha and beta,
+    # as Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the rules of that, of a law of the package
     once_a_round: bool = False  # decides once a round trip, on what it measured in it

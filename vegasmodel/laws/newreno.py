@@ -1,4 +1,7 @@
-"""TCP NewReno: in recovery a partial ACK reveals one more missing packet per RTT (RFC 2582)."""
+"""TCP NewReno: in a recovery each partial ACK reveals one more lost packet (RFC 2582).
+
+So NewReno repairs one lost packet per round trip.
+"""
 
 from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.reno import ONE_A_WINDOW

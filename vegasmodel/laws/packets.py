@@ -1,8 +1,7 @@
-"""The rules by which a law moves a window of whole packets: their form, and functions they share.
+"""The form of the rules by which a law moves a window of whole packets, and functions they share.
 
-A rule is a plain function of a sender's record.  ``engines/rounds``, the packet simulator, compiles
-it together with the functions that it calls.  Mechanisms that only some TCP implementations have
-(``stacks.Mechanisms``) are fields of the record.
+A rule is a plain function of a sender's record. The packet simulator ``rounds`` compiles it. The
+record also contains the mechanisms that only some TCP implementations have (``stacks.Mechanisms``).
 """
 
 from __future__ import annotations

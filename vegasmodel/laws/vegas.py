@@ -1,4 +1,4 @@
-"""TCP Vegas: the source keeps between alpha and beta packets of its own in the queue."""
+"""TCP Vegas: the source keeps between alpha and beta of its own packets in the queue."""
 
 import math
 
@@ -18,9 +18,10 @@ from vegasmodel.laws.packets import (
 SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 
 
-# Equation (1) of the paper boutremans: the window W changes by dW/dt = 1/RTT while Diff < alpha, by
-# -1/RTT while Diff > beta, and W rests in between. Diff = W (RTT - baseRTT)/RTT is the number of
-# the flow's own packets in the queue. Linux divides by baseRTT instead of RTT.
+# This is equation (1) of the paper boutremans. The window W grows by one packet per RTT while Diff
+# < alpha, and shrinks by one packet per RTT while Diff > beta. In between it rests. Diff = W (RTT -
+# baseRTT)/RTT is the backlog, the number of the flow's own packets in the queue. Linux divides by
+# baseRTT instead of RTT.
 def drift(f: Source) -> float:
     """The window moves by one packet per round trip, up or down, or it rests."""
     if f.backlog < f.alpha:

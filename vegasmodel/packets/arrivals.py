@@ -1,4 +1,4 @@
-"""Draws the starting times and sizes of flows that arrive at random, alike for ns-2 and ns-3."""
+"""Draws the starting times and sizes of flows that arrive at random, the same for ns-2 and ns-3."""
 
 from __future__ import annotations
 

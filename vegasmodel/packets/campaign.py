@@ -3,12 +3,12 @@
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
 If a campaign is killed, the same command continues it: scenarios with a result are skipped. The
-files have the format of ``vegasmodel.packets.reference``; ``reference.lookup(scenario, FOLDER)``
-reads one. The results depend only on the scenarios and their seeds, not on the order or the number
-of processes.
+results depend only on the scenarios and their seeds, not on their order or the number of processes.
+The files have the format of ``vegasmodel.packets.reference``. The function
+``reference.lookup(scenario, FOLDER)`` reads one of them.
 
 The temporary files of ns-2 are in the folder ``FOLDER/.work``. A killed campaign leaves this folder
-and the results that are complete, but no running process (on Linux). The next campaign removes
+and the results that are complete. On Linux it leaves no running process. The next campaign removes
 ``.work``.
 """
 

@@ -1,7 +1,7 @@
-"""The driver of the packet-level simulator ns-2: one ``Scenario`` in, one ``Prediction`` out.
+"""Runs the packet-level simulator ns-2 on a scenario and returns its averages as a ``Prediction``.
 
-For each seed, ``run`` writes a script, starts ``ns`` in a temporary folder and reads the output.
-It returns the averages over the seeds.  ns-2 is the package ``ns2`` of Debian and Ubuntu.
+For each seed, ``run`` writes a script, starts ``ns`` in a temporary folder and reads its output.
+The result is the average over the seeds. ns-2 is the package ``ns2`` of Debian and Ubuntu.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Two sets of ns-2 parameters: those of the papers' years, and those of unchanged ns-2 2.35.
+"""Two sets of ns-2 parameters: those of the papers' years, and those of the last release, 2.35.
 
-The papers used ns-2 of 1999 to 2001.  Its defaults changed until version 2.35 of 2011.  A single
-wrong default can change a throughput by 15 %, and the header bytes alone change the Vegas/Reno
-ratio by a factor of two.  The dates below come from comments in ns-2's own file of defaults.
+The papers used the versions of ns-2 from 1999 to 2001. Its defaults changed until release 2.35 in
+2011. A single wrong default can change a throughput by 15 %. The number of header bytes alone
+changes the ratio of Vegas's throughput to Reno's by a factor of two. The dates below come from
+comments in ns-2's own file of defaults.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# The set "2.35" is empty: ns-2 2.35 keeps its own defaults. With these a packet of a loss-based
-# flow has packetSize_ bytes plus 40 B of headers, a packet of Vegas has packetSize_ bytes only, and
-# a connection begins with a SYN.
+# Each set lists the parameters of ns-2 that we change. The set "2.35" is empty, because it means
+# the defaults of ns-2 2.35 itself. With these defaults a packet of a loss-based flow has
+# packetSize_ bytes plus 40 bytes of headers, and a packet of Vegas has packetSize_ bytes only. A
+# connection begins with a SYN.
 SETS: dict[str, tuple[Setting, ...]] = {"papers": _PAPERS, "2.35": ()}

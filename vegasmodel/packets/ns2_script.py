@@ -1,8 +1,8 @@
 """Writes one scenario as a script for ns-2.
 
-The script is the fixed library ``ns2.tcl``, followed by calls of its procedures.  Flows and links
-are written as numbers.  No text of the user (the names of the scenario, flows, links or files)
-enters the script, so such a text cannot be executed as a command.
+The script is the fixed library ``ns2.tcl``, followed by calls of its procedures. Flows and links
+are written as numbers. The script contains no text of the user, such as the names of flows. So no
+such text can be executed as a command.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _AGENTS = {
     "tahoe": "Agent/TCP",
     "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
-# Number of packets in one round of ns-2's weighted round robin between the two classes. ns-2 serves
-# whole packets, so a short round distorts the shares: a class that should get 1/13 of the link got
-# 23 % too much with 1 packet a round, and 0.3 % too much with 16 packets a round (measured).
+# ns-2 serves the two classes of Rate-Delay services by weighted round robin. _ROUND is the number
+# of packets in one round. ns-2 serves whole packets, so a short round distorts the shares. A class
+# that should get 1/13 of the link got 23 % too much with 1 packet per round, and 0.3 % too much
+# with 16 packets (measured).
 _ROUND = 16
 _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 

@@ -1,4 +1,4 @@
-"""Turns a run of ns-2 or ns-3 into a ``Trace``: counts and means per flow and link over time."""
+"""Turns the output of ns-2 or ns-3 into a ``Trace``: counts and means over time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The driver of the packet-level simulator ns-3: one ``Scenario`` in, one ``Prediction`` out.
+"""Runs the packet-level simulator ns-3 on a scenario and returns its averages as a ``Prediction``.
 
-ns-3 is optional.  For each seed, ``run`` writes the scenario as numbers, starts our ns-3 program
-(``ns3.cc``, compiled at its first use) in a temporary folder and reads the output.  It returns the
-averages over the seeds.
+ns-3 is optional. For each seed, ``run`` writes the scenario as numbers, starts our ns-3 program in
+a temporary folder and reads its output. The program, ``ns3.cc``, is compiled at its first use. The
+result is the average over the seeds.
 """
 
 from __future__ import annotations

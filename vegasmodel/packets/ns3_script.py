@@ -1,7 +1,7 @@
 """Writes one scenario as the text that our ns-3 program reads.
 
-A line is a word followed by numbers.  Links and flows are numbered by their place in the scenario.
-No text of the user (the names of the scenario, flows, links or files) enters the output.
+Each line is a word followed by numbers. Links and flows are numbered by their place in the
+scenario. The text contains no names that the user chose.
 """
 
 from __future__ import annotations

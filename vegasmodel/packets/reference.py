@@ -1,8 +1,9 @@
 """Stored runs of ns-2 and of the Linux kernel, so that ``compare`` works where neither can run.
 
-Each scenario has one JSON file, in ``reference/`` (ns-2) or ``reference/linux/`` (the Linux kernel,
-measured with ``scripts/kernel``).  The file's name is ``Scenario.fingerprint``.  The file holds the
-scenario as its user wrote it, the engine's version, the results, and a SHA-256 of all that.
+Each scenario has one JSON file. Runs of ns-2 are in the folder ``reference/``. Runs of the Linux
+kernel, measured with ``scripts/kernel``, are in ``reference/linux/``. The file's name is the
+scenario's ``fingerprint``. The file holds the scenario as its user wrote it, the version of ns-2 or
+Linux, the results, and a SHA-256 of all that.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares

@@ -1,4 +1,4 @@
-"""Converts a trace's packet counts if its packets differ in size from the scenario's packets."""
+"""Converts a trace's packet counts if its packets have another size than the scenario's."""
 
 from __future__ import annotations
 

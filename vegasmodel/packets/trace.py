@@ -38,8 +38,9 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
-# Limits on the memory for a Parquet file's metadata.  pyarrow allocates that memory before it
-# checks anything, and a malicious file of a few bytes can claim a list of a million entries.
+# These limits bound the memory that pyarrow uses for the metadata of a Parquet file. pyarrow
+# allocates this memory before it checks anything. Without limits a malicious file of a few bytes
+# could claim a list of a million entries.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Figures of windows, rates and queues over time."""
+"""Draws windows, rates and queues over time."""
 
 from __future__ import annotations
 

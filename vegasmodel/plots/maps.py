@@ -1,4 +1,4 @@
-"""Maps: a quantity as a coloured cell for each pair of values of two fields, with contour lines."""
+"""Draws maps: for each pair of values of two fields, a coloured cell shows a third quantity."""
 
 from __future__ import annotations
 

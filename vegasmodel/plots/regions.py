@@ -1,4 +1,7 @@
-"""The plane of two Vegas windows: where each grows, holds and shrinks (``boutremans`` figure 6)."""
+"""Draws the plane of the windows of two Vegas flows: where each one grows, holds or shrinks.
+
+The figure is like figure 6 of the paper ``boutremans``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a sweep: shares as lines over one field, or as a map over two."""
+"""Draws the results of a sweep: shares as lines over one field, or as a map over two fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the models' errors."""
+"""Draws the errors of the models, a row of dots for each model."""
 
 from __future__ import annotations
 

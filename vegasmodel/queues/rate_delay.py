@@ -1,4 +1,4 @@
-"""Rate-Delay services (paper ``podlesny``): two queues behind one link that share its buffer."""
+"""Rate-Delay services (the paper ``podlesny``): two queues behind one link share its buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes some keys of a scenario: the result is as if its file had been edited."""
+"""Changes keys of a scenario; the result is as if its file had been edited."""
 
 from __future__ import annotations
 

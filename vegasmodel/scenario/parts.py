@@ -1,8 +1,8 @@
 """The parts of a scenario: links, groups of flows, and how long a run lasts.
 
-All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.  In
-Python, a part's fields take numbers or text with units.  Some text needs a packet size or an RTT to
-become a number.  It stays text until the part is in a ``Scenario``.
+All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second. In
+Python, the fields of a part take numbers or text with units. A buffer of "20 kB" becomes a number
+only if the packet size is known. So such text stays text until the part is in a ``Scenario``.
 """
 
 from __future__ import annotations

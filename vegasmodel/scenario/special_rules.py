@@ -1,4 +1,4 @@
-"""Rules for three unusual fields: the packets to drop, the name of a law, and a buffer."""
+"""Rules for three unusual fields: the packets that a link drops, a law's name, and a buffer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What an implementation of TCP adds to a law, one stack per file: ``paper``, ``ns2``, ``linux``.
+"""Implementations of TCP, one per file: ``paper`` (the papers' rules), ``ns2`` and ``linux``.
 
-A stack is one implementation of TCP. A scenario's ``variant`` names it.  This module gives what
-closed forms, simulators and packet drivers all need of a stack: the dead zone of Vegas (the
-backlogs at which its window rests) and how many packets can wait in a buffer.
+An implementation is called a stack. A flow's field ``variant`` names it. A stack adds details to a
+law of congestion control, such as timers and rounding. This module gives what all models need of a
+stack: the backlogs at which Vegas holds its window, and how many packets can wait in a buffer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The stack ``linux``: how the Linux kernel's TCP differs from the law (``docs/linux.md``).
+"""The TCP of the Linux kernel: how it differs from the laws as papers and RFCs define them.
 
-Linux has windows of whole packets, SACK, RACK and proportional rate reduction.
+Windows are whole packets. Every flow has SACK, RACK and proportional rate reduction.
+``docs/linux.md`` describes all differences.
 """
 
 from vegasmodel.stacks.stack import Stack

@@ -1,7 +1,7 @@
-"""The stack ``ns2``: it counts whole packets, and its retransmission timer has coarse ticks.
+"""The TCP of ns-2: it counts whole packets, and its retransmission timer has coarse ticks.
 
-``docs/ns2.md`` describes it.  ``NS2`` has the defaults of 1999 to 2001, when the papers were
-written.  ``NS2_2_35`` has the defaults of release 2.35.
+``NS2`` has the defaults of 1999 to 2001, when the papers were written. ``NS2_2_35`` has the
+defaults of release 2.35. ``docs/ns2.md`` describes both.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""The stack ``paper``: Vegas as the papers print it, with a real-valued window.
+"""The TCP of the papers: Vegas with a real-valued window, as they print it.
 
-What the papers leave open, such as timers and loss recovery, is as in the stack ``ns2``. Details of
-ns-2's code that contradict the papers are switched off.
+The papers leave some things open, such as timers and loss recovery. These are as in the stack
+``ns2``. Details of ns-2's code that contradict the papers are switched off.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The form of a stack: the mechanisms that an implementation of TCP adds to a law.
 
-Each mechanism is a field. A mechanism is off unless a stack's file turns it on and cites the line
-of that TCP's source code or the RFC. A simulator reads these fields and never asks for a stack by
+Each mechanism is a field. It is off unless the stack's file turns it on. The file then cites a line
+of that TCP's source code or an RFC. A simulator reads these fields and never asks for a stack by
 its name.
 """
 

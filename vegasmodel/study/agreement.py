@@ -1,7 +1,7 @@
 """Tests whether two models or simulators have the same outcomes of one scenario.
 
-Each of the two is run from many starts. For each outcome, the test compares the share of the starts
-that lead to it in the one and in the other.
+Each of the two is run from many random starts. Each start leads to one of several outcomes. The
+test asks whether the shares of the starts per outcome differ by more than chance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The different outcomes of one scenario, and the share of starts that lead to each.
+"""The different outcomes of one scenario, and the share of random starts that lead to each.
 
-Some scenarios have several steady states, or a continuous range of them.  So the model is run from
-many random starts (``starts``).  Outcomes that differ by no more than the tolerance count as one.
-A range without gaps is therefore a single outcome, described by its two ends.
+Some scenarios have several steady states, or a continuous range of them. So the model is run from
+many random starts (``starts``). Outcomes that differ by at most a tolerance count as one. So a
+continuous range is one outcome, described by its two ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The different steady states of one scenario, and the share of starts that lead to each.
+"""The different steady states of one scenario, and the share of random starts that lead to each.
 
-``basins`` compares averages over runs of a given length.  This module follows each start to its
-steady state, and compares the steady states.  A steady state is a fixed point, a cycle with its
-period, or the average of a motion that does not repeat.
+Each start is followed until the flows reach a steady state: a fixed point, a cycle with its period,
+or the average of a motion that does not repeat. In contrast, ``basins`` compares averages over runs
+of a given length.
 """
 
 from __future__ import annotations

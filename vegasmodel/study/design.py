@@ -1,4 +1,7 @@
-"""Inverse problems: the values of a field with which a model meets a target, checked by others."""
+"""Finds the values of a field with which a scenario meets a target, such as a share or a delay.
+
+One model finds the values. Other models or simulators can check them.
+"""
 
 from __future__ import annotations
 

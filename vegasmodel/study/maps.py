@@ -1,6 +1,6 @@
-"""Ready-made maps, which answer common questions with a picture of two panels.
+"""Ready-made maps, each a picture of two panels that answers a common question.
 
-The axes of a panel are two fields of a scenario.  A text says how to read the panels.
+The axes of a panel are two fields of a scenario. A text says how to read the panels.
 """
 
 from __future__ import annotations

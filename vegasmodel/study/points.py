@@ -1,7 +1,7 @@
-"""A model's answers at many points; a point is the scenario with other values of some fields.
+"""A model's answers at many points; at each point some fields of one scenario have other values.
 
-If the model can evaluate many points at once (``minicycle``, ``fluid``, ``rounds``), it does so
-here. The results are the same as those of ``predict`` for each point.
+Some models can evaluate many points at once (``minicycle``, ``fluid``, ``rounds``). For these
+models this module does so. The results are the same as those of ``predict`` for each point.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The range in which ``design`` searches the value of a field: the user's, or a default."""
+"""The range in which ``design`` searches for the value of a field: the user's, or a default."""
 
 from __future__ import annotations
 

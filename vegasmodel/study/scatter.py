@@ -1,4 +1,4 @@
-"""The standard error of the quantity whose value a design prescribes, from a simulator's runs."""
+"""The standard error of the quantity for which a design sets a target, from a simulator's runs."""
 
 from __future__ import annotations
 

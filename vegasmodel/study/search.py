@@ -1,9 +1,10 @@
-"""Searches the values of a field with which a model meets a target.
+"""Searches for the values of a field with which a model meets a target.
 
-The model is evaluated at many values of the field.  Between two values where ``achieved - wanted``
-changes sign, a root is searched.  If this difference comes near zero and turns away again, it may
-touch zero or cross it twice, so more values are tried there.  Two roots between neighbouring values
-are missed if the differences show no such turn.
+The model is evaluated at many values of the field. The difference ``achieved - wanted`` has a root
+between two neighbouring values if it changes its sign there. This root is then computed. If the
+difference comes near zero and moves away again, it may touch zero or cross it twice, so more values
+are tried there. Two roots between neighbouring values are missed if the difference shows no such
+approach.
 """
 
 from __future__ import annotations

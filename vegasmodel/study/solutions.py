@@ -1,4 +1,4 @@
-"""What ``design`` returns: the values of a field that meet a target, and what models say there."""
+"""The result of ``design``: the values of a field that meet a target, and what models answer."""
 
 from __future__ import annotations
 

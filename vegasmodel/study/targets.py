@@ -1,4 +1,4 @@
-"""The target of a design: a quantity such as a share or a delay, and its desired value."""
+"""The target of a design: a quantity, such as a share or a delay, and its desired value."""
 
 from __future__ import annotations
 

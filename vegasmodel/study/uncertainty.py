@@ -1,12 +1,11 @@
 """How a closed form's answer depends on the scenario's fields, and how uncertain the answer is.
 
-The slopes d ln(throughput)/d(field) are finite differences of fourth order, computed from the
-model's answers. No formula is differentiated, so this works for every closed form. Each slope is
-computed with a step and with half that step. If the two results differ, the answer has a corner at
-the scenario, and ``smooth`` is False.
+The slopes d ln(throughput)/d(field) are finite differences of the model's answers, of fourth order.
+So this works for every closed form. Each slope is computed with a step and with half that step. If
+the two results differ, the throughput has a corner at the scenario, and ``smooth`` is False.
 
-If the fields have independent errors with standard deviations u_k, then the logarithm of the ratio
-of two groups' throughputs has the variance
+Let the fields have independent errors with the standard deviations u_k. Then the logarithm of the
+ratio of two groups' throughputs has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 

@@ -1,4 +1,4 @@
-"""Services of the machine: files, child processes, signals, compiled code, optional packages."""
+"""Services around the models: files, child processes, signals, compiled code, optional packages."""
 
 __all__: list[str] = []
 

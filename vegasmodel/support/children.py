@@ -1,8 +1,8 @@
 """Child processes and temporary folders that are cleaned up even if this process is killed.
 
-Each piece of work has its own folder and its own process group.  The group's leader is a watchman:
-a shell that reads from a pipe until the pipe is closed.  However this process ends, even by
-SIGKILL, the kernel closes the pipe.  The watchman then ends the group and removes the folder.
+Each piece of work has its own folder and its own process group. The group's leader is a shell, the
+watchman, which reads from a pipe. If this process ends in any way, even by SIGKILL, the kernel
+closes the pipe. The watchman sees this, ends the group and removes the folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Lets a package import its public names only when they are used, and show no other names.
+"""Lets a package import its public names only when they are used, and list no other names.
 
-A package lists its public names once, in the stub ``__init__.pyi``.  Editors and mypy read the same
-stub.  The package's modules show only their own names, too.
+A package lists its public names once, in its stub ``__init__.pyi``. Editors and mypy read the same
+stub. ``dir`` of the package, and of its modules, shows public names only.
 """
 
 from __future__ import annotations

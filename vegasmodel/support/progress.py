@@ -1,8 +1,8 @@
 """Shows the progress of a long simulation on a terminal.
 
-The simulator's compiled loop keeps its clock in an array and lets other threads run. So a thread
-can read the clock without disturbing the loop. Progress is counted in simulated seconds. An answer
-may be the mean of several runs; the count then adds up the seconds of all of them. It never
+The simulator is compiled code that keeps its clock in an array and lets other threads run. So a
+thread can read the clock while the simulation runs. Progress is counted in simulated seconds. If an
+answer is the mean of several runs, the seconds of all runs are added up. The progress shown never
 decreases, even if the answer turns out to need more runs.
 """
 

@@ -1,15 +1,14 @@
 """Compiles a function and all the compiled functions that it calls as one program.
 
-By default Numba makes machine code of every compiled function, with a wrapper for Python and copies
-of all functions that it calls.  With calls eight levels deep, a function is optimised and written
-out eight times, and most copies are never used.  Here, a function that only compiled code calls is
-translated to LLVM's intermediate language and no further.  The function that Python calls includes
-each of these functions once.  LLVM then optimises them together: it inlines small ones and decides
-about the others.  The arithmetic stays the same, because nothing here lets LLVM reorder it.
+By default Numba compiles each function to machine code together with copies of all functions that
+it calls. If calls are eight levels deep, a function is compiled eight times. Here each function is
+translated only to LLVM's intermediate language. The function that Python calls then gets one copy
+of each. LLVM optimises all of them together, once. The results stay the same to the last bit,
+because LLVM is not allowed to reorder arithmetic.
 
-These functions use no closures, generators or Python objects, so Numba's compiler passes for such
-things are left out. To save more time, Numba is made to find the signature of an operator once for
-each combination of operand types, not again at each place in the program.
+Two more changes save compile time. The functions use no closures, generators or Python objects, so
+Numba's passes for these are left out. Numba looks up the signature of an operator such as ``+``
+once for each combination of operand types, and not at each place in the program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The paper `boutremans` in SymPy: equations (3) to (11), and flows that arrive one by one.
+"""Derives the equations (3) to (11) of the paper `boutremans` in SymPy.
 
-The paper is Boutremans and Le Boudec on the fairness of TCP Vegas. Symbols are those of the paper.
-``derivations()`` lists all derivations. Windows in packets, times in seconds.
+The paper is Boutremans and Le Boudec on the fairness of TCP Vegas. Flows that arrive one after
+another are treated, too. Symbols are those of the paper. Windows are in packets, times in seconds.
+``derivations()`` lists all derivations.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The paper `devendictis`, one Vegas beside one Reno source: its equations derived in SymPy.
+"""Derives the equations (7) to (17) and appendix A of the paper `devendictis` in SymPy.
 
-A cycle of the paper lasts from one loss to the next. It consists of N mini-cycles, each of one
-round trip. Equations (7)-(17) and appendix A follow from their premises. Each function takes one
-step of the paper's argument and returns a ``Formula``: the premises, the expression derived from
-them, and the expression as the paper prints it. ``formulas()`` lists all of them. A ``Completion``
-is a formula that our numeric model adds to the paper.
+The paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
+It consists of N mini-cycles of one round trip each. Each function takes one step of the paper's
+argument and returns a ``Formula``: the premises, the expression derived from them, and the
+expression as the paper prints it. ``formulas()`` lists all of them. A ``Completion`` is a formula
+that our numeric model adds to the paper.
 
-Windows and buffer are in packets, T in seconds, mu in pkt/s.  A loss multiplies Vegas's window by
-lambda.  W_V1, W_Va, W_VN stand for W_V(1), W_V(a), W_V(N), Vegas's window in mini-cycles 1, a and
-N, and the same for Reno's window W_R.
+Windows and buffer are in packets. T is the RTT without queueing, in seconds, and mu the capacity in
+packets per second. A loss multiplies Vegas's window by lambda. W_V1, W_Va and W_VN are Vegas's
+window in the mini-cycles 1, a and N. The names of Reno's windows begin with W_R.
 """
 
 from __future__ import annotations

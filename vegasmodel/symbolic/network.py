@@ -1,4 +1,4 @@
-"""Vegas on several links as utility maximisation: optimality, concavity, parking-lot network."""
+"""Derives the model of Vegas on several links as the maximum of a sum of utilities, in SymPy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The paper `podlesny`, on Rate-Delay services, in SymPy: (5)-(7), fairness index, buffers.
+"""Derives the equations of the paper `podlesny`, on Rate-Delay services, in SymPy.
 
-Rates are in pkt/s, buffers in packets. ``derivations()`` lists all derivations. If a derivation has
-no ``printed`` formula, the paper does not contain its result.
+These are (5) to (7), the fairness index and the buffers. Rates are in packets per second, buffers
+in packets. ``derivations()`` lists all derivations. If a derivation has no ``printed`` formula, its
+result is not in the paper.
 """
 
 from __future__ import annotations

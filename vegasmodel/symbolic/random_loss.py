@@ -1,8 +1,8 @@
-"""Laws of random loss in SymPy: square-root laws, PFTK term by term, Vegas's window.
+"""Derives laws of throughput under random loss in SymPy: square-root laws, PFTK, Vegas.
 
-PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). p is the loss probability of a
-packet. A loss multiplies the window by d. A receiver sends one ACK for every b packets. ``printed``
-holds the formula of the PFTK paper, which has d = 1/2.
+PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998); each of its terms is derived. p is
+the loss probability of a packet. A loss multiplies the window by d. A receiver sends one ACK for
+every b packets. ``printed`` holds the formula of the PFTK paper, in which d = 1/2.
 """
 
 from __future__ import annotations

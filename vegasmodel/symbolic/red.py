@@ -1,4 +1,4 @@
-"""Derivations for RED: how it spaces its drops, and why its equilibrium queue is unique."""
+"""Derives in SymPy how RED spaces its drops, and why a RED queue has only one equilibrium."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a derivation: its premises, its steps, its result, and the paper's formula."""
+"""The form of a derivation: its premises, its steps, its result, and the formula in the paper."""
 
 from __future__ import annotations
 

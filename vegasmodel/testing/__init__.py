@@ -1,6 +1,6 @@
 """Hypothesis strategies and invariants for property tests of code that uses this package.
 
-This needs the extra ``testing``.
+The package needs the extra ``testing``.
 """
 
 from vegasmodel.support import lazy

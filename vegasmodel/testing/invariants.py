@@ -1,4 +1,4 @@
-"""Invariants: statements that hold for every answer, each within a stated tolerance."""
+"""Invariants for tests: statements that hold for every answer, each within a stated tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The fluid model with feedback delay, and a general delay integrator that checks it."""
+"""The simulator ``delayed``: differential equations for windows, with feedback delay.
+
+A sender learns of the queue a round trip late. The package also contains a general integrator of
+delay differential equations, with which tests check the simulator.
+"""
 
 from vegasmodel.support import lazy
 

@@ -1,61 +1,48 @@
-"""The fluid of one link with feedback delay: a sender learns of the queue a round trip late.
+"""Windows and one queue, where each sender learns of the queue a round trip late.
 
-Flow i has the propagation delay ``T_i``, the window ``W_i`` and the over-estimate ``x_i`` of the
-propagation delay. The link has the capacity ``c`` and the queueing delay ``s``. ``A_i(t)`` is the
-number of packets that flow i has sent by time t. They reach the queue after the time ``f_i``: one
-transmission time plus a quarter of the propagation delay outside the link (the path has four equal
-access legs). Random loss or RED drops a part ``p`` of the packets for which the buffer has room.
-The buffer is full at ``s = s_max``:
+Flow i has the propagation delay T_i, the window W_i (packets) and the over-estimate x_i of the
+propagation delay: its baseRTT is T_i + x_i. The link has the capacity c (packets per second) and
+the queueing delay s. A_i(t) is the number of packets that flow i has sent by time t. A packet
+reaches the queue f_i seconds after it is sent.
+
+The queue grows by the packets that reach it, except those that random loss or RED drops; these are
+a fraction p. The link sends c packets per second:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
-The queue is first in, first out: a packet that reaches it at time u leaves it at u + s(u).
-``N_i(t)`` is the number of packets of which the sender knows by time t that they arrived or were
-lost. The last of these packets reached the queue at ``u_i(t)``:
+The buffer is full at s = s_max. The queue is first in, first out: a packet that reaches it at time
+u leaves it at time u + s(u). The sender learns the fate of a packet (arrived or lost) when the
+packet's ACK comes or would have come. N_i(t) is the number of packets whose fate sender i knows at
+time t. The last of them reached the queue at the time u_i:
 
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
-So the round trip T_i + s(u_i) depends on the queue at the earlier time u_i. The derivative of (D2)
-gives the rate of ACKs, N_i'(t) = A_i'(u_i - f_i)/(1 + s'(u_i)). That is the rate at which the
-sender sent a round trip ago, reduced if the queue was growing. The window limits the packets in
-flight. So packets follow ACKs; after a cut of the window the sender waits until no more packets are
-in flight than the window allows (Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008):
+The window limits the packets in flight. So packets follow ACKs. After a cut the sender waits until
+fewer packets are in flight than the window allows:
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-The window moves with the ACKs. Its direction follows from the queueing delay that they report, s_i
-= s(u_i(t)):
+The window moves with the ACKs. They report the queueing delay s_i = s(u_i). The window grows by m_i
+packets per round trip:
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
-Diff_i is the flow's backlog as the sender computes it, and m_i the window's growth in packets per
-round trip. Sgn_i(Diff_i) is the set of the values that the law allows for m_i. For Reno ``m = 1``.
-For Vegas ``boutremans`` (1) gives m: 1 below alpha, -1 above beta, 0 between; on a threshold m may
-have every value between those of the two sides.
+Diff_i is the flow's backlog as the sender computes it. Sgn_i(Diff_i) is the set of values that m_i
+may have. For Reno it contains 1 only. For Vegas it contains 1 if Diff_i is below the threshold
+alpha, -1 if Diff_i is above the threshold beta, and 0 in between. At a threshold m_i may have any
+value between those on the two sides (``boutremans`` (1)).
 
-``p`` is the probability of random loss on the link. With RED it includes RED's drop probability at
-the average queue v. Each packet that reaches the queue moves v towards the queue, by a fraction w
-of the distance: dv = -ln(1 - w) (c s - v) sum_i dA_i(t - f_i) (Misra, Gong and Towsley, SIGCOMM
-2000, who take a sample of the queue once per transmission time).
+RED drops packets by its average queue v. Each packet that reaches the queue moves v towards the
+queue c s by a fraction w of the distance. So dv = -ln(1 - w) (c s - v) times the number of these
+packets.
 
-In slow start the window grows by the factor e^g in a round trip (g = ln 2 if it doubles), so dW =
-(e^g - 1) dN. If the full buffer drops a packet, the sender learns of this when the packet's ACK
-would have come. It then cuts its window, once for all such drops within one window. Drops by random
-loss or RED cause no such cut. Instead each packet reduces the window by the average effect, dW = -p
-(1 - decrease) W dN (Misra, Gong and Towsley, SIGCOMM 2000, and Liu et al., "Scalable fluid models",
-2004; there sources send at the rate W/RTT, without an ACK clock). Slow start ends when one such
-drop is to be expected since its beginning.
+In slow start dW_i = (e^g - 1) dN_i, so the window grows by the factor e^g per round trip. After a
+loss at the full buffer a sender cuts its window once, however many packets of that window were
+lost. Random loss and RED reduce the window by their mean effect instead: dW_i = -p (1 - decrease)
+W_i dN_i, where ``decrease`` is the factor of one cut.
 
-At rest this model agrees with the fluid without feedback delay (``windows.py``). While windows
-move, the windows of the two models differ by about one packet, since a window moves by a packet in
-a round trip. A threshold is the window at which Diff_i is alpha or beta. Without feedback delay a
-window can slide along its threshold. Here it does so only while the threshold moves by less than a
-packet per round trip. The threshold depends on the queue of a round trip ago, and so on the windows
-of that time. For one source its derivative with respect to the source's earlier window is -c (T +
-x)/alpha. If this is more than 1 in size, a disturbance grows until the window swings about its rest
-by up to a packet each way: the window moves by one packet before the sender hears that it has
-crossed the threshold. TCP itself has two remedies, a band alpha < beta and only one decision per
-round trip. The simulator ``rounds`` has both.
+Sources: (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; RED and mean effect of
+losses: Misra, Gong and Towsley, SIGCOMM 2000.
 """
 
 from __future__ import annotations

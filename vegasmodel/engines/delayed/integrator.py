@@ -1,27 +1,26 @@
-"""Differential equations whose delays depend on the state, with events.
+"""Solves differential equations whose delays depend on the state, and handles events.
 
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 
-The method is Dormand and Prince's Runge-Kutta pair 5(4).  Its quartic dense output gives the
-solution and its past.  Delays need four additions:
+Here y is the state, tau_k is the k-th delay, and phi is the given past before the start t_0. The
+method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also gives a polynomial for the
+solution within each step, the dense output. The past values z_k are read from these polynomials.
+Delays and events need four additions:
 
-* A break is a time at which a derivative of the solution jumps. The start and the events are
-  breaks. When a delayed time t - tau_k passes a break, the solution gets a new break, in a
-  derivative of one order more. The integrator finds the new breaks and ends steps there, as long as
-  the order of the derivative that jumps is at most that of the method. So within a step a delayed
-  time stays on one side of every break. The polynomial of that side is read, even where rounding
-  errors put the delayed time just beyond the break.
-* If a delay is shorter than the step, f reads the solution inside the step. The step is then
-  iterated. If an iteration makes a delay negative, a shorter step is tried. If a delay becomes 0
-  for good, the run ends, and the status says so.
-* Events are roots of functions of the solution. The dense output is sampled at several points of a
-  step, and Brent's method finds the root where a function changes its sign between two points. So
-  two events in one step are rarely missed. An action may change the state at an event.
-* If the caller gives the greatest delay (``keep``), the integrator stores only that much of the
-  past.
+* Breaks: a break is a time at which a derivative of the solution jumps. The start is a break, and
+  so is each event. When a delayed time t - tau_k passes a break, the solution gets a new break, at
+  which a derivative of the next higher order jumps. The integrator finds the new breaks and ends
+  steps there, up to the order of the method.
+* Short delays: if a delay is shorter than the step, f needs the solution inside the step. The step
+  is then iterated. If an iteration makes a delay negative, a shorter step is tried. If a delay
+  stays 0, the run ends, and the status says so.
+* Events: an event is a root of a function of the solution. The dense output is sampled at several
+  points of each step. Where the function changes its sign between two points, Brent's method finds
+  the root. An event may change the state.
+* Memory: if the caller gives the greatest delay (``keep``), the integrator stores only that much of
+  the past.
 
-The integrator is general: it contains nothing about networks.  Without delays it is an ordinary
-solver.
+The integrator is general: it contains nothing about networks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""The kernel of ``feedback.py``: it computes the packets sent and arrived, from event to event.
+"""The main loop of the simulator ``delayed``, whose equations are in ``feedback.py``.
 
 The numbers of packets sent, arrived and lost are piecewise linear functions of time. A step is no
-longer than the shortest delay between a sender and the queue, so all past values that a step reads
-are known. Steps end where a flow starts or stops, where a sender hears of a loss, and where the
-queue empties or the buffer fills; false position finds the times at which it empties or fills. If a
-Vegas window meets its threshold within a step, the time at which it does so is the root of a
-quadratic.
+longer than the shortest delay between a sender and the queue. So all past values that a step needs
+are known. A step ends early if a flow starts or stops, if a sender learns of a loss, if the queue
+becomes empty or if the buffer becomes full.
 """
 
 from __future__ import annotations
@@ -305,9 +303,11 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     A packet is lost early if random loss or RED drops it although the buffer had room.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # In this step the flow sends dN packets, and random loss or RED drops a part p of them. Each
-    # drop multiplies the window W by `decrease`. So on average W falls by (1 - decrease) W p dN
-    # (Misra, Gong and Towsley). We take half of this fall before the window grows, half after it.
+    # Random loss and RED drop packets although the buffer has room. In this step the sender learns
+    # of `tossed` such drops; this is a mean number, so it may be a fraction. One drop cuts the
+    # window W by (1 - decrease) W. So `tossed` drops multiply W by exp(-(1 - decrease) tossed)
+    # (Misra, Gong and Towsley 2000). Half of this cut is made before the window grows in this step,
+    # half after it.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

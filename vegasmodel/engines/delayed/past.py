@@ -1,7 +1,7 @@
-"""The past of a delay equation: dense output of its steps, and the breaks passed so far.
+"""Stores the past of a delay differential equation: a polynomial for each step, and the breaks.
 
-Dense output is a polynomial for each step, which gives the solution at any time within the step. A
-break is a time at which a derivative of the solution jumps.
+The polynomial gives the solution at any time within its step. A break is a time at which a
+derivative of the solution jumps.
 """
 
 from __future__ import annotations

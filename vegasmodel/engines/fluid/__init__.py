@@ -1,4 +1,4 @@
-"""The light simulator: differential equations of continuous windows over one link."""
+"""The simulator ``fluid``: differential equations for the windows of senders on one link."""
 
 from vegasmodel.support import lazy
 

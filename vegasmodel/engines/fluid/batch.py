@@ -1,14 +1,16 @@
-"""The fluid of thousands of scenarios at once; it returns averages only.
+"""Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
-A flow adjusts its window once a round trip or at every instant, as its law and its stack, the TCP
-implementation, say. If all flows of a scenario follow the papers' law, all adjust their windows at
-every instant (``windows.py``). Such scenarios are packed into arrays, padded with flows that never
-start. Two engines solve them. The engine ``threads`` runs the compiled loop of ``march.py`` over
-the scenarios, with one thread per core. Its averages are bit for bit those of single runs. Once a
-scenario's cycles repeat (to 1e-9 of a window), ``threads`` skips whole cycles. The engine ``jax``
-steps all scenarios together through jit and vmap, on whatever device JAX has. It is meant for a
-GPU; on a CPU it is slower than ``threads``. Neither engine stores trajectories, so a scenario needs
-memory for a few numbers per flow only.
+If all flows of a scenario follow the papers' equations, every window changes continuously. Such
+scenarios are put into arrays and solved together, by one of two engines:
+
+* ``threads`` runs compiled code with one thread per core. Its averages equal those of single runs
+  bit for bit.
+* ``jax`` advances all scenarios at the same time with JAX. It is meant for a GPU; on a CPU it is
+  slower than ``threads``.
+
+Both engines skip whole cycles once a scenario's cycles repeat. If flows follow a TCP implementation
+instead, a window changes once per round trip. Such scenarios are simulated one by one, on several
+threads.
 """
 
 from __future__ import annotations

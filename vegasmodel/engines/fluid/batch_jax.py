@@ -1,14 +1,16 @@
-"""The engine of ``batch.py`` on JAX: the self-clocked fluid of ``windows.py``, jit and vmap.
+"""The engine ``jax`` of ``batch.py``: it simulates many scenarios at the same time with JAX.
 
-Each pass of the loop advances all scenarios by a step. A scenario's step is a fraction of its
-shortest round trip, or longer while the queueing delay changes slowly. A pass finds the queueing
-delay at the end of the step from (W1): the flows' rates add up to the capacity. It uses a fixed
-number of bracketed Newton iterations. If the queue begins or overflows within the step, the step
-does not count, and the next pass finds the time of this event. After windows have jumped, a pass
-finds the new queueing delay without a step. Steps end at these events, at starts and stops of flows
-and at the ends of fast recovery. They do not end where a window meets a threshold, so averages
-differ from those of the engine "threads" by the error of a step. Once cycles repeat, both engines
-skip whole cycles.
+The model is that of ``windows.py``: the windows of senders that share one link, without feedback
+delay. A loop advances all scenarios by one step each. A step is a fraction of the scenario's
+shortest round trip, or longer while the queueing delay changes slowly. The queueing delay at the
+end of the step is the one at which the rates of the flows add up to the capacity. It is found by a
+fixed number of Newton iterations.
+
+Some events must lie at the end of a step: the queue begins, the buffer overflows, a flow starts or
+stops, a fast recovery ends. If the queue begins or the buffer overflows within a step, this step is
+repeated with the length that ends at the event. A step does not end where a window meets one of
+Vegas's thresholds. This makes a small error, so averages differ slightly from those of the engine
+``threads``.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
@@ -189,11 +191,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # L is the window at which the backlog is alpha (in slow start: gamma).  A window W below L
-    # grows until it meets L. If L falls, W then follows L for the rest of the step.  When do W and
-    # L meet? Let g = W/L - 1. At the start of the step g is g0 < 0. If W grew for the whole step, g
-    # would be g1 > 0 at its end.  We take g as linear in time: then g is zero after the fraction
-    # -g0/(g1 - g0) of the step.
+    # L is the window at which Vegas's backlog is at the threshold: alpha, or gamma in slow start. A
+    # window W below L grows until it meets L. If L falls, W then follows L for the rest of the
+    # step. When do W and L meet? Let g = W/L - 1. At the start of the step g has a value g0 < 0. If
+    # W grew during the whole step, g would have a value g1 > 0 at its end. We take g as linear in
+    # time. Then g is zero after the fraction -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (

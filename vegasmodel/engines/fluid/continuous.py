@@ -1,10 +1,13 @@
-"""The fluid in continuous time: windows, rates, round-trip times and the queue of one link.
+"""Simulates senders that share one link, with windows that change continuously.
 
-``run`` integrates the self-clocked model of ``windows.py``, which has no feedback delay. Vegas
-follows ``boutremans`` (1); on a threshold its window slides (Filippov). Reno grows by one packet
-per round trip. Losses occur when the queue fills the buffer. A flow's ``variant`` names a TCP
-implementation; here it only sets where Vegas's thresholds lie. Real implementations also decide
-once a round trip and on whole packets; ``sampled`` and the simulator ``rounds`` contain that.
+``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
+follows equation (1) of the paper ``boutremans``. If its backlog comes to a threshold, its window
+may slide: it then keeps the backlog at the threshold. The window of Reno grows by one packet per
+round trip. Losses occur when the queue fills the buffer.
+
+A flow's ``variant`` names a TCP implementation. Here it decides only at which backlogs Vegas grows
+and shrinks. Real implementations also change their windows once per round trip and by whole
+packets. The package ``sampled`` and the simulator ``rounds`` contain that.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""The periodic steady state: a fixed point of the map from one overflow to the next.
+"""Finds the steady state of senders that share one link: a fixed point or a periodic motion.
 
-If the buffer overflows again and again, the sources move in cycles from one overflow to the next
-(``devendictis`` figure 2). The state just after an overflow is the vector of windows. The return
-map P takes this state to the state after the next overflow. A fixed point of P is the limit cycle,
-and the eigenvalues of the derivative DP at the fixed point are the Floquet multipliers. All states
-just after an overflow satisfy one condition, that of an overflow, so one multiplier is zero; it is
-left out. If alpha < beta, a Vegas window may rest anywhere in its dead zone. If the cycle depends
-on where the window rests, a change of this place lasts for ever, so one multiplier is 1.
+If the buffer overflows again and again, the windows move in cycles from one overflow to the next
+(figure 2 of the paper ``devendictis``). The state is the vector of the windows just after an
+overflow. The return map P takes this state to the state after the next overflow. A fixed point of P
+is a periodic steady state. The eigenvalues of the derivative of P at this point are its Floquet
+multipliers: a small disturbance of the state is multiplied by them in each cycle.
+
+One multiplier is always zero, because every state just after an overflow satisfies the condition of
+an overflow. This multiplier is left out. If alpha < beta, Vegas may hold its window anywhere in a
+range. If the cycle depends on the window that Vegas holds, a change of this window never decays, so
+one multiplier is 1.
 
 If the buffer does not overflow, the motion ends in a fixed point. Its multipliers are those of the
 map over one round trip.

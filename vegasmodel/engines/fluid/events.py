@@ -1,7 +1,7 @@
-"""Finds the time within a step at which a window or the queue changes its motion.
+"""Finds the time within a step at which a window or the queue begins to move in another way.
 
-A window grows, shrinks, rests or follows a threshold, and a step must end where that changes.
-``horizon`` gives the length of a step in which nothing changes.
+A window grows, shrinks, rests or keeps the backlog at a threshold. The queue is empty, partly
+filled or full. A step of the integration must end where one of these changes.
 """
 
 from __future__ import annotations

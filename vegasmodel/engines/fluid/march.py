@@ -1,8 +1,8 @@
-"""Advances the windows of ``windows.py`` through time, from event to event.
+"""The main loop of the continuous simulator: it advances the windows of all flows through time.
 
-Steps end at events: a flow starts or stops, a window reaches or leaves a threshold, the queue
-begins or ends, the buffer overflows.  Between events a step is a fraction of the shortest round
-trip.
+The equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a window
+reaches or leaves a threshold, the queue begins or ends, the buffer overflows. Between events a step
+is a fraction of the shortest round trip.
 """
 
 from __future__ import annotations

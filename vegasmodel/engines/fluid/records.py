@@ -1,4 +1,4 @@
-"""The records of the continuous fluid: flows, batches of scenarios, the state, the integrals."""
+"""The records of the continuous simulator: flows, batches of scenarios, its state, its averages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Skips whole cycles once the simulated cycles repeat.
+"""Speeds up a simulation: if the cycles of the windows repeat, whole cycles are skipped.
 
-The samples of a skipped cycle are those of the last cycle that was simulated.
+A cycle lasts from one overflow of the buffer to the next. Samples within a skipped cycle are copied
+from the last cycle that was simulated.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Entry to the fluid of one link, for any law, stack and queue: averages and trajectories.
+"""Entry to the simulator ``fluid``: computes averages and trajectories of flows over one link.
 
-If every flow follows the papers' law (``paper``), windows are continuous and decide at every
-instant. ``continuous.py`` integrates them exactly for a drop-tail link without random loss, if all
-laws are laws of this package. ``sampled`` integrates everything else, in steps of time: RED, random
-loss, laws from outside the package, and flows with the stack of ns-2 or Linux. The windows of such
-flows are whole packets and decide once a round trip.
+There are two methods. ``continuous.py`` integrates windows that change at every instant. It is used
+if every flow follows the papers' law (``variant = "paper"``), if all laws are laws of this package,
+and if the link is drop-tail without random loss. ``sampled`` is used in all other cases. It
+proceeds in steps of time. The windows of flows with the TCP of ns-2 or Linux are there whole
+packets, and change once per round trip.
 """
 
 from __future__ import annotations

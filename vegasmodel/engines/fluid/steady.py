@@ -1,11 +1,13 @@
-"""The steady state of the flows that ``sampled`` simulates, most of which decide once a round trip.
+"""Finds the steady state of senders on one link whose windows are whole packets.
 
-States are compared at the moments at which ACKs make a window fall by a packet or more: a cut, or a
-step down of Vegas. If the state of senders and queue returns, and after the same number of such
-moments returns once more, the motion is periodic. If no window moves, the state is a fixed point.
-In all other cases, and always if the scenario is random, the answer is the long average with its
-standard error. The answer has no Floquet multipliers (``cycle.py``): these are derivatives, and
-windows of whole packets move in jumps.
+Such a window changes once per round trip. The state of senders and queue is recorded each time an
+ACK makes a window fall by a packet or more. If a state returns, and returns once more after the
+same number of records, the motion is periodic. If no window moves, the state is a fixed point. In
+all other cases, and whenever losses are random, the answer is an average over a long run with its
+standard error.
+
+Windows of whole packets move in jumps, so the motion has no derivatives. The answer therefore has
+no Floquet multipliers (the factors by which small disturbances grow in a cycle).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time integrals and samples of a simulation, from which its averages follow."""
+"""Adds up the time integrals and stores the samples from which a simulation's averages follow."""
 
 from __future__ import annotations
 

@@ -1,30 +1,28 @@
-"""Windows over one self-clocked link: the fluid without feedback delay, integrated by exact events.
+"""Differential equations for the windows of senders that share one link, without feedback delay.
 
-Flow i has the window ``W_i``, the propagation delay ``T_i`` and the over-estimate ``x_i`` of this
-delay. The link has the capacity ``c`` and the queueing delay ``s``. (``boutremans`` 3.1 writes d_i
-for T_i, and Delta for s in the steady state.) The queue follows the windows at once, because ACKs
-clock the sources:
+Flow i has the window W_i, the propagation delay T_i and the over-estimate x_i of this delay. The
+link has the capacity c and the queueing delay s. (The paper ``boutremans`` writes d_i for T_i and
+Delta for s.) ACKs clock the senders, so the queue follows the windows at once:
 
     sum_i W_i / (T_i + s) = c,   or s = 0 where that sum is below c already             (W1)
 
-(``devendictis`` (5) for equal ``T``). Windows move by at most one packet per round trip:
+A window moves by at most one packet per round trip:
 
     dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
 
-Sgn_i(W_i, s) is the set of the values that the law allows for the direction m_i. For Reno ``m =
-1``. For Vegas ``boutremans`` (1) gives m: 1 below the lower threshold, -1 above the upper one, 0
-between. On a threshold m may have *every value between those of the two sides*. That is Filippov's
-solution of the discontinuous law: where the law would switch to and fro about a threshold, the
-window slides along the threshold. The function ``threshold`` gives the window at which the backlog
-equals alpha or beta.
+Sgn_i(W_i, s) is the set of values that m_i may have. For Reno it contains 1 only. For Vegas it
+contains 1 if the backlog is below alpha, -1 if it is above beta, and 0 in between (``boutremans``
+(1)). If the backlog is at a threshold, m_i may have any value between those on the two sides. Then
+the window can slide: it keeps the backlog at the threshold while the queue changes (Filippov's
+solution of a discontinuous equation).
 
-One step of length h solves (W1) and (W2) together, implicitly, by the trapezoidal rule for ``1/(T +
-s)``. Given s at the step's end, each window there is known in closed form (it grows, shrinks, rests
-or has reached its threshold). So a step solves one monotone equation for the one unknown s, for any
-number of flows. Sliding and the steady state of Vegas are exact; all other motions are of second
-order in h. The times at which a motion changes (a window reaches its threshold, the queue begins)
-are located, and steps end there. So the state at a later time is a smooth function of the state at
-an earlier time.
+A step of length h solves (W1) and (W2) together by the trapezoidal rule for 1/(T_i + s). For a
+given s at the end of the step, each window there has a closed form. So a step solves one monotone
+equation for the one unknown s, for any number of flows. Sliding and the steady state of Vegas are
+exact; the error of other motions falls with h^2. Steps end where the kind of motion changes, so the
+state at a later time is a smooth function of the state at an earlier time.
+
+Sources: ``boutremans`` 3.1, ``devendictis`` (5).
 """
 
 from __future__ import annotations

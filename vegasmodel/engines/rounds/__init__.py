@@ -1,4 +1,4 @@
-"""The event-driven simulator: groups of packets travel through a network of queues."""
+"""The simulator ``rounds``: groups of packets travel through queues, event by event."""
 
 from vegasmodel.support import lazy
 

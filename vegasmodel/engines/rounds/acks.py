@@ -1,4 +1,4 @@
-"""What an ACK changes: which packets are still in flight, and how many new ones may leave."""
+"""What an ACK changes at the sender: which packets are in flight, and how many more it may send."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The packet simulator's answer to a scenario: a ``Prediction``."""
+"""Turns the runs of the simulator ``rounds`` into its answer to a scenario, a ``Prediction``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the packet simulator to many scenarios at once, on threads."""
+"""Simulates many scenarios with the simulator ``rounds`` at once, on several threads."""
 
 from __future__ import annotations
 

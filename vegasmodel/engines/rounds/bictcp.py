@@ -1,11 +1,14 @@
-"""Linux's CUBIC (``tcp_cubic.c`` of 6.1): it counts ACKs in whole numbers and has HyStart.
+"""CUBIC as the Linux kernel implements it (``tcp_cubic.c`` of Linux 6.1), with HyStart.
 
-RFC 9438 gives a target: the window to be reached one RTT ahead. The kernel does not store the
-target, but ``cnt``, the number of ACKs after which the window grows by a packet. It computes
-``cnt`` from the target in whole numbers, at most once per clock tick. As the RTT it takes the least
-RTT that it has seen. It also computes the window that a Reno flow would have, beginning at the end
-of a recovery, and grows at least to that window. HyStart ends slow start if the RTT has grown. It
-also does so if ACKs have come at most 2 ms apart for longer than half of the least RTT plus 0.5 ms.
+RFC 9438 computes a target, the window to be reached one RTT later. The kernel stores another
+number, ``cnt``: the number of ACKs after which the window grows by one packet. It computes ``cnt``
+from the target in whole numbers, at most once per clock tick. For the RTT it uses the least RTT
+that it has measured. The kernel also computes the window that a Reno flow would have since the last
+recovery. The window of CUBIC grows at least to the window of Reno.
+
+HyStart ends slow start before a loss, in two cases. The first case is that the RTT has grown. The
+second case is a long train of ACKs: each came at most 2 ms after the one before, and the train
+lasts longer than half the least RTT plus 0.5 ms.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,10 +1,10 @@
-"""The steady state of the packet simulator: rest, a periodic motion, or a long average.
+"""Finds the steady state of the simulator ``rounds``: rest, a periodic motion, or a long average.
 
-All counts are whole packets, so the exact state of senders, packets in flight and queues
-(``snapshot.py``) can return. States are compared at the moments at which some window falls by a
-packet. If the state returns, and after the same number of such moments returns once more, the
-motion is periodic. If no window moves, the state is a fixed point. Otherwise the answer is the long
-average with its standard error.
+The state consists of the senders, the packets in flight and the queues. All counts are whole
+packets, so the same state can return exactly. The state is recorded each time a window falls by a
+packet. If a state returns, and returns once more after the same number of records, the motion is
+periodic. If no window moves, the simulator is at rest. In all other cases the answer is an average
+over a long run, with its standard error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Delayed ACKs (RFC 1122 4.2.3.2): one ACK for two packets, or for one after a pause.
+"""Delayed ACKs (RFC 1122 4.2.3.2): the receiver acknowledges two packets by one ACK.
 
-While a packet is missing, each packet that arrives is acknowledged at once. Delayed ACKs halve the
-growth per round trip of a window that grows upon ACKs, and packets leave in pairs.
+If no second packet comes within a pause, the receiver acknowledges the first one alone. While a
+packet is missing, it acknowledges each packet at once. With delayed ACKs, packets leave the sender
+in pairs, and a window that grows by some amount at each ACK grows half as fast.
 ``Sender.delack_packets`` is the number of packets that have arrived and whose ACK still waits. All
-times here are those at which an ACK reaches the sender.
+times in this module are those at which an ACK reaches the sender.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""The flows of a scenario as the simulator's records, including randomly arriving short flows."""
+"""Makes the simulator's records of all flows, including short flows that arrive at random."""
 
 from __future__ import annotations
 
@@ -162,9 +162,10 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     flows = np.zeros(len(places), FLOW)  # np.concatenate would compare the records field by field
     for some, end in zip(found, np.cumsum([len(some) for some in found]), strict=True):
         flows[end - len(some) : end] = some
-    # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
-    # it put on its wire first. That is the packet with the longer wire. So flows with a longer RTT
-    # come first here. The order of flows in the scenario must not matter.
+    # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
+    # that was put on its wire first, which is the packet with the longer wire. So the flows are
+    # sorted, and those with longer RTTs come first. The other keys make the result independent of
+    # the order of the flows in the scenario.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)

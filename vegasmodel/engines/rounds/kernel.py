@@ -1,8 +1,8 @@
-"""The main loop of the packet simulator: flows meet in queues, event by event.
+"""The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
-Between events a flow's packets arrive at a constant rate, and the queue is a fluid.  So delays are
-exact: a packet that finds the queue q at capacity c leaves q/c later, and the packet that its ACK
-releases comes one round trip after it.  A round trip takes at most a few tens of events, whatever
+Between two events a flow's packets arrive at a constant rate, and the queue changes linearly. So
+delays are exact: a packet that finds q packets in the queue leaves it q/c seconds later, where c is
+the capacity in packets per second. A round trip consists of at most a few tens of events, whatever
 the number of packets in it.
 """
 
@@ -127,8 +127,10 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # Linux stamps each packet as it leaves (tcp_transmit_skb), so its RTT leaves out the wait
-        # in the sender's own queue. ns-2 stamps all packets of a burst when the burst begins.
+        # The RTT of a packet counts from its time stamp. Linux stamps each packet when the packet
+        # leaves the sender (tcp_transmit_skb). So its RTTs do not include the wait in the sender's
+        # own queue. ns-2 stamps all packets of a burst when the burst begins, so its RTTs include
+        # this wait.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)

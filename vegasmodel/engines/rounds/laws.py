@@ -1,9 +1,10 @@
-"""When a source moves its window, in whole packets: at ACKs, rounds, losses, marks, timeouts.
+"""When a sender changes its window: upon ACKs, round trips, losses, congestion marks and timeouts.
 
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
-third duplicate ACK, and ``retransmission_timeout`` at a timeout. They are the same for all laws,
-and the files in ``laws/`` say how far each law then moves its window. For ``ns2`` they do what the
-Agent/TCP family of ns-2 does with the defaults of 1999-2001, for ``linux`` what the kernel does.
+third duplicate ACK, and ``retransmission_timeout`` at a timeout. These functions are the same for
+all laws of congestion control. The files in ``laws/`` say how far each law then moves its window. A
+flow's ``variant`` selects details: with ``ns2`` they are those of ns-2's agents with the defaults
+of 1999 to 2001, with ``linux`` those of the Linux kernel.
 """
 
 # mypy: disable-error-code="no-any-return"

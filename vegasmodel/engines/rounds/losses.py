@@ -1,7 +1,8 @@
-"""The sender while packets are missing: duplicate ACKs, and ACKs that fill a hole.
+"""The sender while packets are missing: how it handles duplicate ACKs and ACKs that fill a hole.
 
-A hole is a range of packets that the receiver misses.  ``duplicate_acks`` and ``acks_fill_hole``
-handle the next group of such ACKs.  The rules of the window are in ``laws``.
+A hole is a range of packets that the receiver misses. The functions ``duplicate_acks`` and
+``acks_fill_hole`` each handle a group of such ACKs at once. How the window changes is in
+``laws.py``.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,9 +1,9 @@
-"""Phase effects: does the outcome depend on senders that are unrealistically exact?
+"""Tests for phase effects: whether the answer changes if the senders' timing becomes less exact.
 
-Loss-based sources at a drop-tail queue can lock into phases (Floyd and Jacobson, 1992): the same
-source then loses again and again.  So the scenario is simulated twice, as it is and with the
-opposite choice of random waits.  If its senders wait at random, they do not in the second run.  If
-they do not, they wait in the second run as real hosts do.
+Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses again and
+again (Floyd and Jacobson, 1992). A small random wait before each sending prevents this. So the
+scenario is simulated twice. If its senders wait at random, they do not wait in the second run. If
+they do not, they wait in the second run for as long as real hosts do.
 """
 
 from __future__ import annotations

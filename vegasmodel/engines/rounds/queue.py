@@ -1,13 +1,13 @@
-"""How a queue delays and drops: a fluid between events, whole packets at events.
+"""How a queue delays and drops packets: a fluid between two events, whole packets at events.
 
-``queue`` is the work in the system: the sum of the sizes of all packets that wait or are in
-transmission, in units of the scenario's packet size. A packet that arrives waits until the work
-that it finds is done. Drop-tail accepts the packet if at most ``buffer`` packets are in the system,
-whatever their sizes. Their number is the work times ``packets_per_work``, the number of packets per
-unit of work (``stock.py``).
+Packets may differ in size. ``queue`` is the sum of the sizes of all packets in the system, in units
+of the scenario's packet size. The system contains the packets that wait and the one in
+transmission. A drop-tail queue counts packets, not bytes. The number of packets is ``queue`` times
+``packets_per_work``, the mean number of packets per unit (``stock.py``).
 
-Rate-Delay services (``podlesny``) put two queues, the classes R and D, behind one link.  Each is
-guaranteed its share of the capacity, and the other may use what is left of it.
+A link with Rate-Delay services has two queues, for the classes R and D (the paper ``podlesny``).
+Each class is guaranteed its share of the capacity. If one class does not use its share, the other
+class may use the rest.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,9 +1,10 @@
-"""Which queues a scenario has, which of them each flow crosses, and the delays between them.
+"""Finds the queues of a scenario, the queues that each flow crosses, and the delays between them.
 
-In each direction in which data cross a link, the link has one queue, or two if it offers Rate-Delay
-services.  If data of other flows cross a link in the direction of a flow's ACKs, the ACKs go
-through that queue.  Other links delay ACKs but do not queue them, except where ACKs of two flows
-meet in ns-2 (``_acks_meet``).
+A link has one queue in each direction in which data packets cross it. With Rate-Delay services it
+has two queues in each such direction. If the ACKs of a flow cross a link in a direction in which
+other flows send data, they pass through the queue there. Where there is no such queue, the link
+delays ACKs by a constant time. In ns-2 there is one exception, where the ACKs of two flows meet
+(``_acks_meet``).
 """
 
 from __future__ import annotations

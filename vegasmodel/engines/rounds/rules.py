@@ -1,9 +1,9 @@
-"""The laws of the package as compiled functions, and the choice among them by number.
+"""Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
 
-``Sender.rules`` is the number of a flow's law. The number 0 means a law of the user, whose
-functions are called by their addresses. The laws of the package have the numbers from 1 on. The
-function that ``choice`` returns compares the number with 1, 2, ... and calls the rule of that law.
-The compiler LLVM inlines the rules into this function.
+``Sender.rules`` is the number of a flow's set of rules. Each set of rules of this package has a
+number from 1 on. With the number 0, the flow's law is a plain function, which is called by its
+address. The function that ``choice`` returns compares the number with 1, 2, ... and calls the rule
+of that set. LLVM, the compiler, inlines the rules into this function.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Entry to the packet simulator: a scenario in, trajectories and totals out.
+"""Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-The number of events in a round trip is bounded, so the cost does not grow with the capacity. If a
-round trip holds fewer packets than this bound, each packet is its own event. So small windows,
-where whole packets decide the outcome, are simulated packet by packet.
+A round trip consists of a bounded number of events, so the cost does not grow with the capacity. If
+a round trip has fewer packets than this bound, each packet is an event of its own. So if windows
+are so small that single packets matter, the simulator handles every packet.
 """
 
 from __future__ import annotations
@@ -168,10 +168,10 @@ class Simulation:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-        # We reserve memory for all groups of packets that can be in flight at once. Short time
-        # steps make many groups. So does the first overflow of a large window: there the queue
-        # alternately drops and accepts packets, and a new group begins at each change between the
-        # two.
+        # We reserve memory for all groups of packets that can be in flight at once. Two things make
+        # many groups: short time steps, and the first overflow of a buffer by a large window. In
+        # this overflow the queue alternately drops and accepts packets, and each change between the
+        # two begins a new group.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         buffers = [math.floor(link.buffer) for link in scenario.links if link.buffer < math.inf]
@@ -181,8 +181,11 @@ class Simulation:
         most = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0).astype(np.int64)
         way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
         way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-        # A ring doubles until it has ``most`` places.  What it leaves, less than twice as many, is
-        # not used again.  Memory of bytes is not touched before it is used, that of records is.
+        # The groups of packets on their way to a queue are stored in a ring buffer. A full ring
+        # moves to a new place of twice the size, until it can hold ``most`` groups. Its old places
+        # are not used again. So a ring needs less than 3 ``most`` places in all. The array is
+        # created as bytes, because the zeros of a byte array take up no memory before they are
+        # used. An array of records would take up all its memory at once.
         rings = np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
         free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)

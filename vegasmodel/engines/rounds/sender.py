@@ -1,9 +1,9 @@
-"""The sender between two events: which ACKs arrive next, and what it sends upon them.
+"""The sender between two events: which ACKs arrive next, and which packets it then sends.
 
-A flow's packets travel as parcels: groups of packets spread evenly over some time.  ``plan`` takes
-the next ACKs that return, up to the first change: the window passes a whole packet, the round ends,
-a third duplicate arrives, or a pause without ACKs ends.  It moves the window by the flow's law and
-computes how many packets leave, and when.
+Packets travel in groups; the packets of a group are evenly spaced. ``plan`` takes the ACKs that
+return next, up to the first change: the window reaches the next whole number of packets, the round
+trip ends, a third duplicate ACK arrives, or a pause without ACKs ends. It moves the window by the
+flow's law. Then it computes how many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,9 +1,10 @@
-"""The whole state of the simulator at a moment: equal states have equal futures.
+"""Writes the whole state of the simulator ``rounds``, to find out whether an earlier state returns.
 
-To compare states, sequence numbers count from the first unacknowledged packet, and times from now.
-Times are divided by the service time of the first queue, so all numbers are in packets.  The state
-leaves out what cannot affect the future: totals, times long past, and ns-2's coarse timer as long
-as it is restarted before it expires.
+Equal states have equal futures. To make two states comparable, sequence numbers count from the
+first unacknowledged packet, and times count from now. Times are divided by the transmission time of
+a packet at the first queue, so all numbers are in packets. The state leaves out what cannot affect
+the future: totals, times long past, and ns-2's coarse timer while it is restarted before it
+expires.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The simulator's state: one record per flow, per queue and per group of packets on its way.
+"""The state of the simulator ``rounds``: a record for each flow, queue, and group of packets.
 
-Numba reads these structured arrays without copies. Counts are in packets, times in seconds. The
-times of a flow are those at which its packets reach its first queue, not those at which they leave
-the sender. Each queue has a clock of its own, which may run behind that of the simulation
-(``Queue.shift``).
+The records are NumPy arrays that compiled code reads without copies. Counts are in packets, times
+are in seconds. The times of a flow are those at which its packets reach its first queue, not those
+at which they leave the sender. Each queue has its own clock, which may be behind the clock of the
+simulation by up to ``Queue.shift`` seconds.
 """
 
 from __future__ import annotations
@@ -235,9 +235,9 @@ class Hop:
     room: int  # ... in a circle of so many places,
     most: int  # ... which may grow up to so many
     latest: float  # when its last parcel gets there
-    # The fields below are used only for the second and later queues of a flow's path.  They
-    # describe the packets that are on their way to this queue (a circular buffer of groups), and
-    # those that reach it in the time step that ends at ``time``.
+    # A flow's packets cross one or more queues. The fields below are used only for the second queue
+    # and later ones. They describe two sets of packets: those that are on their way to this queue,
+    # in a ring buffer of groups, and those that reach it in the time step that ends at ``time``.
     head: int
     count: int
     idle: int  # nothing is on its way here

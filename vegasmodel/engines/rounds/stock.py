@@ -1,9 +1,10 @@
-"""The packets that wait in a queue if their sizes differ: a buffer counts packets, not work.
+"""Counts the packets that wait in a queue if packets have different sizes.
 
-The queue is first in, first out. A row of ``stock`` holds the work of packets of one size. The row
-holds either whole packets or a fluid of packets that arrive evenly. Whole packets are counted as
-whole numbers: the packet in transmission counts as one until its end. In a fluid, fractions of
-packets count.
+A buffer is limited to a number of packets, whatever their sizes. The queue is first in, first out.
+Each row of ``stock`` describes neighbouring packets of one size by the sum of their sizes. A row is
+one of two kinds. In a row of whole packets, the packet in transmission counts as one until its
+transmission ends. In a row of packets that arrive evenly, like a fluid, fractions of a packet
+count.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,9 +1,9 @@
-"""The timers by which a source takes a packet for lost.
+"""The timers after which a sender takes a packet for lost.
 
-The coarse timer of BSD and ns-2 counts in ticks and measures the RTT of one packet at a time.
-Linux takes an RTT sample from every ACK. It also sends a probe before its timer declares the end of
-a window lost (tcp_schedule_loss_probe). ns-2's Vegas has a fine timer as well, which it reads when
-an ACK arrives.
+The coarse timer of BSD and ns-2 counts in clock ticks, and measures the RTT of one packet at a
+time. Linux measures the RTT with every ACK. When Linux gets no more ACKs, it first sends a probe
+(``tcp_schedule_loss_probe``), and only later takes the whole window for lost. The Vegas of ns-2
+also has a fine timer, which it reads whenever an ACK arrives.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,12 +1,11 @@
-"""How groups of packets travel: through each queue on a flow's path and back to the sender.
+"""Moves groups of packets through each queue on a flow's path and back to the sender.
 
-A parcel is a group of packets that travel together. At a queue its packets arrive evenly over an
-interval, or together at its end. At the end of the interval the simulator knows which packets are
-lost and when the others leave. So the next queue receives the parcel only when the parcel's last
-packet has left this queue. By then the next queue's clock must not have passed the time at which
-the first packet arrives there. Two numbers ensure this: an interval lasts at most
-``Sender.longest_stretch`` seconds, and the next queue's clock runs behind by ``Queue.shift``
-seconds.
+The packets of a group arrive at a queue evenly over an interval, or all at its end. At the end of
+the interval the simulator knows which packets are lost and when the others leave. Only when the
+last packet of the group has left the queue, the group is handed to the next queue. The next queue's
+clock must not yet have passed the time at which the first packet arrives there. Two limits ensure
+this. An interval lasts at most ``Sender.longest_stretch`` seconds, and the clock of the next queue
+runs ``Queue.shift`` seconds late.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,10 +1,10 @@
-"""The sender's random wait before it uses a window that has opened (ns-2: ``overhead_``).
+"""The sender's random wait before it sends the packets that an ACK allows (``overhead_`` in ns-2).
 
-A wait begins when the window allows a packet to leave and no other wait is under way.  It lasts a
-uniform random time up to ``FLOW.jitter`` seconds.  At its end the sender sends all that the window
-then allows.  A fast retransmit does not wait.  Neither do packets that Linux sends in a recovery,
-since Linux paces them.  Where the simulator treats several ACKs as one group, no wait is drawn: the
-waits would average out, and the packets leave evenly spaced.
+A wait begins when the window allows a packet and no other wait is in progress. Its length is
+random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
+that the window then allows. Two kinds of packets do not wait: a fast retransmit, and packets that
+Linux sends during a recovery, because Linux paces them. If the simulator handles several ACKs as
+one group, there is no wait, because the waits of many ACKs would average out.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,7 +1,7 @@
-"""Sums of counts per flow and per link in bins of time, in bounded memory for any trace.
+"""Adds up the counts of a trace per flow and link in intervals of time, in bounded memory.
 
-The bins are 0.1 ms wide at first.  When the time passes the last bin, neighbouring bins are merged
-in pairs and the width doubles.  If there are many flows, there are fewer bins.
+The intervals (bins) are 0.1 ms long at first. When the trace goes beyond the last bin, neighbouring
+bins are merged in pairs, so their length doubles. If there are many flows, there are fewer bins.
 """
 
 from __future__ import annotations

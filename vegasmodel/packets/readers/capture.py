@@ -1,7 +1,7 @@
 """Reads the frames of pcap and pcapng files one at a time, in bounded memory.
 
-We do not use the library dpkt for this.  Its reader trusts a block's stated length (a negative one
-makes it read the whole file), knows only one interface per file and unpacks every option.
+The library dpkt is not used for this. Its reader trusts the length that a block states, and a
+negative length makes it read the whole file. It also knows only one interface per file.
 """
 
 from __future__ import annotations

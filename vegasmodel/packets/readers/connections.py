@@ -1,12 +1,12 @@
-"""Follows TCP flows captured at one point of the path, where data and ACKs pass.
+"""Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
-- Counts are in bytes.  At the end they are divided by the payload of the flow's full packets.
+- Counts are in bytes. At the end they are divided by the payload of the flow's full packets.
 - Delivered bytes are the growth of the ACK number, without bytes that the capture does not contain.
   If the capture has no ACKs of a flow, all captured data count as delivered.
-- An RTT is the time from a segment to the ACK of its last byte; retransmitted segments give none.
-  If the capture was not made at the sender, this time covers only the path from the capture point
-  to the receiver and back. Then the time for the path to the sender and back is added: the time
-  from an ACK to the data segment that echoes the ACK's timestamp.
+- An RTT is the time from a segment to the ACK of its last byte. Retransmitted segments give no RTT.
+  If the capture was made elsewhere than at the sender, this time leaves out the path between the
+  sender and the capture. The missing part is then added: the time from an ACK to the data segment
+  that echoes the ACK's timestamp.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
 - A SYN begins a new connection, even between ports that had a connection before.
 """

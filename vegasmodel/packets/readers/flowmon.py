@@ -1,9 +1,10 @@
-"""Reads ns-3's FlowMonitor XML, which has sums over each flow's whole life.
+"""Reads the XML file of ns-3's FlowMonitor, which has one sum per flow over the flow's whole life.
 
 The trace therefore has a single interval. A flow's throughput counts all packets received, because
-FlowMonitor does not tell retransmissions apart. FlowMonitor counts the ACKs of a flow as a flow of
-their own, in the reverse direction and with smaller packets; the trace leaves it out. The RTT of a
-flow is its mean delay plus the mean delay of its ACKs. XML entities and document types are refused.
+FlowMonitor does not tell retransmissions apart. FlowMonitor counts the ACKs of a flow as another
+flow, in the reverse direction and with smaller packets. The trace leaves this flow out. The RTT of
+a flow is the mean delay of its packets plus the mean delay of its ACKs. XML entities and document
+types are refused.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads ``iperf3 --json``: bytes, retransmissions, window and RTT of each stream per interval.
 
-If the file was written at the sender (``sender`` is true), an interval's bytes are those that the
-kernel took from iperf3, not those that arrived. The trace's ``doubts`` then state this, with the
-totals of the bytes sent and received if the file has both. Intervals that iperf3's option
-``--omit`` excludes are excluded here too.
+If the sender wrote the file (``sender`` is true), the bytes of an interval are those that the
+kernel took from iperf3, not those that arrived. A note in the trace's ``doubts`` then says so. It
+also gives the totals of the bytes sent and received, if the file has both. Intervals that iperf3's
+option ``--omit`` excludes are excluded here too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The inner loop over an ns-2 trace, compiled by Numba: it reads bytes and adds counts to sums.
+"""The inner loop over the lines of an ns-2 trace, compiled by Numba.
 
-``scan`` works through complete lines. It stops before a line if the line's time is beyond the last
-bin, if a table is full or if the line is wrong. In the first two cases the caller widens the bins
-or enlarges the table and calls ``scan`` again. In the third case it reports the wrong line.
+It reads bytes and adds counts to sums over intervals of time. ``scan`` works through complete
+lines. It stops before a line in three cases. If the line's time is beyond the last interval, or if
+a table is full, the caller makes room and calls ``scan`` again. If the line is wrong, the caller
+reports it.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -199,9 +200,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # The flow's sink, at which deliveries are counted, is the node of its destination address.
-        # If the trace has no events of that node, the sink is the last node that received the
-        # flow's first packet.
+        # Deliveries are counted at the flow's sink. The sink is the node of the flow's destination
+        # address. If the trace has no events of this node, the sink is the last node that received
+        # the flow's first packet.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]

@@ -1,12 +1,12 @@
 """Reads ns-2 traces: events (``+ - r d``, written by ``trace-all``) and traced variables of agents.
 
-One file may hold both kinds of lines.  Events give first deliveries at the destination,
-transmissions and retransmissions at the source, drops at any node, packets in flight, and the queue
-of every link.  They also give RTTs, from a packet's transmission to its ACK.  An RTT is measured
-only for a packet that was sent once and has the flow's full size (a SYN is smaller and faster).
-The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
+One file may hold both kinds of lines. The events show deliveries at the destination, transmissions
+and retransmissions at the source, drops, the packets in flight, and the queue of every link. They
+also give RTTs, from a packet's transmission to its ACK. Packets that were sent twice give no RTT.
+Small packets, such as a SYN, give none either, because they are faster. The traced variables are
+``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
 
-A trace of the bottleneck alone does not show sources and destinations.  Deliveries are then counted
+A trace of the bottleneck alone does not show sources and destinations. Deliveries are then counted
 at the last node that received the flow's first packet, and RTTs are unknown.
 """
 

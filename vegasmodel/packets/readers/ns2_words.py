@@ -1,6 +1,6 @@
 """Splits the lines of an ns-2 trace into words and converts words to numbers; compiled by Numba.
 
-``buf`` is the bytes of the trace.  Integers of more than 18 digits are refused.  A converted time
+``buf`` holds the bytes of the trace. Integers of more than 18 digits are refused. A converted time
 is the nearest float, or differs from it in the last bit.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False

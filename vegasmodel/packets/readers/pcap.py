@@ -1,7 +1,7 @@
 """Reads tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
 
-Times count from the first packet.  Fragments and packets that are not TCP are skipped.  A capture
-at the sender is best; ``connections.py`` describes what captures at other places show.
+Times count from the first packet. Fragments and packets that are not TCP are skipped. A capture at
+the sender shows most. ``connections.py`` says what captures at other places show.
 """
 
 from __future__ import annotations

@@ -1,11 +1,16 @@
-"""One direction of a TCP connection: which of its bytes were seen, retransmitted or copied.
+"""Tracks one direction of a captured TCP connection: its bytes, retransmissions and copies.
 
-If the capture shows the same bytes twice, the second segment is a retransmission (the sender sent
-the bytes twice) or a copy (the capture contains one frame twice). A segment whose TCP timestamp or
-IPv4 identifier is later than all before was sent later, so it is a retransmission. Otherwise, if
-the identifiers of the two segments are equal, the second is a copy. If neither comparison is
-possible, a segment that repeats another within half an RTT is a copy, because no sender retransmits
-so early. In all other cases the flow's count of retransmissions is marked as unsure.
+Bytes may appear twice for two reasons. Either the sender sent them twice: the second segment is a
+retransmission. Or the capture contains one frame twice: the second segment is a copy. These rules
+decide, in this order:
+
+- If the TCP timestamp of the second segment is later than all before, it is a retransmission.
+  Without timestamps the IPv4 identifier is used.
+- If both segments have identifiers, equal identifiers mean a copy, different ones a retransmission.
+- If both segments have timestamps, different ones mean a retransmission.
+- If the second segment comes within half an RTT, it is a copy, because no sender retransmits so
+  early.
+- In all other cases the flow's count of retransmissions is marked as unsure.
 """
 
 from __future__ import annotations

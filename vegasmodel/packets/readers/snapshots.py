@@ -1,8 +1,8 @@
-"""Samples of every flow's state at many times; if there are too many, some samples are dropped.
+"""Stores samples of every flow's state at many times; if there are too many, it drops some.
 
-Counters are cumulative, so dropping every other sample loses resolution but no packets.  If a
-counter decreases, a new connection uses the same ports; it becomes a flow of its own.  Bytes are
-divided by the flow's largest segment size to give packets.
+Counters are cumulative. So if every other sample is dropped, resolution is lost but no packets are.
+If a counter decreases, a new connection uses the same ports. It becomes a flow of its own. Bytes
+are divided by the flow's largest segment size to give packets.
 """
 
 from __future__ import annotations

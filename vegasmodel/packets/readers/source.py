@@ -1,4 +1,4 @@
-"""Opens a trace file for the readers; limits the length of lines and reports errors by place."""
+"""Opens a trace file for the readers, limits the length of lines, and says where an error is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which packets are lost: at the full buffer, by RED, or by random loss."""
+"""Decides which packets are lost: at the full buffer, by RED, or by random loss."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How windows of whole packets grow in a step, and how many packets a sender then sends.
-
-Equations (S2) and (S3) are in the docstring of the package ``sampled``.
-"""
+"""How windows of whole packets grow in a step, and how many packets each sender then sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface to a flow's law: the state that it reads, its drift, its window after a loss."""
+"""Calls the functions of a flow's law: how fast its window moves, and its window after a loss."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations

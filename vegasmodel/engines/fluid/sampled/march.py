@@ -1,4 +1,7 @@
-"""The main loop: in each step it starts and stops flows, moves windows and sums up averages."""
+"""The main loop of this simulator: in each step it starts and stops flows and moves their windows.
+
+It also adds up the sums from which the averages are computed.
+"""
 
 from __future__ import annotations
 

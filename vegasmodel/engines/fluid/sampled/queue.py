@@ -1,4 +1,4 @@
-"""The queue: its delay for given windows, RED's drop probability, and bursts of slow start."""
+"""The queue at the link: its delay for given windows, and the drop probability of RED."""
 
 from __future__ import annotations
 

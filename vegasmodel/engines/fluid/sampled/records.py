@@ -1,4 +1,4 @@
-"""The records of ``sampled``: a flow's sender, the state of the link, and the link's constants."""
+"""The records of this simulator: a flow's sender, the state of the link, the link's constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sender's reaction to a loss: its cut, its recovery, its timer."""
+"""How a sender reacts to a loss: it cuts its window, repairs the loss, or waits for its timer."""
 
 from __future__ import annotations
 

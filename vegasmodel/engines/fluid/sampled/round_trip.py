@@ -1,4 +1,4 @@
-"""A sender's round trip: the delay that its packets measure, its end, and the law's decision."""
+"""What a sender does in each round trip: it measures the delay, and its law decides at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of senders and queue as a row of numbers, for comparison with other moments.
+"""Writes the state of senders and queue as a row of numbers, so that two states can be compared.
 
 The row contains everything on which the future depends.
 """
