@@ -153,9 +153,10 @@ def _rate(result: Prediction, group: str) -> str:
 def shares_table(
     scenario: Scenario, results: Sequence[Prediction], width: int = 80
 ) -> Table | None:
-    """A table with a row per model: each group's Mbit/s and share, all its flows together.
+    """A table with a row per model: the Mbit/s of each group's flows together, and their share.
 
-    It shows as many groups as fit the width.  ``None`` if there is only one flow.
+    The share is that of all groups' total.  The table shows as many groups as fit the width.
+    ``None`` if there is only one flow.
     """
     if len(scenario.members) < 2:
         return None

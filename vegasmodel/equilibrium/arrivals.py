@@ -50,23 +50,24 @@ def arrive(
     variant: str = "paper",
     each: Callable[[Floats, Floats, Floats], None] | None = None,
 ) -> Arrivals:
-    """The equilibrium after each arrival, by exact recursion.
+    """The equilibrium after each arrival, if n Vegas flows arrive one by one, by exact recursion.
 
-    The last axis is the order of arrival.
-
-    ``alpha``, ``beta``, ``rtt`` [..., n], ``capacity`` c [...].  Without ``beta`` every flow keeps
-    alpha packets queued (alpha = beta), and the queueing delay Delta_i solves ``boutremans`` (6)
-    for the first i flows with
+    The last axis is the order of arrival: ``alpha`` and ``beta`` [..., n] are the flows' thresholds
+    in packets, ``rtt`` [..., n] their propagation delays d in s, and ``capacity`` c [...] is in
+    pkt/s. Without ``beta`` every flow keeps alpha packets queued.  The queueing delay Delta_i after
+    the i-th arrival then solves ``boutremans`` (6) for the first i flows.  Flow i over-estimates
+    its propagation delay by the queueing delay that it finds,
 
         x_i = Delta_{i-1},  Delta_0 = 0.
 
     ``over_estimate`` replaces these x; set it to 0 where the base RTT is known.
 
-    With ``beta`` the equilibria of the flows form a set, and the order of arrival selects one of
-    them.  A new flow raises its window until its backlog is at the lower edge of its dead zone.
-    Meanwhile Delta rises.  An earlier flow keeps its window W_j, so its own backlog rises too.  At
-    the upper edge it starts to reduce its window.  So its rate r_j is the smaller of W_j/(d_j +
-    Delta) and the rate at the upper edge, and each arrival gives one Delta.
+    With ``beta`` each flow keeps its window while its backlog is between two edges, near alpha and
+    beta. Then the equilibria of the flows form a set, and the order of arrival selects one of
+    them.  A new flow raises its window until its backlog is at the lower edge.  Meanwhile Delta
+    rises.  An earlier flow keeps its window W_j, so its own backlog rises too.  At the upper edge
+    it starts to reduce its window. So its rate r_j is the smaller of W_j/(d_j + Delta) and the rate
+    at the upper edge, and each arrival gives one Delta.
 
     Without over-estimates the early flows get more: they end between the edges or at the upper one,
     and the last flow at the lower one.  With over-estimates the late flows get more, because a rate
@@ -175,11 +176,12 @@ def _join(
 
 
 def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
-    """Bonald's closed form as ``boutremans`` 3.1.2 prints it: (x [n] s, rates [n] pkt/s).
+    """Bonald's closed form as ``boutremans`` 3.1.2 prints it, for n flows that arrive one by one.
 
-    x_i = (alpha/c) (i-1) S_{i-1} and rate_i = c/(n S_n - (i-1) S_{i-1}), S_i = 1 + 1/2 + ... + 1/i.
-    It does not satisfy (6): with two flows the rates add up to c/3 + c/2 = 5c/6. The rates of
-    ``arrive`` add up to c.
+    Returns the over-estimates x [n] in s and the rates [n] in pkt/s.  With
+    S_i = 1 + 1/2 + ... + 1/i, x_i = (alpha/c) (i-1) S_{i-1} and rate_i = c/(n S_n - (i-1) S_{i-1}),
+    where c is the capacity.  The closed form does not satisfy (6): with two flows the rates add up
+    to c/3 + c/2 = 5c/6.  The rates of ``arrive`` add up to c.
     """
     n = count("n", n)
     alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))
@@ -206,17 +208,19 @@ BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
 
 
 def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> Asymptotes:
-    """Large-n behaviour of ``arrive`` (``form="exact"``) or ``bonald``: one alpha, variant paper.
+    """What ``arrive`` (``form="exact"``) and ``bonald`` tend to for many flows with the same alpha.
 
-    Let Delta_n = (alpha/c) n (ln n + C), k = n s and L = ln n + C. Then Delta_n - Delta_{n-k} is n
-    (s L - (1-s) ln(1-s)) in units of alpha/c.  The sum (6) over k gives
+    Flows arrive one by one, and their law is that of the papers.  After the n-th arrival let the
+    queueing delay be Delta_n = (alpha/c) n (ln n + C) with the capacity c and a constant C.  Put
+    k = n s and L = ln n + C.  Then Delta_n - Delta_{n-k} = n (s L - (1-s) ln(1-s)) in units of
+    alpha/c.  The sum (6) over k gives, with Euler's constant gamma,
 
         sum of the rates / c = (ln n + gamma)/(L + 1) + (pi^2/6 - 1)/L^2 + O(1/L^3).
 
     For the exact recursion this is 1, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n).  Bonald's
-    n S_n has C = gamma.  So his queue is too long by alpha packets per flow, and his rates add up
-    to less than the capacity, by a fraction of about 1/(ln n + gamma + 1).  This decreases only as
-    the logarithm of n grows: it is 9 % at 10,000 flows.
+    form has C = gamma.  So his queue is too long by alpha packets per flow, and his rates add up to
+    less than the capacity, by a fraction of about 1/(ln n + gamma + 1).  This decreases only as the
+    logarithm of n grows: it is 9 % at 10,000 flows.
     """
     word("form", form, ("exact", "bonald"))
     n = count("n", n, 2)  # ln 1 = 0 divides

@@ -159,10 +159,11 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
 
 
 def _equations(make: Make) -> Equations:
-    """The two real equations of the boundary, as a function of (ln x, ln w) and ln y.
+    """The two real equations of the stability boundary, as a function of (ln x, ln w) and ln y.
 
-    They are the real and imaginary part of the characteristic function F(i w; x, y), over the sum
-    of its terms' sizes.
+    x and y are the two parameters, and w is the frequency at which two roots are purely imaginary.
+    The equations are the real and the imaginary part of the characteristic function F(i w; x, y),
+    over the sum of its terms' sizes.
     """
 
     def misfit(u: Floats, y: float) -> Floats:

@@ -351,9 +351,10 @@ def window_alone(
 ) -> Floats:
     """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
 
-    Their windows add up to V = mu T + q, where q is the queue.  They rest at the lower edge.  If
-    the rule divides by the RTT, V = A + A mu T/q there with A = n_vegas alpha, so q = A. If the
-    rule divides by baseRTT, V = A mu T/q.  Arguments broadcast.
+    The sum V of their windows is mu T + q, with the bandwidth-delay product mu T and the queue q,
+    and each source's backlog is alpha.  With A = n_vegas alpha, V = A + A mu T/q if the backlog is
+    computed as in the papers, so q = A; and V = A mu T/q if it is computed as in Linux.  Arguments
+    broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
@@ -369,7 +370,8 @@ def threshold(
 ) -> Floats:
     """The buffer B_th in packets below which Vegas never reaches its equilibrium (appendix A).
 
-    It is the positive root of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``.  The paper's
+    It is the positive root B of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``, where mu T
+    is the bandwidth-delay product and lambda the factor of Vegas's window at a loss.  The paper's
     approximation is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
@@ -383,9 +385,12 @@ def forgotten_after(
     """Cycles until a change of the first window has shrunk to the fraction ``part`` of itself.
 
     This holds if all sources grow and lose in each cycle.  Let V be the sum of the Vegas windows at
-    a loss, M = mu T, and V' the sum at the next loss.  Then V' = lambda V + n_V (M + B + 1 - lambda
-    V - (M + B + 1 - V)/2)/(n_V + n_R).  So each cycle multiplies a change by (n_R lambda +
-    n_V/2)/(n_V + n_R).
+    a loss, V' the sum at the next loss, M the bandwidth-delay product, B the buffer, and lambda the
+    factor of Vegas's window at a loss.  With n_V Vegas and n_R Reno sources,
+
+        V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).
+
+    So each cycle multiplies a change by (n_R lambda + n_V/2)/(n_V + n_R).
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))

@@ -82,11 +82,12 @@ def cycles(
     At the least buffer every overflow cuts Vegas.  Further on, only a part p of the overflows does,
     and the mean factor of Vegas's window at an overflow is lambda^p.
 
-    capacity is in pkt/s, rtt in s, alpha (the lower threshold) and ``buffers`` (least, greatest) in
-    packets.  ``variant`` and ``response`` are as in `minicycle.solve`, and so is what a buffer
-    counts. decrease is lambda < 1.  The throughputs are those of `minicycle.solve` with the mean
-    factor.  Raises FieldError for arguments out of range, for decrease = 1, and for a least buffer
-    above B_th (`minicycle.threshold`), where the first cycle does not exist.
+    capacity is in pkt/s, rtt in s, alpha (the lower threshold) in packets, and ``buffers`` are the
+    least and the greatest buffer in packets.  decrease is lambda < 1, the factor of Vegas's window
+    at a loss. ``variant`` and ``response`` are as in `minicycle.solve`.  The throughputs are those
+    of `minicycle.solve` with the mean factor.  Raises FieldError for arguments out of range, for
+    decrease = 1, and for a least buffer above B_th (`minicycle.threshold`), where the first cycle
+    does not exist.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

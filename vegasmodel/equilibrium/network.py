@@ -39,10 +39,13 @@ ACCURATE = 1e-10  # KKT residual of a certified answer
 class Certificate:
     """How far rates and prices are from the optimality (KKT) conditions; all relative, >= 0.
 
-    Stationarity: max over flows of ``|r_i (q_i - x_i) / alpha_i - 1|``. Primal: by how much a
-    link's load exceeds c. Dual: size of the most negative price, over the largest price.
-    Complementarity: price times idle capacity, over the sum of all queues, ``sum_l price_l c_l``.
-    Small values prove optimality, since the problem is convex.
+    A price is a link's queueing delay.  Small values prove optimality, since the problem is convex.
+
+    - ``stationarity``: the largest ``|r_i (q_i - x_i) / alpha_i - 1|`` of all flows, with the rate
+      r_i, the path's queueing delay q_i, the over-estimate x_i and the threshold alpha_i.
+    - ``primal``: by how much a link's load exceeds its capacity.
+    - ``dual``: the size of the most negative price, over the largest price.
+    - ``complementarity``: the largest price times idle capacity, over the sum of all queues.
     """
 
     stationarity: float

@@ -70,16 +70,20 @@ def square_root(
 
 
 def random_factor(decrease: ArrayLike) -> Floats:
-    """Mean window at a loss, times sqrt(b p / 2), under independent losses.
+    """The mean window at a loss, times sqrt(b p / 2), if losses are independent.
 
-    One ACK acknowledges b packets, p is the loss probability, and d = ``decrease`` the factor at a
-    loss.  ``m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k))``.  This is E sqrt(V) for
-    the stationary law V = d^2 V + E with E exponential, whose moments obey E V^s = s E V^(s-1) / (1
-    - d^2s).  Infinite for d = 1.
+    One ACK acknowledges b packets, p is the loss probability, and d = ``decrease`` the factor of
+    the window at a loss.  The result is
 
-    Let f(u) = ln(1 - d^(2u)). Then factor k has the logarithm f(k + 1/2) - f(k).  For all k >= K =
-    ``FACTORS`` together, the sum of the logarithms is taken as f'(K)/8 - f(K)/2.  This follows from
-    the midpoint and the trapezoidal rule for one integral.  The error is below 1e-11.
+        m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k)).
+
+    This is the mean of sqrt(V), where V has the same distribution as d^2 V + E, with an independent
+    exponential E of mean 1.  Its moments obey E V^s = s E V^(s-1) / (1 - d^2s).  Infinite for
+    d = 1.
+
+    Let f(u) = ln(1 - d^(2u)).  Then factor k has the logarithm f(k + 1/2) - f(k).  For all
+    k >= K = ``FACTORS`` together, the sum of the logarithms is taken as f'(K)/8 - f(K)/2.  This
+    follows from the midpoint and the trapezoidal rule for one integral.  The error is below 1e-11.
     """
     d = numbers("decrease", decrease, high=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,11 +108,12 @@ def pftk(
     """Sending rate of the full PFTK model (timeouts, limited window), pkt/s; arguments broadcast.
 
     Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d; theirs
-    is d = 1/2. They assume that if a packet is lost, all later packets of the round are lost too,
+    is d = 1/2.  They assume that if a packet is lost, all later packets of the round are lost too,
     as at a drop-tail queue.  So the model predicts too many timeouts for SACK, and never too few.
     The published form for a limited window has a jump where the limit begins to act.  The rate is
     infinite for p = 0 without a limit.  For p = 1 it is one packet each time that the longest
-    timeout expires, 1/(64 T_0).  Raises ``FieldError`` as ``square_root``.
+    timeout expires: 1/(64 T_0), where T_0 is the first timeout.  Raises ``FieldError`` as
+    ``square_root``.
     """
     p, rtt, b, d = _checked(p, rtt, b, decrease)
     T_0 = numbers("timeout", timeout)
@@ -246,11 +251,15 @@ def throughput(
 class Share:
     """The rates of flows on one lossy link.
 
-    ``regime``: ``loss-limited`` (random losses leave capacity idle), ``capacity-limited`` (the mean
-    queue is below the buffer) or ``buffer-limited`` (the buffer stays full, and ``loss`` is more
-    than the random loss).  ``residual``: sum of the rates over the capacity, less 1. If it is not
-    small, ``status`` is ``NOT_CONVERGED`` and the rates are NaN. That happens where neither loss
-    nor a buffer limits loss-based flows.
+    ``regime`` says what limits them:
+
+    - ``loss-limited``: random losses leave capacity idle;
+    - ``capacity-limited``: the link is full, and the mean queue is below the buffer;
+    - ``buffer-limited``: the buffer stays full, and ``loss`` is more than the random loss.
+
+    ``residual`` is the sum of the rates over the capacity, less 1.  If it is not small, ``status``
+    is ``NOT_CONVERGED`` and the rates are NaN.  That happens where neither loss nor a buffer limits
+    loss-based flows.
     """
 
     rates: Floats

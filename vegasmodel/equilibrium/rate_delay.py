@@ -184,9 +184,9 @@ def rate_utilization(
 
         U = (1 - b^2) y^2 / (1 - 2 b y + y^2)          for y < 1/b
 
-    An approximation, derived in ``symbolic.podlesny``.  If flows lose
-    at different times, less of ``S_R`` is idle.  So for any number of flows of one ``rtt`` without
-    timeouts this is a lower bound.
+    This is an approximation, derived in ``symbolic.podlesny``.  If flows lose at different times,
+    less of ``S_R`` is idle.  So for any number of flows of one ``rtt`` without timeouts it is a
+    lower bound.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)

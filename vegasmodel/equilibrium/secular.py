@@ -34,10 +34,11 @@ _THREADED = 300_000  # flows, in all or in one case: from there on threads share
 def queueing_delay(
     alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper"
 ) -> Any:  # fmt: skip
-    """Queueing delay Delta at the steady state, seconds: ``boutremans`` (6).
+    """The queueing delay at the steady state, seconds [...]: ``boutremans`` (6).
 
-    ``alpha`` [..., n] packets, over-estimates ``x`` [..., n] s, capacity ``c`` [...] pkt/s;
-    they broadcast.  Returns [...].  ``rtt`` and ``variant`` as in ``rates``.  NaN where it fails.
+    The arguments broadcast: ``alpha`` [..., n] are the flows' thresholds in packets, ``x`` [..., n]
+    their over-estimates of baseRTT in s, and ``c`` [...] is the capacity in pkt/s.  ``rtt`` and
+    ``variant`` are as in ``rates``.  NaN where there is no answer.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).delay
 
@@ -45,7 +46,9 @@ def queueing_delay(
 def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
     """Rates at the steady state, pkt/s [..., n]: ``boutremans`` (5), to 8 units in the last place.
 
-    ``variant`` says what Vegas holds constant, and so which equation replaces (3):
+    ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.  ``variant`` says what Vegas holds
+    constant, and so which equation replaces (3).  W is the window, r the rate, base the flow's
+    baseRTT, Delta the queueing delay, and rtt the propagation delay:
 
     - ``paper``: W (RTT - base)/RTT = alpha, so r = alpha/(Delta - x).
     - ``ns2``: the same equation. ns-2 rounds, so with alpha = beta the backlog may stay anywhere
@@ -53,8 +56,9 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
     - ``linux``: W (RTT - base)/base = alpha, so r = alpha (rtt + x)/((Delta - x)(rtt + Delta)).
       Needs ``rtt`` [..., n] s. The result is for the lower edge of its band [alpha, alpha + 1).
 
-    alpha = 0 marks an absent flow (padding): its rate is 0, and its x and rtt are ignored. NaN
-    where it fails; ``solve`` gives the reason. Raises ``ValueError`` for shapes that do not fit.
+    alpha = 0 marks an absent flow (padding): its rate is 0, and its x and rtt are ignored.  NaN
+    where there is no answer; ``solve`` gives the reason.  Raises ``ValueError`` for shapes that do
+    not fit.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).rates
 

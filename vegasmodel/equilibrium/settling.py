@@ -22,7 +22,8 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
     """Seconds until the window of a flow alone on the link is at rest.
 
-    Slow start fills the link; then the window grows by one packet per round trip to the backlog.
+    Slow start fills the link; then the window grows by one packet per round trip until the flow has
+    its backlog.
     """
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())

@@ -114,18 +114,19 @@ class Loop:
 class Stability:
     """The stability of one equilibrium.
 
-    ``stable``: without RED, whether Gamma < 1, which is exact.  With RED, whether no root of the
-    characteristic function F lies right of the imaginary axis, in the box that was searched.
+    ``stable`` says without RED whether ``gain`` (Gamma) is below 1, which is exact.  With RED it
+    says whether no root of the characteristic function F lies right of the imaginary axis, in the
+    box that was searched.
 
-    ``roots``: the roots found, rightmost first, one of each conjugate pair, 1/s.  ``residual``: the
-    largest |F| at a root over the sum of the sizes of F's terms.
+    ``roots`` are the roots found in 1/s, rightmost first, one of each conjugate pair.  ``residual``
+    is the largest |F| at a root over the sum of the sizes of F's terms.
 
     The box is the part of the complex plane with real parts above ``left`` and imaginary parts
     below ``top``, both in 1/s.  Above ``top`` losses add less than 2 % to F; a root there is not
-    excluded.  ``complete``: as many roots were found in the box as the argument principle counts.
-    If the box is complete and has no roots, disturbances decay faster than ``left``.  If it is not
-    complete and has no roots, it holds more than ``MAX_PERIODS`` periods and was not searched.
-    With RED, ``stable`` is then False.
+    excluded.  ``complete`` says that as many roots were found in the box as the argument principle
+    counts.  If the box is complete and has no roots, disturbances decay faster than ``left``.  If
+    it is not complete and has no roots, it was too high to be searched: more than ``MAX_PERIODS``
+    times 2 pi over the longest RTT.  With RED, ``stable`` is then False.
     """
 
     stable: bool

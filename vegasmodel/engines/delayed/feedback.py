@@ -96,7 +96,7 @@ class DelayedRun:
 def unsupported(scenario: Scenario) -> str | None:
     """Why this model cannot answer the scenario; None if it can.
 
-    Unlike ``continuous.py`` it has equations for random loss and RED.
+    Unlike the fluid without feedback delay (``continuous.py``), it has random loss and RED.
     """
     queue = scenario.links[0].queue
     if isinstance(queue, Red) and queue.ecn:

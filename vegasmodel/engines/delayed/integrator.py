@@ -58,10 +58,11 @@ AFTER = 1e-3  # part of a step after an event at which its sign is known again
 
 @dataclass(frozen=True)
 class Event:
-    """A root of ``function(t, y)``: rising (direction 1), falling (-1) or either (0).
+    """An event: a time at which ``function(t, y)`` is 0 while it rises, falls or does either.
 
-    ``action(t, y)`` returns the state to continue with, or None to keep it; the right-hand side may
-    change there. ``terminal`` ends the integration.
+    ``direction`` is 1 for rising, -1 for falling, and 0 for either.  ``action(t, y)`` returns the
+    state to continue with, or None to keep the state; the differential equation may change there.
+    If ``terminal`` is set, the integration ends.
     """
 
     function: Callable[[float, Floats], float]
@@ -179,12 +180,13 @@ def integrate(
     keep: float = math.inf,
     max_steps: int = 1_000_000,
 ) -> Solution:
-    """Solve from ``span[0]`` to ``span[1]``.
+    """Solve the delay equation y' = f(t, y, z) from ``span[0]`` to ``span[1]``.
 
-    ``history`` is the function phi(t) or a constant state.  ``start`` is y(t_0) if it differs from
-    phi(t_0).  ``lags`` are delays in seconds: numbers, or functions ``tau(t, y, past)`` for which
-    ``t - tau`` grows with t.  ``keep`` is the length of the past that is kept: no delay may be
-    longer.  ``sample`` holds times in any order.  Wrong arguments raise ``ValueError``;
+    z are the states at delayed times t - tau.  ``history`` gives the states before the start: a
+    function phi(t) or a constant state.  ``start`` is y(t_0) if it differs from phi(t_0).  ``lags``
+    are the delays tau in seconds: numbers, or functions ``tau(t, y, past)`` for which t - tau grows
+    with t.  ``keep`` is the length of the past that is kept: no delay may be longer.  ``sample``
+    holds times in any order at which the solution is wanted.  Wrong arguments raise ``ValueError``;
     ``Solution.status`` reports a later failure.
     """
     t, end = float(span[0]), float(span[1])

@@ -145,10 +145,12 @@ def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
 def queue_step(
     y: Senders, past: Past, last: int, h: float, c: float, s_max: float, loss: float, came: Floats
 ) -> tuple[float, float, float]:
-    """Advance the queue by a step of at most h: (length, delay at its end, packets that overflow).
+    """Advance the queue by a step of at most h seconds.
 
-    c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, kept in 0 .. s_max: s is the queueing delay, c the
-    capacity, p the loss, A_i(t - f_i) the packets of flow i that have arrived.
+    Returns the step's length, the queueing delay s at its end, and the packets that overflow.  The
+    delay follows c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, within 0 .. s_max.  c is the capacity,
+    p the probability that a packet is dropped although the buffer has room, and A_i(t - f_i) the
+    number of flow i's packets that have arrived; A_i' is its derivative.
     """
     t, s = past.time[last], past.delay[last]
     equal = TINY * h + CLOCK_ERROR * t

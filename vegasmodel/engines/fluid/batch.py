@@ -64,9 +64,10 @@ class BatchRun:
 
 
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
-    """Scenarios side by side in arrays, for windows that change at every instant on any stack.
+    """Scenarios side by side in arrays, for flows whose windows change at every instant.
 
-    Raises ``ValueError``, which names the scenario, if the model has no equation for one of them.
+    All flows count as such, whatever TCP implementation they run.  Raises ``ValueError``, which
+    names the scenario, if the model has no equation for one of them.
     """
     if not scenarios:
         raise ValueError("a batch has at least one scenario")

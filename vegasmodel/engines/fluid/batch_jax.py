@@ -75,7 +75,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function put(values, some) that writes ``some`` to these places of the last axis."""
+    """A function put(values, some) that writes ``some`` to the ``places`` of the last axis."""
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
         values[..., places] = some
@@ -339,7 +339,7 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 
 
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be in seconds, because the queueing delay changes slowly.
+    """How long the next step may be, in seconds, if the queueing delay changes as slowly as now.
 
     The rule is that of ``events.horizon``, but a step ends at the next threshold of a window at the
     latest.

@@ -155,7 +155,7 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
 
 
 def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
-    """The answer for windows at rest: averages over a round trip, and the multipliers of the rest.
+    """The answer for windows at rest: averages over a round trip, and multipliers.
 
     The multipliers are the eigenvalues of the map that takes the windows to those a round trip
     later.

@@ -42,7 +42,10 @@ _MECHANISMS = (
 
 
 def papers_only(scenario: Scenario) -> bool:
-    """Whether every flow has the papers' stack, so that all windows change at every instant."""
+    """Whether all flows run TCP as in the papers: windows are real numbers that always change.
+
+    ns-2 and Linux decide once a round trip instead, and send whole packets.
+    """
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
 

@@ -110,7 +110,10 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 
 
 def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
-    """Whether a retransmission timer has expired that, as in ns-2, ticks at a random phase."""
+    """Whether a coarse retransmission timer, as ns-2 has, has expired.
+
+    The ticks of such a timer have a random phase.
+    """
     few = not scenario.random_arrivals
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
@@ -239,7 +242,7 @@ def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:
 
 
 def waiting(links: NDArray[Any]) -> Floats:
-    """The waiting packets of each queue, integrated over the time after warm-up: pkt s."""
+    """The number of waiting packets of each queue, integrated over the time after warm-up."""
     counted: Floats = np.maximum(links["area"] - links["mark_area"], 0.0)
     return counted
 

@@ -30,7 +30,7 @@ def place(law: Law) -> int:
 
 @functools.cache
 def rule(function: _Function) -> Any:
-    """A law's plain function, compiled with the plain functions of ``laws`` that it calls."""
+    """A law's function in plain Python, compiled together with the functions that it calls."""
     around = function.__globals__
     called = {
         name: rule(around[name])

@@ -249,7 +249,7 @@ class Simulation:
         return min(float(self.routes.links["now"].max()), self.duration)
 
     def totals(self, status: int) -> Totals:
-        """The counts so far."""
+        """The result so far: samples, and counts since warm-up."""
         flows = sum_by_member(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
             status, self.events, flows, self.routes, self.times, self.per_flow, self.queues

@@ -61,7 +61,7 @@ def burst(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def red_probability(link: Bottleneck, average: float) -> float:
-    """RED's base drop probability p_b when its average queue is that of ``now``, in packets."""
+    """RED's base drop probability p_b at the average queue ``average``, in packets."""
     low, high, p_max = link.min_threshold, link.max_threshold, link.max_probability
     if average < low:
         return 0.0
