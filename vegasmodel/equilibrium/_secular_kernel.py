@@ -326,9 +326,10 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
     """Newton's step of the gap g for Linux's law, applied to S^(-1/2), S the sum of the rates.
 
     It converges quadratically, and from the left it never passes the root.  The reason is that
-    S^(-1/2) is concave in g.  For a single flow with the rate r, r^(-1/2) is the square root of (y
-    + y^2/base)/alpha, which is concave; y is the queueing delay less the flow's over-estimate, and
-    base its baseRTT.  S^(-1/2) is a power mean of order -2 of such functions, so it is concave too.
+    S^(-1/2) is concave in g.  For a single flow with the rate r, r^(-1/2) is the square root of
+    (y + y^2/base)/alpha, which is concave; y is the queueing delay less the flow's over-estimate,
+    and base its baseRTT.  S^(-1/2) is a power mean of order -2 of such functions, so it is concave
+    too.
     """
     # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
     part = f / c
@@ -342,9 +343,9 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
     have the rates p = A_0/g in all, where A_0 is the sum of their thresholds; the step keeps this
     term.  The sum R of the other rates is replaced by R u/(u + delta) with u = R/|R'|, which has
     the same value and slope.  1/R is concave in g (a harmonic mean), so the replacement never
-    exceeds R, and from the left its root never exceeds the true one.  The step delta solves f =
-    delta (p/(g + delta) + R/(u + delta)), a quadratic equation, where f is the excess of the rates
-    over the capacity.
+    exceeds R, and from the left its root never exceeds the true one.  The step delta solves
+    f = delta (p/(g + delta) + R/(u + delta)), a quadratic equation, where f is the excess of the
+    rates over the capacity.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)

@@ -141,9 +141,10 @@ def still_grows(
 def held_window(path: Path) -> Floats:
     """The sum V of the Vegas windows at the loss, if Vegas stops growing and never has to shrink.
 
-    Vegas stops at its lower edge, V = h + X/q with q packets queued, so at the queue q_b = X/(V -
-    h). Then the sum of Reno's windows is mu T + q_b - V.  Vegas has grown from lambda V, and Reno
-    from half of its R(N) = mu T + B + 1 - V at the loss, in the same number of round trips.  So
+    Vegas stops at its lower edge, V = h + X/q with q packets queued, so at the queue
+    q_b = X/(V - h). Then the sum of Reno's windows is mu T + q_b - V.  Vegas has grown from lambda
+    V, and Reno from half of its R(N) = mu T + B + 1 - V at the loss, in the same number of round
+    trips.  So
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
 

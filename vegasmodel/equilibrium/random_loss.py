@@ -165,8 +165,8 @@ def hold_window(
     """Window at which Vegas stops growing: W (RTT - baseRTT) / RTT = alpha.
 
     RTT is ``rtt + queueing``, or W / capacity if the window alone fills the link.  So W is the
-    lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``, with baseRTT = ``rtt
-    + over_estimate``.
+    lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``, with
+    baseRTT = ``rtt + over_estimate``.
     """
     T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
     x = numbers("over_estimate", over_estimate, -math.inf)

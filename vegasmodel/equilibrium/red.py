@@ -180,10 +180,10 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
     """The rate that each flow delivers, pkt/s, at a mean queue in packets and a loss probability.
 
     A loss-based flow sends at the rate of PFTK's short form (the square-root law under ECN), and at
-    most max_window / RTT.  A Vegas flow does so with its own decrease, and at most at ``alpha /
-    (q/c - x)``, where q/c is the queueing delay and x the flow's over-estimate of baseRTT.  A
-    fraction 1 - loss of what is sent is delivered (all of it under ECN).  The rate is infinite
-    where nothing limits a flow.
+    most max_window / RTT.  A Vegas flow does so with its own decrease, and at most at
+    ``alpha / (q/c - x)``, where q/c is the queueing delay and x the flow's over-estimate of
+    baseRTT.  A fraction 1 - loss of what is sent is delivered (all of it under ECN).  The rate is
+    infinite where nothing limits a flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)

@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 def own(alpha: Any, x: Any, c: Any) -> Floats:
     """Equation (7), derived: by which fraction rate r_i changes per second of x_i, [..., n], 1/s.
 
-    x_i is the flow's own over-estimate of baseRTT.  (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i =
-    Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
+    x_i is the flow's own over-estimate of baseRTT.  (dr_i/dx_i)/r_i = (1 - w_i)/y_i with
+    y_i = Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, _others(w) / y, w))
@@ -39,9 +39,9 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
     """Equation (8), derived: by which fraction r_i changes per second of x_k, [..., i, k], 1/s.
 
-    x_k is another flow's over-estimate of baseRTT.  (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta -
-    x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  The diagonal
-    holds (7).
+    x_k is another flow's over-estimate of baseRTT.  (dr_i/dx_k)/r_i = -w_k/y_i with
+    y_i = Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
+    The diagonal holds (7).
     """
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
@@ -63,8 +63,8 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
 def own_printed(y: Any) -> Floats:
     """Equation (7) as printed, for the gaps y_i = Delta - x_i; it equals ``own``.
 
-    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i. (dr_i/dx_i)/r_i =
-    y_i s/(1 + y_i^2 s) with s = sum over k != i of 1/y_k^2.
+    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i.
+    (dr_i/dx_i)/r_i = y_i s/(1 + y_i^2 s) with s = sum over k != i of 1/y_k^2.
     """
     y = positive("y", y)
     s = _others(1.0 / y**2)
@@ -74,9 +74,9 @@ def own_printed(y: Any) -> Floats:
 def cross_printed(y: Any) -> Floats:
     """Equation (8) as printed, [..., i, k], for the gaps y_i = Delta - x_i; NaN on the diagonal.
 
-    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i. (dr_i/dx_k)/r_i =
-    -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  This is wrong if the y_j differ: the derived
-    form has y_i in place of the numerator's y_j.
+    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i.
+    (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  This is wrong if the y_j
+    differ: the derived form has y_i in place of the numerator's y_j.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])

@@ -55,8 +55,8 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
     """An upper bound, in s, of the queueing delay Delta while the windows of new flows rise.
 
     ``new`` holds the backlogs A_i and the over-estimates x_i of the new flows.  At worst the
-    earlier flows j keep their windows W_j.  Then sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta -
-    x_i) = c.
+    earlier flows j keep their windows W_j.  Then sum_j W_j/(rtt_j + Delta) + sum_i
+    A_i/(Delta - x_i) = c.
     """
     poles = np.concatenate([-rtt, new[1]])
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)

@@ -205,9 +205,9 @@ def _answer(
 ) -> tuple[Any, Any]:
     """How the windows of a class of flows react to the queueing delay: g(z) and dg/dz.
 
-    If a threshold limits the windows, g = -gamma.  If losses limit them, g = -(m/W) (p'/p) c / ((1
-    + z/K) (z + 2 m lambda/W^2)), where p' is the derivative of the loss p by RED's average queue, c
-    the capacity, and the other symbols are those of ``Loop``.
+    If a threshold limits the windows, g = -gamma.  If losses limit them, g = -(m/W) (p'/p)
+    c / ((1 + z/K) (z + 2 m lambda/W^2)), where p' is the derivative of the loss p by RED's average
+    queue, c the capacity, and the other symbols are those of ``Loop``.
     """
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:

@@ -17,8 +17,8 @@ def spacing_wait() -> Derivation:
 
     The number of packets from one drop to the next is uniform on m .. 2m - 1.  Here m = 1/p_b,
     where p_b is the probability that RED takes from its mean queue.  After a drop, packets before
-    packet m pass; packet n >= m is dropped with probability p_b / (2 - n p_b).  So packets m .. m +
-    j - 1 all pass with probability 1 - j/m.
+    packet m pass; packet n >= m is dropped with probability p_b / (2 - n p_b).  So packets
+    m .. m + j - 1 all pass with probability 1 - j/m.
     """
     pass_one = sp.simplify(1 - (1 / m) / (2 - (m + j - 1) / m))  # the j-th packet that is at risk
     pass_all = 1 - j / m

@@ -58,11 +58,11 @@ def window_after(
 ) -> tuple[float, float, float, int]:
     """Window of flow i at the end of a step of length h from the queueing delay s to s1.
 
-    Also returns its derivatives by s1 and h, and how it moves.  The window goes from W to W1 = W +
-    m g, which is (W2) in implicit form.  Here g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the
-    step in round trips, and T the propagation delay.  The law gives the direction m from the window
-    and the delay at the end: 1 if it grows, -1 if it shrinks, 0 if it rests; on a threshold of the
-    backlog m lies between.
+    Also returns its derivatives by s1 and h, and how it moves.  The window goes from W to
+    W1 = W + m g, which is (W2) in implicit form.  Here g = h/2 (1/(T + s) + 1/(T + s1)) is the
+    length of the step in round trips, and T the propagation delay.  The law gives the direction m
+    from the window and the delay at the end: 1 if it grows, -1 if it shrinks, 0 if it rests; on a
+    threshold of the backlog m lies between.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
