@@ -90,42 +90,51 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
     played, exact, bonald = pairs[3.0]
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
-its propagation delay: it over-estimates its baseRTT. So it gets more than the sources that started
+its propagation delay: it over-estimates its baseRTT.  So it gets more than the sources that started
 before it.  The paper `boutremans` says how much more: the last of 20 sources gets "10 times more
 than the earlier connections".
 
-The table has the ratio of the last source's rate to the first one's.  It compares ns-2 2.35 (mean
-of 5 runs, 90 to 120 s) with the simulator `rounds` and two theories.  "Exact recursion" computes
-the over-estimate of each source from the sources before it, by equation (6) of `boutremans`.
-"Bonald's form" is the closed form that `boutremans` prints.  A source arrives every 2 s; in the
-last column, "rounds, slowly", every {SLOWLY:g} s:
+The table has the ratio of the last source's rate to the first one's, for 20 Vegas sources of which
+one arrives every 2 s.  It compares ns-2 2.35 (mean of 5 runs, from 90 to 120 s) with the simulator
+`rounds` and with two theories:
+
+- "Exact recursion" computes the over-estimate of each source from the sources before it, by
+equation (6) of `boutremans`.
+
+- "Bonald's form" is the closed form that `boutremans` prints.
+
+- "rounds, slowly" is the simulator `rounds` with one arrival every {SLOWLY:g} s.
 
 {table(["alpha = beta", *NAMES, "rounds, slowly"], rows)}
 
-The next table has the errors against ns-2 (root mean square error over the mean of ns-2).  In each
-cell the first number is the error of the sources' throughputs, and the second that of their
-over-estimates of baseRTT:
+The next table has the errors of `rounds` and of the two theories against ns-2.  In each cell the
+first number is the error of the sources' throughputs, and the second is that of their
+over-estimates of baseRTT.  An error is the root mean square error divided by ns-2's mean:
 
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
 **What survives.** `boutremans` is right about the mechanism: sources that start late over-estimate
 their baseRTT and get more.  It is also right that its theory is "pessimistic": the theory gives the
-last source more than ns-2 does.  But Bonald's form, which the paper prints, is wrong: its rates add
-up to {sums[0]:.3f} of the link for two sources and to {sums[1]:.2f} for 20.  This mistake does not
-make the theory pessimistic, because the exact recursion, in which it is corrected, is pessimistic,
-too.  At alpha = 3 the over-estimates of baseRTT have an error of {exact[1]:.0%} by the exact
-recursion, of {bonald[1]:.0%} by Bonald's form, and of {played[1]:.0%} by the simulator `rounds`.
-The throughputs have an error of {exact[0]:.0%} by the exact recursion and of {bonald[0]:.0%} by
-Bonald's form.
+last source more than ns-2 does.
+
+Bonald's form, which `boutremans` prints, is wrong: its rates add up to {sums[0]:.3f} of the link
+for two sources, and to {sums[1]:.2f} for 20.  The exact recursion does not have this mistake, but
+it is pessimistic, too.  So the mistake is not what makes the theory pessimistic.
+
+How large are the errors at alpha = 3?  The over-estimates of baseRTT are wrong by {exact[1]:.0%} by
+the exact recursion, by {bonald[1]:.0%} by Bonald's form, and by {played[1]:.0%} by the simulator
+`rounds`.  The throughputs are wrong by {exact[0]:.0%} by the exact recursion, and by
+{bonald[0]:.0%} by Bonald's form.
 
 **Which hypothesis is wrong.** The exact recursion and Bonald's form both assume that the queue is
 in equilibrium when the next source starts.  This assumption causes most of their error.  In fact a
 window grows by only one packet per round trip.  With alpha = 5 the queue is still growing when the
-next source starts 2 s later, so this source finds a shorter queue than in theory.  The larger alpha
-is, the longer the queue grows; so in ns-2 the ratio of the last source's rate to the first one's
-depends on alpha, and in theory it does not.  With {SLOWLY:g} s between arrivals the ratio by
-`rounds` is nearer to that of the recursion.
+next source starts 2 s later, so this source finds a shorter queue than in theory.
 
-**For users.** If sources know their true baseRTT, those that start late do not get more (see the
-records of figure 7).  A larger alpha reduces the advantage of the late sources, but increases the
-queueing delay in proportion."""
+The larger alpha is, the longer the queue grows after an arrival.  So in ns-2 the ratio of the last
+source's rate to the first one's depends on alpha; in theory it does not.  With {SLOWLY:g} s between
+arrivals the ratio by `rounds` is nearer to that of the exact recursion.
+
+**For users.** If sources know their true baseRTT, those that start late do not get more (the
+records of figure 7 in `vegasmodel paper boutremans` show this).  A larger alpha reduces the
+advantage of the late sources, but increases the queueing delay in proportion."""

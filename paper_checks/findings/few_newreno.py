@@ -83,62 +83,84 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
         for ratio in MIXES
     ]
     few = {(a, b): fairness(0.1, "rd", a, b).index for a, b in AT_FEW}
-    listed = ", ".join(
-        f"{mean:.2f} +- {se:.2f} with alpha {a}, beta {b}" for (a, b), (mean, se) in few.items()
-    )
+    at_few = [[f"{a}, {b}", f"{mean:.2f} +- {se:.2f}"] for (a, b), (mean, se) in few.items()]
     both = [dumbbell(round(N * ratio), N) for ratio in BY_NS3["NewReno"]]
-    two_way, by_cbq = (
-        ", ".join(f"{index(runs, scenario, exact).mean():.2f}" for scenario in both)
-        for exact in (True, False)
-    )
+    two_way = [
+        [f"{ratio:g}", *(f"{index(runs, scenario, exact).mean():.2f}" for exact in (True, False))]
+        for ratio, scenario in zip(BY_NS3["NewReno"], both, strict=True)
+    ]
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, both[0], exact=True))
-    mixes = ", ".join(f"{ratio:g}" for ratio in BY_NS3["NewReno"])
     part = 2 * honest[0] / dumbbell().links[0].capacity
-    return f"""`podlesny` proposes a router with two queues, Rate-Delay (RD) services.  It claims
-that there a NewReno flow and a Vegas flow get the same for any mix of flows, and that no flow gains
-by marking its packets for the wrong queue.  We ran its experiments at a fifth of the scale in ns-2
-2.35 (mean of 5 runs). ns-2 has no such router; two CBQ classes (class-based queueing) with weighted
-round robin stand in for its queues.  Relative fairness is the throughput of a Vegas flow over that
-of a NewReno flow:
+    return f"""`podlesny` proposes a router with two queues, Rate-Delay (RD) services: one for flows
+that want throughput, and one for flows that want low delay.  It claims that a NewReno flow and a
+Vegas flow get the same there for any mix of flows.  It also claims that no flow gains by marking
+its packets for the wrong queue.
+
+We ran the experiments of `podlesny` at a fifth of their scale in ns-2 2.35 (mean of 5 runs). ns-2
+does not have the paper's router.  Two classes of CBQ (class-based queueing) with weighted round
+robin stand in for its queues.
+
+The table has the *relative fairness*, the throughput of a Vegas flow over that of a NewReno flow,
+and the part of their packets that the flows lose.  A row is for a number of NewReno flows per Vegas
+flow:
 
 {table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}
 
 **What survives.** The relative fairness is within 0.15 of 1 if there are
-{", ".join(f"{r:g}" for r in fair)} NewReno flows per Vegas flow.  For 0.1 NewReno flows per Vegas
-flow `podlesny` also claims a relative fairness of about 1.  We find {rows[0, 1]:.2f} with a
-standard error of {rows[0, 2]:.2f}, which neither confirms nor refutes the claim.  In that case
-there are only two NewReno flows, with {part:.0%} of the link together, so the relative fairness
-depends on which few packets these two lose.
+{fair.min():g} to {fair.max():g} NewReno flows per Vegas flow.
 
-**Flows marked for the wrong queue.** The table has the throughput of one flow in pkt/s, for 20
-NewReno and 20 Vegas flows in three settings.  "Router, both ways" is the setting of `podlesny`: the
-router of its figure 2, simulated in ns-3, with as many flows in the reverse direction.  "Router,
-one way" is the same router without reverse flows.  "CBQ, both ways" is class-based queueing in
-ns-2, with as many reverse flows:
+For 0.1 NewReno flows per Vegas flow `podlesny` also claims a relative fairness of about 1.  We find
+{rows[0, 1]:.2f} with a standard error of {rows[0, 2]:.2f}, which neither confirms nor refutes the
+claim.  There are only two NewReno flows in this case, and they get {part:.0%} of the link together.
+So the relative fairness depends on which few packets these two lose.
+
+**Flows marked for the wrong queue.** The next table has the throughput of one flow in pkt/s, if it
+is marked right and if it is marked for the wrong queue.  There are 20 NewReno and 20 Vegas flows,
+in three settings:
+
+- "Router, both ways" is the setting of `podlesny`: the router of its figure 2, simulated in ns-3,
+with as many flows in the reverse direction.
+
+- "Router, one way" is the same router without reverse flows.
+
+- "CBQ, both ways" is class-based queueing in ns-2, with as many flows in the reverse direction.
 
 {table(WRONG, marked)}
 
-Section V of `podlesny` says that a NewReno flow that is marked as Vegas, and so joins the delay
-queue, "could" have an advantage.  It argues that the flow will have none, since the delay queue is
-short and other flows may do the same.  In the paper's own setting (router, both ways) the argument
-is right: a single such flow gets less than one marked right ({single[SETTINGS[0]]} pkt/s in the
-runs), and if half of the NewReno flows do so, each loses more than a quarter of its throughput.
-With traffic one way a single such flow gains ({single[SETTINGS[1]]} pkt/s), since the Vegas flows
-leave room in their queue.  With CBQ, which does not count flows, each such flow gains even if ten
-of the 20 do so.  The paper also argues that a Vegas flow marked as NewReno loses.  This holds in
-all three settings: the flow starves in the long queue.
+Does a NewReno flow gain if it is marked as Vegas, and so joins the delay queue?  Section V of
+`podlesny` says that it "could", but argues that it will not, since the delay queue is short and
+other flows may do the same.
+
+In the setting of `podlesny` (router, both ways) a NewReno flow that is marked as Vegas loses.  A
+single such flow gets {single[SETTINGS[0]]} pkt/s in the three runs, less than a flow marked right.
+If half of the NewReno flows are marked so, each loses more than a quarter of its throughput.
+
+In the two other settings a single NewReno flow that is marked as Vegas gains.  With traffic one way
+the Vegas flows leave room in their queue, and it gets {single[SETTINGS[1]]} pkt/s in the three
+runs.  CBQ does not count flows, so there each such flow gains, even if ten of the 20 are marked so.
+
+A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
+in the long queue.
 
 **The paper's router.** The next table has the relative fairness in ns-3 with traffic one way, for
 the router of the paper's figure 2 (RD), for RED with ECN and for drop-tail:
 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
-With as many reverse flows, as in the experiments of `podlesny`, the paper's router gives a relative
-fairness of {two_way} with {mixes} NewReno flows per Vegas flow (CBQ gives {by_cbq}).  The first of
-these values is the mean of {fewest}: with only two NewReno flows the runs differ too much for a
+The next table has the relative fairness with as many reverse flows, as in the experiments of
+`podlesny`, for the paper's router in ns-3 and for CBQ in ns-2:
+
+{table(["NewReno per Vegas", "router", "CBQ"], two_way)}
+
+With 0.1 NewReno flows per Vegas flow and reverse flows, the three runs of the paper's router give a
+relative fairness of {fewest}.  There are only two NewReno flows, so the runs differ too much for a
 verdict.
 
-With traffic one way and 0.1 NewReno flows per Vegas flow, five seeds give a relative fairness of
-{listed} (`docs/ns3.md`). ns-3 rounds Vegas's backlog up, so its alpha = 2 is alpha = 1 in the
-papers.  So with traffic one way the router gives a flow of either class the same throughput to
+The last table has the relative fairness of the paper's router in ns-3 with 0.1 NewReno flows per
+Vegas flow and traffic one way, over five seeds (`docs/ns3.md`). ns-3 rounds Vegas's backlog up, so
+its alpha = 2 is alpha = 1 in the papers:
+
+{table(["alpha, beta in ns-3", "relative fairness"], at_few)}
+
+So with traffic one way the paper's router gives a flow of either class the same throughput to
 within a tenth, even with few NewReno flows."""

@@ -138,12 +138,12 @@ def _lottery(runs: Runs) -> str:
     measured = runs(short(buffer, alpha))
     assert measured.base_rtt is not None
     rates = ", ".join(f"{rate:.0f}" for rate in sorted(measured.throughput[:, 0]))
-    return f"""With a buffer of {buffer} packets on the link of `evaluation` the queue never empties
-after Reno has started.  If Vegas starts after Reno, it counts the delay of Reno's queue as
-propagation delay, and gets far more than if it starts first: {rates} pkt/s in the {RUNS} runs with
-alpha = {alpha}.  Its baseRTT is then {1e3 * measured.base_rtt[0]:.0f} ms on average instead of
-{1e3 * short(buffer, alpha).members[0].rtt:.0f} ms.  So at this buffer a mean over {RUNS} runs is
-uncertain, in ns-2 as in `rounds`."""
+    return f"""At a buffer of {buffer} packets on the link of `evaluation`, a mean over {RUNS} runs
+is uncertain, in ns-2 as in `rounds`.  There the queue never empties after Reno has started.  If
+Vegas starts after Reno, it counts the delay of Reno's queue as propagation delay, and gets far more
+than if it starts first: {rates} pkt/s in the {RUNS} runs with alpha = {alpha}.  Its mean baseRTT in
+these runs is {1e3 * measured.base_rtt[0]:.0f} ms instead of
+{1e3 * short(buffer, alpha).members[0].rtt:.0f} ms."""
 
 
 def _text(tables: list[np.ndarray], runs: Runs) -> str:
@@ -156,13 +156,14 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
         np.nanmean(np.abs(rows[:, 2:] - rows[:, 1:2]) / rows[:, 1:2], axis=0) for rows in tables
     ]
     silent = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
-    found = [
-        "; ".join(
-            f'{e:.1%} by "{name}"'
-            + (f" (without {n} of {len(rows)}, where it finds no fair alpha)" if n else "")
-            for name, e, n in zip(NAMES[1:], error, none, strict=True)
-        )
-        for rows, error, none in zip(tables, errors, silent, strict=True)
+    missed = [
+        [name]
+        + [
+            f"{error[k]:.1%}"
+            + (f" (without {none[k]} of {len(rows)}: no answer)" if none[k] else "")
+            for rows, error, none in zip(tables, errors, silent, strict=True)
+        ]
+        for k, name in enumerate(NAMES[1:])
     ]
     slopes = [np.polyfit(rows[:, 0], rows[:, 1], 1) for rows in tables]
     lines = [
@@ -170,47 +171,59 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     ]
     three = [float(np.interp(3.0, rows[:, 1], rows[:, 0])) for rows in tables]
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
-    return f"""`devendictis` finds that Vegas gets less than Reno if the buffer exceeds a threshold
-B_th = alpha (3 - 2 lambda).  `evaluation` 3.3.3 finds alpha = 3, beta = 6 fair at a buffer of 15.
-Neither paper says which alpha is fair at a given buffer B. This page computes the fair alpha: the
-value of alpha = beta at which one Vegas and one Reno source of equal delay get the same throughput.
-For ns-2 and for the simulator `rounds` it is interpolated between two whole numbers, from means of
-{RUNS} runs.
+    return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
+source gets as much as Reno?  `devendictis` finds that Vegas gets less if the buffer exceeds a
+threshold B_th = alpha (3 - 2 lambda), where lambda is the factor by which a loss reduces Vegas's
+window. `evaluation` finds alpha = 3, beta = 6 fair at a buffer of 15 packets (section 3.3.3).
+Neither paper says which alpha is fair at a given buffer.
 
-The page also computes the fair alpha by two forms of the mini-cycle model of `devendictis`: at an
-overflow either both sources lose a packet, or only the source whose window grows.  To compare the
-model with ns-2, two numbers are changed. ns-2's Vegas rounds its backlog, so it keeps its window up
-to a backlog of alpha + 1/2, and the model gets this threshold.  The model's buffer is one packet
-smaller than ns-2's limit, which also counts the packet in transmission (`docs/ns2.md`).
+This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
+source of equal delay get the same throughput.  For ns-2 and for the simulator `rounds` it is
+interpolated between two whole numbers, from means of {RUNS} runs.
 
-**Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets)
+Two other columns of the tables have the fair alpha by the mini-cycle model of `devendictis`.  In
+"both lose" both sources lose a packet when the buffer overflows.  In "who grows loses" only the
+source whose window grows does.
+
+Two numbers of the mini-cycle model are changed here, so that it can be compared with ns-2. ns-2's
+Vegas rounds its backlog, so it keeps its window up to a backlog of alpha + 1/2, and the model gets
+this threshold.  The limit of ns-2's queue also counts the packet in transmission, so the model's
+buffer is one packet smaller than this limit (`docs/ns2.md`).
+
+**Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets).  Buffers and fair alphas are
+in packets:
 
 {parts[0]}
 
-Against ns-2 the fair alpha has a mean error of {found[0]}.
-
-**Link of `devendictis`** (1080 pkt/s, 80 ms: it holds 86 packets)
+**Link of `devendictis`** (1080 pkt/s, 80 ms: it holds 86 packets).  Buffers and fair alphas are in
+packets:
 
 {parts[1]}
 
-Against ns-2 the fair alpha has a mean error of {found[1]}.
+The last table has the mean error of the fair alpha against ns-2, over the buffers of each link:
+
+{table(["model", "link of evaluation", "link of devendictis"], missed)}
 
 **What survives.** The fair alpha grows in proportion to the buffer, as the threshold B_th = alpha
-(3 - 2 lambda) of `devendictis` says.  Straight lines through ns-2's points are {lines[0]} packets
-for the link of `evaluation` and {lines[1]} packets for that of `devendictis`, where B is the
-buffer.  So the fair alpha is about two fifths of the buffer.  An alpha of 3 is fair at a buffer of
-{three[0]:.0f} on the first link and of {three[1]:.0f} on the second; `evaluation` finds the
+(3 - 2 lambda) of `devendictis` says.  In ns-2 it is about two fifths of the buffer.  Straight lines
+through ns-2's points are {lines[0]} packets for the link of `evaluation`, and {lines[1]} packets
+for that of `devendictis`, where B is the buffer.
+
+An alpha of 3 packets is fair in ns-2 at a buffer of {three[0]:.0f} packets on the link of
+`evaluation`, and of {three[1]:.0f} packets on that of `devendictis`.  `evaluation` finds the
 defaults alpha = 1, beta = 3 fair at "about 8".  If the buffer is unknown or large, no fixed alpha
 is fair.
 
 **Which hypothesis is wrong.** `devendictis` assumes that both sources lose a packet when the
-buffer overflows (hypothesis 5).  But at that moment Vegas's window is constant: each packet that it
-sends takes the place in the buffer that one of its own packets has just left, so none is lost.
-Even the form of the mini-cycle model in which only the growing source loses gives a fair alpha that
-is larger than ns-2's, by {over.min():.1f} to {over.max():.1f} packets (except at a buffer of
+buffer overflows (hypothesis 5).  But at that moment Vegas's window is constant.  Each packet that
+Vegas sends takes the place in the buffer that one of its own packets has just left, so none is
+lost.
+
+The mini-cycle model is not exact even if only the growing source loses.  Its fair alpha is then
+larger than ns-2's, by {over.min():.1f} to {over.max():.1f} packets (except at a buffer of
 {max(SHORT)} on the link of `evaluation`).  We do not know why.
 
-**Caution.** If alpha is larger than the fair alpha, the ratio of Vegas's throughput to Reno's
-rises fast with it.  If in doubt, choose a smaller alpha.
+**Caution.** If alpha is larger than the fair alpha, Vegas gets more than Reno, and soon far more.
+If in doubt, choose a smaller alpha.
 
 {_lottery(runs)}"""

@@ -123,18 +123,26 @@ paper concludes from its table 3 that the source with the longer delay gets less
 of `boutremans` the propagation delay has no influence, and a source that over-estimates its baseRTT
 *gains*.
 
-We computed `tsang`'s network in several ways.  The first column of the table is the longer delay,
-and each other column has the rate of the source with the shorter delay over that of the other
-source.  "Print" is table 3 of `tsang`.  "Printed rule" is a packet-by-packet simulation with the
-window rule that `tsang` prints in section 2.1.  "Theory" is (6) of `boutremans` with the baseRTTs
-that ns-2 measured, and with (alpha + beta)/2 as alpha.  "Rounds of Linux" is the simulator `rounds`
-with the window rule of Linux.  In the heads, "1 and 3" means alpha = 1 and beta = 3:
+The table has the rate of the source with the shorter delay over that of the other source, for each
+longer delay in ms (first column).  In the heads, "1 and 3" means alpha = 1 and beta = 3.  Its
+columns are:
+
+- "Print" is table 3 of `tsang`.
+
+- "Printed rule" is a packet-by-packet simulation with the window rule that `tsang` prints in
+section 2.1.
+
+- "Theory" is equation (6) of `boutremans` with the baseRTTs that ns-2 measured, and with
+(alpha + beta)/2 as alpha.
+
+- "Rounds of Linux" is the simulator `rounds` with the window rule of Linux.
 
 {table(["ms", *COLUMNS], cells)}
 
-In {len(real)} of the cases above the two delays differ by 10 ms or more.  The next table counts in
-how many of these cases the connection with the longer delay loses: its throughput is lower by more
-than 1 %.  The last column has a typical ratio of the larger throughput to the smaller:
+In {len(real)} rows of this table the two delays differ by 10 ms or more.  The next table counts in
+how many of these {len(real)} cases the connection with the longer delay loses: its throughput is
+lower by more than 1 %.  The last column has a typical ratio of the larger throughput to the
+smaller:
 
 | source | the longer delay loses | ratio |
 | --- | ---: | ---: |
@@ -144,36 +152,38 @@ than 1 %.  The last column has a typical ratio of the larger throughput to the s
 | ns-2, alpha = beta = 2 | {lose[NS2_LINE]} | {spread[NS2_LINE]:.2f} |
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
 
-**What survives.** The paper's numbers are confirmed, and so is its conclusion for alpha < beta.
-ns-2's Vegas rounds its backlog to whole packets before it compares it with the thresholds, so its
-window is constant for backlogs between alpha - 1/2 and beta + 1/2.  The rule that `tsang` prints
-does not round.  With this rule our packet-by-packet simulation reproduces most of the paper's table
-3 to the sixth digit, and its table 4 to the third (`vegasmodel paper tsang`), so the paper's
-simulator did not round either.  By the printed rule the connection with the longer delay loses in
-all {lose[RULE]} cases.  If at the start its packet is the first at the router, it still loses in
-{swapped} of {len(real)}.  With alpha = beta the bias is gone, as the paper says.
+**What survives.** The numbers of `tsang` are confirmed, and so is its conclusion for alpha < beta.
+By the rule that the paper prints, the connection with the longer delay loses in all {lose[RULE]}
+cases.  If this connection has the first packet at the router, it loses in {swapped} of {len(real)}.
+With alpha = beta both get the same, as the paper says.
+
+The rule that `tsang` prints does not round the backlog; ns-2's Vegas rounds it to whole packets
+before it compares it with the thresholds.  With the printed rule our packet-by-packet simulation
+reproduces most of the paper's table 3 to the sixth digit (`vegasmodel paper tsang`).  So the
+paper's simulator did not round either.
 
 **Why the longer connection loses.** A window changes once per round trip, so the connection with
 the shorter RTT grows faster.  Its backlog exceeds alpha first, and its window stops.  The window of
-the longer connection grows on until its own backlog reaches alpha; meanwhile the queue grows, and
-with it the backlog of the shorter connection.  So the shorter one's backlog ends at
-{short.min():.1f} to {short.max():.1f} packets, the longer one's at {long.min():.1f} to
-{long.max():.1f}.  Equation (6) of `boutremans` cannot show this, since every backlog between alpha
-and beta is a steady state.
+the longer connection grows on until its own backlog reaches alpha.  Meanwhile the queue grows, and
+with it the backlog of the shorter connection.
 
-ns-2 2.35 gives another result in {len(real) - lose[NS2]} of {len(real)} cases: there the longer
-connection does not lose. ns-2's rounding makes a window stop at a backlog of alpha - 1/2 instead of
-alpha.  Then slow start ends at another time, and the longer connection's backlog may jump over
-alpha.
+So at the end the connection with the shorter RTT has a backlog of {short.min():.1f} to
+{short.max():.1f} packets, and the one with the longer RTT has {long.min():.1f} to {long.max():.1f}.
+Equation (6) of `boutremans` cannot show this, since every backlog between alpha and beta is a
+steady state.
 
-**Which hypothesis is wrong.** The paper says that no minimum RTT in its study is wrong.  But the
-two connections start together, and the first packet of the longer one waits behind that of the
-other (record "table 1, point 5").  So the connection with the longer delay over-estimates its
-baseRTT. With these over-estimates and equal backlogs, this connection wins by (6) of `boutremans`.
+In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases.
+In ns-2 the rounding makes a window stop at a backlog of alpha - 1/2 instead of alpha.  Then slow
+start ends at another time, and the backlog of the longer connection may jump over alpha.
+
+**Which hypothesis is wrong.** `tsang` says that no minimum RTT in its study is wrong.  But the two
+connections start together, and the first packet of the longer one waits behind that of the other.
+So the connection with the longer delay over-estimates its baseRTT.  With this over-estimate and
+equal backlogs, it would win by equation (6) of `boutremans`.
 
 **Linux.** Linux divides by baseRTT where the papers divide by RTT: it keeps W (RTT -
 baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -
-baseRTT) times baseRTT/RTT. The queueing delay RTT - baseRTT is the same for both connections, but
-baseRTT/RTT is larger for the connection with the longer delay, so this connection gets more.  This
-reverses `tsang`'s conclusion.  Our figures for Linux's rule are from the simulator `rounds`; no
-Linux kernel has been run on this network yet."""
+baseRTT) times baseRTT/RTT.  The queueing delay RTT - baseRTT is the same for both connections, but
+baseRTT/RTT is larger for the connection with the longer delay.  So this connection gets more, and
+the conclusion of `tsang` is reversed.  These figures are from the simulator `rounds`; no Linux
+kernel has been run on this network yet."""

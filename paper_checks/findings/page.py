@@ -27,12 +27,15 @@ class Page:
 def prose(text: str) -> str:
     """The text with its paragraphs wrapped again, since numbers have different widths.
 
-    Tables stay.
+    Tables stay.  An item of a list is a paragraph that begins with a dash.
     """
-    parts = [
-        part if part.startswith("|") else textwrap.fill(part, WIDTH) for part in text.split("\n\n")
-    ]
-    return "\n\n".join(parts)
+
+    def wrapped(part: str) -> str:
+        indent = "  " if part.startswith("- ") else ""
+        return textwrap.fill(part, WIDTH, subsequent_indent=indent)
+
+    parts = text.split("\n\n")
+    return "\n\n".join(part if part.startswith("|") else wrapped(part) for part in parts)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

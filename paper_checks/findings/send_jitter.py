@@ -358,55 +358,65 @@ def _text(answers: Sequence[Answer]) -> str:
     kept = [a for a in stood if a.verdict == "yes"]
     lost = [a for a in stood if a.verdict == "no"]
     never = [a for a in answers if not a.stood]
-    names = "; ".join(a.conclusion.says.split(" (")[0] for a in lost)
 
     def one(start: str) -> Answer:
         return next(a for a in answers if a.conclusion.says.startswith(start))
 
-    def moved(a: Answer) -> str:
-        """The numbers without and with waits, at each X from 13 ms on."""
-        pairs = zip(X[1:], a.still[1:], a.waits[1:], strict=True)
-        return ", ".join(f"{s:.1f} and {w:.1f} at {x} ms" for x, s, w in pairs)
-
     reno, sack = (one(f"two {law}: the longer the") for law in ("Reno", "SACK"))
+    moved = [
+        [x, *(f"{law[k]:.1f}" for a in (reno, sack) for law in (a.still, a.waits))]
+        for k, x in enumerate(X)
+        if k
+    ]
+    head = ["X, ms", "Reno, no waits", "Reno, waits", "SACK, no waits", "SACK, waits"]
     buffers, vegas = one("Vegas outperforms Reno at a buffer of 4"), one("two Vegas")
     return f"""Loss-based sources at a drop-tail queue lock into phases: the source whose packets
 arrive just after a departure finds a free place, and the others lose.  This pattern can last for
 minutes (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).  Real
-hosts wait at random before they send, which breaks such patterns; in none of the five papers do
-senders wait.  On this page every sender waits each time its window allows it to send.  The wait is
-drawn uniformly, from 0 to one packet's transmission time at the slowest link (`send_jitter`), as
-Floyd and Jacobson recommend.  Everything else is as in each paper.
+hosts wait at random before they send, which breaks such patterns.  In none of the five papers do
+senders wait.
 
-Each row of the table is a conclusion of a paper; the words in parentheses say of which quantity the
-row has the values.  The table compares ns-2 2.35 without waits, ns-2 with waits (median of {SEEDS}
-runs), and the simulator `rounds` with waits (mean of {SEEDS} runs).  A conclusion survives if with
-waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of ns-2, and for the mean of
-`rounds`.  X is the delay in ms of a link that only the second flow crosses, so its round trip is
-the longer one:
+This page asks which conclusions of the papers remain true if senders wait.  Each sender waits when
+its window allows it to send.  The wait is drawn uniformly, from 0 to one packet's transmission time
+at the slowest link (`send_jitter`), as Floyd and Jacobson recommend.  Everything else is as in each
+paper.
+
+Each row of the table is a conclusion of a paper; the words in parentheses name the quantity of
+which the row has the values.  X is the delay in ms of a link that only the second flow crosses, so
+the second flow has the longer round trip.  The table compares ns-2 2.35 without waits, ns-2 with
+waits (median of {SEEDS} runs), and the simulator `rounds` with waits (mean of {SEEDS} runs).
+
+A conclusion *survives* if with waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of
+ns-2, and for the mean of `rounds`:
 
 {table(HEAD, [_cells(a) for a in answers])}
 
 **What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
-these {len(kept)} survive.  The criteria are wide, so a conclusion may survive although its numbers
-change.  For example, at a buffer of 7 packets Reno's throughput over Vegas's is
-{buffers.still[1]:.2f} without waits and {buffers.waits[1]:.2f} with waits, so without waits Vegas
-gets more, and with waits Reno does.  Another example has two Vegas flows, the second behind an
-additional link of 1 ms.  Here the second flow, which has the longer round trip, gets more: the
-first flow's throughput over the second's is {vegas.still[0]:.2f} without waits and
-{vegas.waits[0]:.2f} with waits.  The paper's conclusion survives, because it says only that the
-longer flow does not get less.
+these {len(kept)} survive.
 
-**What does not survive.** These conclusions of the papers hold without waits and not with waits (X
-is the delay in ms of a link that only the second flow crosses): {names or "none"}.
+A conclusion may survive although its numbers change, because the criteria are wide.  For example,
+Reno's throughput over Vegas's at a buffer of 7 packets is {buffers.still[1]:.2f} without waits and
+{buffers.waits[1]:.2f} with waits.  So without waits Vegas gets more, and with waits Reno does.
+
+Another example of wide criteria has two Vegas flows, of which the second also crosses a link of 1
+ms.  The first flow's throughput over the second's is {vegas.still[0]:.2f} without waits, and
+{vegas.waits[0]:.2f} with waits.  So the second flow, which has the longer round trip, gets more.
+The paper's conclusion survives, because it says only that the longer flow does not get less.
+
+**What does not survive.** {len(lost)} of the conclusions that hold without waits do not hold with
+waits: those with "no" in the last column of the table.
 
 In table 3 of `evaluation` two flows of one law share a link, and the second also crosses a link of
-X ms.  The table has the first flow's throughput over the second's.  In ns-2, without waits and with
-waits, this ratio is for two Reno flows {moved(reno)}; for two SACK flows {moved(sack)}.  At X = 13
-ms the flow with the longer round trip gets less without waits and more with waits, in the median of
-ns-2 and in `rounds` (ratios of {reno.rounds[1]:.2f} and {sack.rounds[1]:.2f}).  At X = 208 ms the
-waits increase Reno's ratio and reduce SACK's.  The paper calls the bias almost linear in the ratio
-of the round trips; its size depends on the waits.
+X ms.  The next table has the first flow's throughput over the second's in ns-2, for two Reno flows
+and for two SACK flows:
+
+{table(head, moved)}
+
+At X = 13 ms the flow of `evaluation` with the longer round trip gets less without waits, and more
+with waits.  `rounds` agrees: with waits it has ratios of {reno.rounds[1]:.2f} (Reno) and
+{sack.rounds[1]:.2f} (SACK).  At X = 208 ms the waits increase Reno's ratio and reduce SACK's.  The
+paper calls the bias almost linear in the ratio of the round trips, but its size depends on the
+waits.
 
 **What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
 waits; see their records.

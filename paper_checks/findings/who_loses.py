@@ -98,43 +98,57 @@ def _text(rows: np.ndarray) -> str:
     ]
     large = rows[rows[:, 0] >= 10]
     errors = np.abs(large[:, 2:n] / large[:, 1:2] - 1)
-    listed = "; ".join(
-        f'{", ".join(f"{e:.0%}" for e in column)} by "{name}"'
+    missed = [
+        [name, *(f"{error:.0%}" for error in column)]
         for name, column in zip(NAMES[1:], errors.T, strict=True)
-    )
+    ]
+    buffers = [f"buffer of {r[0]:.0f}" for r in large]
     left = [float(errors[1:, k].mean()) for k in (2, 3, 4)]  # derived, its edges, its losers
     gain = [1 - after / before for before, after in itertools.pairwise(left)]
     return f"""Hypothesis 5 of `devendictis` says that one Vegas and one Reno source both lose a
-packet each time the buffer overflows.  Its formulas depend on this hypothesis, and the decrease
-factor of 3/4 for Vegas matters only if it is true.  The table has the ratio of Vegas's throughput
-to Reno's in ns-2 2.35 (mean of 3 runs), in the simulator `rounds`, and by four forms of the model
-of `devendictis`.  "Both lose" assumes hypothesis 5, with the formulas as printed or as we derived
-them.  "ns-2's edges" means the derived formulas with ns-2's rounding: Vegas keeps its window up to
-a backlog of alpha + 1/2.  In "who grows loses" only the source whose window grows loses a packet.
-The formulas get a buffer one packet smaller than ns-2's drop-tail limit, which also counts the
-packet in transmission (`docs/ns2.md`).  The last two columns say which part of its packets each
-source loses in ns-2.
+packet each time the buffer overflows.  The formulas of the paper depend on this hypothesis.
+Vegas's decrease factor of 3/4 matters only if it is true.
+
+The table has the ratio of Vegas's throughput to Reno's at several buffers (in packets).  It
+compares ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of the model of
+`devendictis`. The last two columns have the part of its packets that each source loses in ns-2.
+
+- "Both lose" is the model with hypothesis 5, with the formulas as printed or as we derived them.
+
+- "Both lose, ns-2's edges" has the derived formulas and ns-2's rounding: Vegas keeps its window up
+to a backlog of alpha + 1/2.
+
+- "Who grows loses, ns-2's edges" also has this rounding, but only the source whose window grows
+loses a packet.
+
+The limit of ns-2's drop-tail queue also counts the packet in transmission.  So the formulas get a
+buffer that is one packet smaller than the buffer in the first column (`docs/ns2.md`):
 
 {table(head, cells)}
 
-At buffers of 10, 20 and 30 the ratio of Vegas's throughput to Reno's has, against ns-2, errors of
-{listed}.
+The next table has the errors of the ratio of Vegas's throughput to Reno's against ns-2:
+
+{table(["model", *buffers], missed)}
 
 **What survives.** The cycle of `devendictis` from one overflow to the next survives.  Its
-hypothesis 5, that both sources lose a packet at an overflow, is wrong at buffers of 10 packets or
-more: there Vegas loses {large[:, n].max():.3f} % of its packets.  At a buffer of 5 it does lose
-packets.  A source with a constant window sends one packet for each ACK, and this packet takes the
-place that one of its own packets has just left.  So a packet that finds no place is an additional
-packet of a source whose window grows.  Near overflow only Reno grows, since Vegas's backlog is
-already at its threshold.
+hypothesis 5, that both sources lose a packet at an overflow, is true at a buffer of 5 packets.  It
+is wrong at buffers of 10 packets or more: there Vegas loses {large[:, n].max():.3f} % of its
+packets.
 
-**How much each change improves the model.** ns-2 rounds the backlog to whole packets before it
-compares it with alpha, so Vegas keeps its window constant up to a backlog of alpha + 1/2.  With the
-threshold alpha + 1/2 in place of alpha, the error of the model of `devendictis` at buffers of 20
-and 30 is {gain[0]:.0%} smaller.  If in addition only the growing source, Reno, loses a packet at an
-overflow, {gain[1]:.0%} of the remaining error disappears.  At a buffer of 10 packets the error is
-large with and without these changes.  The reason: there one packet more or less in the queue
-changes Vegas's window by many packets.
+Why does Vegas lose nothing?  A source with a constant window sends one packet for each ACK, and
+this packet takes the place that one of its own packets has just left.  So a packet that finds no
+place is an additional packet of a source whose window grows.  Near overflow only Reno grows, since
+Vegas's backlog is already at its threshold.
+
+**How much each change improves the model.** The first change of the model of `devendictis` is
+ns-2's rounding.  ns-2 rounds the backlog to whole packets before it compares it with alpha, so
+Vegas keeps its window constant up to a backlog of alpha + 1/2.  With this threshold in place of
+alpha, the error at buffers of 20 and 30 is {gain[0]:.0%} smaller.
+
+The second change of the model is that only the growing source, Reno, loses a packet at an overflow.
+At buffers of 20 and 30 this removes {gain[1]:.0%} of the remaining error.  At a buffer of 10
+packets the error is large with and without these changes, because there one packet more or less in
+the queue changes Vegas's window by many packets.
 
 **For users.** Vegas's decrease factor matters only if the buffer has a few packets.  With a larger
 buffer Vegas never loses, so the factor is never used."""
