@@ -242,6 +242,33 @@ def test_waiting_packets_are_their_rate_times_their_wait(n: int, capacity: float
     assert np.asarray(found.queue_mean)[0] == pytest.approx(wait @ found.throughput, abs=0.01)
 
 
+def test_waiting_packets_of_two_sizes_are_their_rate_times_their_wait() -> None:
+    """The packet in transmission is one packet of its size, and does not wait either."""
+    sizes = {"small": ("250 B", 0.06), "usual": ("500 B", 0.08)}
+    flows = tuple(
+        exact("vegas", rtt, name=name, packet_size=size, variant="ns2")
+        for name, (size, rtt) in sizes.items()
+    )
+    case = Scenario((Link(400.0, buffer=50.0),), flows, packet_size=500.0, run=Run(90.0, 30.0))
+    found = answer(case, runs=1)
+    wait = np.asarray(found.rtt_mean) - [rtt for _, rtt in sizes.values()]
+    assert np.asarray(found.queue_mean)[0] == pytest.approx(wait @ found.throughput, abs=0.02)
+
+
+@pytest.mark.parametrize("law", ["vegas", "reno"])
+def test_samples_of_the_queue_have_its_mean(law: str) -> None:
+    """A sample counts the packets that wait at that moment: seven samples to a service time."""
+    case = Scenario(
+        (Link(400.0, buffer=20.0),), (exact(law, 0.08, variant="ns2"),), run=Run(30.0, 10.0)
+    )
+    data = simulate(case, samples=84_001)
+    late = data["queue"].values[data["time"].values >= 10.0, 0]
+    mean = np.asarray(answer(case, runs=1).queue_mean)[0]
+    assert mean > 2.0
+    assert late.mean() == pytest.approx(mean, abs=0.02)
+    assert np.array_equal(late, np.round(late))
+
+
 def test_one_run_does_not_tell_how_far_another_would_differ() -> None:
     """Each run of this scenario draws its own starts, but for one run there is nothing to compare.
 

@@ -24,6 +24,7 @@ from vegasmodel.engines.rounds.queue import (
     room_for,
     share_capacity,
     waiting,
+    waiting_now,
 )
 from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.state import (
@@ -206,7 +207,7 @@ def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         mine[3] += _delivered(net, f, link.now)
         mine[4] = f.base
         mine[5] += f.lost
-    out_queue[row, k] = max(link.queue * link.packets_per_work - 1.0, 0.0)
+    out_queue[row, k] = waiting_now(link)
     link.sampled += 1
 
 

@@ -18,7 +18,14 @@ import math
 import numpy as np
 
 from vegasmodel.engines.rounds.state import RED, Queue, Table, inlined, jit
-from vegasmodel.engines.rounds.stock import append, count, front_packets, remove_last, transmit
+from vegasmodel.engines.rounds.stock import (
+    append,
+    count,
+    fluid,
+    front_packets,
+    remove_last,
+    transmit,
+)
 
 TOLERANCE = 1e-6  # packets: what a sum of arrivals may miss
 EMPTY = 1e-9  # packets: a queue of less holds nothing
@@ -56,12 +63,11 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
         area = 0.5 * (before + after) * span
-    if link.mixed and link.packet_rate > 0.0 and link.rate > EMPTY:
-        ratio = min(max(link.packet_rate / link.rate, link.largest), link.smallest)
-        append(link, link.rate * span, 1.0 / ratio, 0)
     if link.mixed:
-        transmit(link, before + link.rate * span - after)
+        area = _serve_sizes(link, before + link.rate * span - after, span, busy, capacity)
         count(link, after)
+    else:
+        area *= link.packets_per_work
     full = (link.buffer + 1.0) / link.packets_per_work
     if link.mixed:  # of those that came, as many as are too many
         over = (
@@ -73,12 +79,12 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
     if after > full:
         link.excess += after - full
         if link.mixed:
+            here = fluid(link)
             remove_last(link, after - full)
             count(link, full)
-        if link.mixed:
-            area -= 0.5 * (after - full) * span
+            area -= 0.5 * (here - fluid(link)) * span
         else:
-            area -= 0.5 * (after - full) ** 2 / slope
+            area -= 0.5 * (after - full) ** 2 / slope * link.packets_per_work
         after = full
         link.served += capacity * span
     else:
@@ -90,18 +96,47 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
 
 
 @jit
+def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: float) -> float:
+    """Keep the stock of a queue with packets of several sizes: what has come, and ``work`` sent.
+
+    Returns the work in the queue, in packets of its own size, integrated over the ``span`` seconds.
+    """
+    come = 0.0
+    if link.packet_rate > 0.0 and link.rate > EMPTY:
+        ratio = min(max(link.packet_rate / link.rate, link.largest), link.smallest)
+        append(link, link.rate * span, 1.0 / ratio, 0)
+        come = link.rate * span * ratio
+    here = fluid(link) - 0.5 * come
+    return here * busy - transmit(link, work) / capacity
+
+
+@jit
 def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
     """The number of waiting packets, integrated over a stretch of time.
 
-    It is computed from ``area``, the integral of the work: of what the link still has to send.  Two
-    corrections apply while there is work, that is for ``busy`` seconds.  First, the work includes
-    the rest of the packet in transmission, which does not wait: half a packet on average.  Second,
-    a flow that sends evenly adds a packet's work gradually, although the packet joins the queue
-    only at the end: half a packet too much on average.  A class of a Rate-Delay link transmits only
-    for its share ``capacity`` of the time.
+    It is computed from ``area``, the integral of the work in packets: of what the link still has to
+    send.  Two corrections apply while there is work, that is for ``busy`` seconds.  First, the work
+    includes the rest of the packet in transmission, which does not wait: half a packet on average.
+    Second, a flow that sends evenly adds a packet's work gradually, although the packet joins the
+    queue only at the end: half a packet too much on average.  A class of a Rate-Delay link
+    transmits only for its share ``capacity`` of the time.
     """
     halves = capacity / link.capacity + link.even
-    return area * link.packets_per_work - 0.5 * halves * busy
+    return area - 0.5 * halves * busy
+
+
+@jit
+def waiting_now(link: Queue) -> float:
+    """How many packets wait at this moment, without the one in transmission.
+
+    Where packets come evenly, or the link serves two classes, the queue is a fluid.  The number is
+    then the mean (see ``_waiting``).
+    """
+    if link.even == 0.0 and link.partner < 0:
+        return max(np.ceil(link.queue * link.packets_per_work - TOLERANCE) - 1.0, 0.0)
+    packets = fluid(link) if link.mixed else link.queue * link.packets_per_work
+    share = link.share if link.partner >= 0 else 1.0
+    return max(packets - 0.5 * (share + link.even), 0.0)
 
 
 @jit

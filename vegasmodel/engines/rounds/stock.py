@@ -44,16 +44,23 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 
 
 @jit
-def transmit(link: Queue, work: float) -> None:
-    """Remove packets of the size ``work`` in all from the queue's front: the link has sent them."""
-    stock = link.stock
+def transmit(link: Queue, work: float) -> float:
+    """Remove packets of the size ``work`` in all from the queue's front: the link has sent them.
+
+    Returns the number of packets sent so far, integrated over the work as it was sent.
+    """
+    stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:
         part = min(work, stock[link.oldest, WORK])
+        packets = part / stock[link.oldest, SIZE]
+        area += part * (sent + 0.5 * packets)
+        sent += packets
         stock[link.oldest, WORK] -= part
         work -= part
         if stock[link.oldest, WORK] <= NOTHING:
             link.oldest = (link.oldest + 1) % stock.shape[0]
             link.rows -= 1
+    return area
 
 
 @jit
@@ -77,6 +84,16 @@ def front_packets(link: Queue) -> float:
     """
     front = link.stock[link.oldest]
     return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
+
+
+@jit
+def fluid(link: Queue) -> float:
+    """How many packets the link still has to send; of the one in transmission, the part left."""
+    packets = 0.0
+    for k in range(link.rows):
+        row = (link.oldest + k) % link.stock.shape[0]
+        packets += link.stock[row, WORK] / link.stock[row, SIZE]
+    return packets
 
 
 @jit
