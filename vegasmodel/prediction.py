@@ -33,9 +33,9 @@ class Assumption:
 class Prediction:
     """The throughput of each flow, and the other figures that a model or a measurement gives.
 
-    An array has one entry per flow, groups expanded (``scenario.members``).  Rates are in pkt/s of
-    the flow's own packets, times in seconds.  ``None``: the figure is not given.  NaN in an array:
-    not given for this flow.
+    An array has one entry for each flow of each group, in the order of ``scenario.members``.  Rates
+    are in pkt/s of the flow's own packets, times in seconds.  A figure that is not given is
+    ``None``; NaN in an array means that it is not given for this flow.
     """
 
     model: str

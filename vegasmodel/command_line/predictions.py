@@ -158,11 +158,11 @@ def compare(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """All models beside a measurement, with their errors.
+    """Compare all models with a measurement.
 
-    The measurement is the given trace.  Without one it is the stored run of exactly this scenario,
-    or else a new run of ns-2.  With a trace, the file may leave out capacity, rtt, buffer and
-    alpha; they are then estimated from the trace.
+    The errors of each model are printed, too.  The measurement is the given trace.  Without one it
+    is the stored run of exactly this scenario, or else a new run of ns-2.  With a trace, the file
+    may leave out capacity, rtt, buffer and alpha; they are then estimated from the trace.
 
     Example: vegasmodel compare mixed.toml
     """

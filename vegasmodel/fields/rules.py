@@ -47,8 +47,8 @@ class Rule(Protocol):
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Turn a value of the file into the package's own value.
 
-        The result is ``Unresolved`` if the conversion needs a packet size and none is given.
-        ``where`` names the field in an error.
+        The value stays text (``Unresolved``) if the conversion needs a packet size and none is
+        given. ``where`` names the field in an error.
         """
 
     def check(self, value: Any, where: str) -> None:
@@ -493,7 +493,10 @@ class Checked:
 
 
 class Shown(Checked):
-    """A ``Checked`` whose ``repr`` is the call that makes it, with units and without defaults."""
+    """A checked dataclass whose ``repr`` is the call that makes it.
+
+    The call has values with units, and leaves out defaults.
+    """
 
     def __repr__(self) -> str:
         said = []

@@ -72,17 +72,19 @@ def foreign(laws: Iterable[str]) -> str | None:
 
 
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
-    """Add a law of congestion control for both simulators: a decorator, or a call with its drift.
+    """Add a law of congestion control for both simulators.
+
+    Call it with the law's function ``drift``, or use it as that function's decorator:
 
         @vm.register_law("my-law", delay_based=True)
         def drift(f):
             return f.alpha - f.backlog      # packets per round trip
 
-    ``drift``, ``cut`` and ``remember`` take a ``Source`` and return a float. Numba compiles them,
-    so they use arithmetic and ``math`` only. ``data`` holds the other fields of ``Law``. With
-    ``delay_based``, slow start ends at a backlog of gamma unless ``slow_start`` states otherwise. A
-    second law of the same name replaces the first. Raises ``FieldError``; a model raises it too if
-    a rule fails during its run or returns no number.
+    ``drift``, ``cut`` and ``remember`` take a ``Source`` and return a float.  Numba compiles them,
+    so they use arithmetic and ``math`` only.  ``data`` holds the other fields of ``Law``.  With
+    ``delay_based``, slow start ends at a backlog of gamma unless ``slow_start`` states otherwise.
+    A second law of the same name replaces the first.  Raises ``FieldError``; a model raises it too
+    if a rule fails during its run or returns no number.
     """
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")

@@ -142,7 +142,7 @@ def decide_whole(f: Window) -> None:
 def upon_each(f: Window, exact: bool) -> None:
     """Decide at every ACK, by the last RTT, how far the next ACKs move the window.
 
-    ns-2's Vegas decides only once per round trip.
+    This is for runs in which ns-2's Vegas shall not decide once per round trip, as it really does.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return

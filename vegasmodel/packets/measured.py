@@ -145,7 +145,7 @@ def _mean(
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
     """The source's own baseRTT at the end of the flow's measured time, s.
 
-    If the trace does not have it, the flow's smallest RTT until that time.
+    If the trace does not have it, the result is the flow's smallest RTT until that time.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:

@@ -117,7 +117,7 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
 
 
 def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
-    """Pairs by the field ``match``: member -> (index in the trace, reason).
+    """The pairs that the field ``match`` decides: each member's index in the trace, and the reason.
 
     A group of several members gets as many flows, in the trace's order.
     """

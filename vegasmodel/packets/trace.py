@@ -90,13 +90,15 @@ VARIABLES = {
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a simulator, a kernel or a capture recorded.  Made by ``make``, ``read`` or an engine.
+    """What a simulator, a kernel or a capture recorded; ``make``, ``read`` or a simulator makes it.
 
-    ``data``: the dataset, as this module's docstring describes it.  ``begin``: start of the first
-    interval, s.  ``engine``: ns2, ns3, linux, pcap, ...  ``scenario``: the fingerprint of the
-    scenario that was run, if known.  ``provenance``: notes such as the source, its version and how
-    a variable was obtained.  ``controls``: congestion control (``vegas``, ``reno``) by flow name,
-    where known.  ``doubts``: what is uncertain about the values, by the name of the assumption.
+    - ``data``: the dataset, as this module's docstring describes it.
+    - ``begin``: start of the first interval, s.
+    - ``engine``: what recorded it: ns2, ns3, linux, pcap, ...
+    - ``scenario``: the fingerprint of the scenario that was run, if known.
+    - ``provenance``: notes such as the source, its version and how a variable was obtained.
+    - ``controls``: congestion control (``vegas``, ``reno``) by flow name, where known.
+    - ``doubts``: what is uncertain about the values, by the name of the assumption.
     """
 
     data: xr.Dataset

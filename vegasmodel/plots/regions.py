@@ -77,13 +77,13 @@ def convergence_regions(
 ) -> Figure:
     """Two Vegas flows in the plane of their windows: where each grows, holds and shrinks.
 
-    This is figure 6 of ``boutremans``.  Lines show where the backlog Diff_i is alpha_i and beta_i
-    (if alpha = beta, one line per flow).  The region where both windows hold is shaded; it is
-    hatched where the first flow has the greater rate.  Arrows show in which direction the windows
-    move.  ``paths``: results of ``simulate``; each is drawn as a curve that starts at a circle and
-    ends at a square.  ``x``: over-estimates of the baseRTTs in seconds; by default those that the
-    scenario gives, else 0.  Raises ``ValueError`` unless the scenario has two Vegas flows on one
-    link.
+    This is figure 6 of ``boutremans``.  Lines show where a flow's backlog is its alpha and where it
+    is its beta (if alpha = beta, one line per flow).  The region where both windows hold is shaded;
+    it is hatched where the first flow has the greater rate.  Arrows show in which direction the
+    windows move.  ``paths`` are results of ``simulate``; each is drawn as a curve that starts at a
+    circle and ends at a square.  ``x`` are over-estimates of the baseRTTs in seconds; by default
+    those that the scenario gives, else 0.  Raises ``ValueError`` unless the scenario has two Vegas
+    flows on one link.
     """
     plane = _plane(scenario, x)
     Integer(1, 1000).check(arrows, "arrows")

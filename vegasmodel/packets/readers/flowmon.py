@@ -39,7 +39,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  Raises ``TraceError`` with the line."""
+    """Read the whole file.  A ``TraceError`` names the line at fault."""
     document = _Document(source)
     document.parse()
     flows = {key: stats for key, stats in document.flows.items() if stats["rxPackets"] > 0}

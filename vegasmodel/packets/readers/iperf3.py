@@ -32,7 +32,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole document.  Raises ``TraceError`` with the place in it."""
+    """Read the whole document.  A ``TraceError`` names the place at fault."""
     document = _Document(source)
     start, end = document.table("start"), document.table("end", needed=False)
     protocol = start.get("test_start", {})

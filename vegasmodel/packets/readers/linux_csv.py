@@ -46,7 +46,7 @@ def check_header(source: Source, first: str, *, sure: bool = True) -> None:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  Raises ``TraceError`` with the line."""
+    """Read the whole file.  A ``TraceError`` names the line at fault."""
     rows = source.lines()
     _, header = next(rows, (0, ""))
     check_header(source, header)

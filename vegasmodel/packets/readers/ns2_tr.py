@@ -43,7 +43,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file in blocks.  Raises ``TraceError`` with the line."""
+    """Read the whole file in blocks.  A ``TraceError`` names the line at fault."""
     from vegasmodel.packets.readers import ns2_kernel as kernel  # Numba loads here
     from vegasmodel.packets.readers.ns2_words import MAX_LINE
 

@@ -35,7 +35,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  Raises ``TraceError`` with the line."""
+    """Read the whole file.  A ``TraceError`` names the line at fault."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
     places: dict[Key, tuple[str, str | None]] = {}  # where each flow is observed

@@ -30,7 +30,7 @@ _STAMPS = struct.Struct(">II").unpack_from
 
 
 def read(source: Source) -> Trace:
-    """Read the whole capture.  Raises ``TraceError`` with the byte."""
+    """Read the whole capture.  A ``TraceError`` names the byte at fault."""
     connections, place, cut = Connections(source), "a packet", 0
     for time, link, frame, orig_len in capture.frames(source):
         found = _tcp(source, link, frame, orig_len)

@@ -46,7 +46,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole log.  Raises ``TraceError`` with the line."""
+    """Read the whole log.  A ``TraceError`` names the line at fault."""
     snapshots = Snapshots(source)
     now, origin, flow = math.nan, math.nan, ""
     for number, text in source.lines():

@@ -45,7 +45,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  Raises ``TraceError`` with the line."""
+    """Read the whole file.  A ``TraceError`` names the line at fault."""
     snapshots, sockets, lost = Snapshots(source), dict[str, _Socket](), 0
     snapshots.width, snapshots.from_zero = CELL, True
     origin = math.nan
