@@ -212,16 +212,18 @@ def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     """The m families of rates among which the greatest sum of squared rates lies.
 
-    In each family one flow's backlog may vary between its edges, and the others' are at an edge.
+    A flow's rate r_i lies between l_i and u_i, its rates with the backlog at the lower and at the
+    upper edge.  In each family one flow's backlog may vary, and the others' are at an edge.
     Returns a mask [m, n] of the flows at their upper edge, and the index [m] of the flow that may
     vary.  The remaining flows are at their lower edges.
 
     Suppose that one order of the flows sorts both bounds: if i comes before k, then l_i >= l_k and
-    u_i >= u_k at every gap.  Then the flows at their upper edges are the first ones of that order.
-    Proof: let r_i < u_i and r_k > l_k for an i before k.  If r_i >= r_k, moving rate from k to i
-    raises sum r^2.  If r_i < r_k, the two can swap their rates first.  Without such an order every
-    set of flows is tried.  There is no shorter way: if all intervals of rates have the same centre,
-    this is the partition problem.
+    u_i >= u_k at every queueing delay.  Then the flows at their upper edges are the first ones of
+    that order.  Proof: let r_i < u_i and r_k > l_k for an i before k.  If r_i >= r_k, moving rate
+    from k to i raises the sum of the squares.  If r_i < r_k, the two can swap their rates first.
+
+    Without such an order every set of flows is tried.  There is no shorter way: if all intervals of
+    rates have the same centre, this is the partition problem.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x

@@ -156,13 +156,15 @@ def equilibria(
 ) -> Equilibria:
     """Every equilibrium of a small network, by Newton's method from many starts.
 
-    ``routing`` [link, flow]: 1 where the flow crosses the link.  ``capacity`` [link] pkt/s.
-    ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
-    ``red``); between rows the curve is linear.  For each choice of full links and of pieces of the
-    curves, Newton's method runs from ``starts`` points, then from as many again.  If the second
-    search finds more, or the indices do not add up to 1, it runs from four times as many.  If that
-    fails too, ``complete`` is False.  Raises ``FieldError`` or ``ValueError`` for values out of
-    range and for networks too large.
+    - ``routing`` [link, flow]: 1 where the flow crosses the link, else 0.
+    - ``capacity`` [link]: pkt/s.
+    - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
+      ``red``); between rows the curve is linear.
+
+    For each choice of full links and of pieces of the curves, Newton's method runs from ``starts``
+    points, then from as many again.  If the second search finds more, or the indices do not add up
+    to 1, it runs from four times as many.  If they still do not, ``complete`` is False.  Raises
+    ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)
     starts = count("starts", starts)

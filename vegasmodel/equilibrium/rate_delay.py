@@ -208,14 +208,16 @@ def delay_loss(
 ) -> Floats:
     """Loss probability of Vegas flows whose D buffer holds less than alpha packets of each.
 
-    An approximation: such flows always grow by one packet per RTT, and a loss multiplies the window
-    by b.  So their mean window W = (S_D rtt + B_D) / n_D obeys the AIMD law p W^2 = (1 + b) / (2 (1
-    - b)), derived in ``symbolic.podlesny``.  The result is 0 if the buffer suffices for flows that
-    know their propagation delays.  Flows that measure these delays over-estimate them
-    (``arrivals``) and queue more packets, so they lose packets already when there are fewer of
-    them.  The result is at most 1. It reaches 1 where the law no longer applies: for windows of a
-    few packets, where timeouts dominate.  There ``random_loss.share`` of the class on its own
-    (capacity S_D, buffer B_D) gives the loss.
+    This is an approximation: such flows always grow by one packet per RTT, and a loss multiplies
+    the window by b.  S_D is the service rate of class D, B_D its buffer and n_D the number of its
+    flows.  The mean window is W = (S_D rtt + B_D) / n_D, and the loss probability p obeys the AIMD
+    law p W^2 = (1 + b) / (2 (1 - b)), derived in ``symbolic.podlesny``.
+
+    The result is 0 if the buffer suffices for flows that know their propagation delays.  Flows that
+    measure these delays over-estimate them (``arrivals``) and queue more packets, so they lose
+    packets already when there are fewer of them.  The result is at most 1.  It reaches 1 where the
+    law no longer applies: for windows of a few packets, where timeouts dominate.  There
+    ``random_loss.share`` of the class on its own (capacity S_D, buffer B_D) gives the loss.
     """
     n_D, T = numbers("n_delay", n_delay), numbers("rtt", rtt)
     B, S = numbers("B_D", B_D, infinite=True), numbers("S_D", S_D)

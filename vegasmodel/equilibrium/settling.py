@@ -88,23 +88,23 @@ def lag(
     """How fast earlier flows' windows must fall when a new flow starts, over how fast they can.
 
     The new flow raises the queueing delay Delta from one equilibrium to the next; ``between`` holds
-    the two delays.  Earlier flows j have propagation delays d_j (``rtt``), over-estimates x_j and
-    round trips T_j.  They hold their windows ``held`` [n] until their backlogs reach their
-    ``upper`` edges [n].  Then their rates follow r_j = upper_j/(Delta - x_j).  Let G = -d(sum of
-    these rates)/dDelta.  The window of the new flow grows by v packets in each of its round trips
-    T_n.  Then
+    the two delays.  An earlier flow j has the propagation delay d_j (``rtt``), the over-estimate
+    x_j and the round trip T_j.  It holds its window ``held`` [n] until its backlog reaches its
+    ``upper`` edge [n]. Then its rate follows r_j = upper_j/(Delta - x_j), and its window W_j has to
+    fall.  Let -G be the derivative by Delta of the sum of these rates.  The window of the new flow
+    grows by v packets in each of its round trips T_n.  Then
 
         dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
-    The product of the two, -dW_j/dt, is the speed at which window j has to fall.  A window falls by
-    at most one packet in T_j, so the result is the maximum of the product times T_j over all flows
-    and delays.  If it exceeds 1, some window falls too slowly.  Delta then exceeds its next
-    equilibrium for a time, in which the other flows have less than their rates there.
+    The product of the two, -dW_j/dt, is the speed at which window j has to fall.  A window can fall
+    by one packet in T_j at most.  So the result is the product times T_j, and of all flows and
+    delays the greatest.  If it exceeds 1, some window falls too slowly.  Delta then exceeds its
+    next equilibrium for a time, in which the other flows have less than their rates there.
 
-    ``newcomer``: over-estimate, propagation delay and gamma of the new flow. Its window W grows by
-    v = 1.  In slow start, while its backlog is below gamma, W doubles in ``doubling`` round trips,
-    and v is the larger of 1 and W ln 2/``doubling``.  As Delta grows, the new flow's own rate W/T_n
-    falls, too.  So T_n^2 G + W takes the place of T_n^2 G.
+    ``newcomer`` holds the over-estimate, the propagation delay and gamma of the new flow.  Its
+    window W grows by v = 1.  In slow start, while its backlog is below gamma, W doubles in
+    ``doubling`` round trips, and v is the larger of 1 and W ln 2/``doubling``.  As Delta grows, the
+    new flow's own rate W/T_n falls, too.  So T_n^2 G + W takes the place of T_n^2 G.
     """
     over, d, gamma = newcomer
     first, last = between

@@ -89,18 +89,18 @@ class Loop:
 
     @property
     def gain(self) -> float:
-        """Gamma, the sum over all flows of the flow's share of all rates times its ``slope``.
+        """Gamma, the sum over all flows of the share of all rates times the ``slope`` gamma_i.
 
-        Without RED the equilibrium is stable if Gamma < 1, for any RTTs. Proof: then every g_i =
-        -gamma_i is real, and for Re z >= 0 the real part of term i of F, (e^zR_i + gamma_i)/(e^zR_i
-        - 1), is at least (1 - gamma_i)/2 (a Moebius map of |e^zR_i| >= 1). So Re F >= (1 - Gamma)/2
-        > 0, and F has no root there. This bounds no rate of decay: with unequal RTTs there are
-        roots arbitrarily near the axis.
+        Without RED the equilibrium is stable if Gamma < 1, for any RTTs R_i.  Proof: then the
+        characteristic function F is a weighted mean of terms (e^zR_i + gamma_i)/(e^zR_i - 1).  For
+        Re z >= 0 the real part of such a term is at least (1 - gamma_i)/2 (a Moebius map of
+        |e^zR_i| >= 1).  So Re F >= (1 - Gamma)/2 > 0, and F has no root there.  This bounds no rate
+        of decay: with unequal RTTs there are roots arbitrarily near the imaginary axis.
 
-        If Gamma > 1, there are infinitely many roots right of the axis: on the axis Re F = (1 -
-        Gamma)/2 throughout, and each pole 2 pi i k/R_i turns F once about 0.  In Linux gamma_i > 1
-        on any threshold.  Even near an unstable equilibrium a window moves by at most a packet per
-        round trip.  So a single source swings by gamma/(1 + gamma) packets each way.
+        If Gamma > 1, there are infinitely many roots right of the axis: on the axis Re
+        F = (1 - Gamma)/2 throughout, and each pole 2 pi i k/R_i turns F once about 0.  In Linux
+        gamma_i > 1 on any threshold. Even near an unstable equilibrium a window moves by at most a
+        packet per round trip.  So a single source swings by gamma/(1 + gamma) packets each way.
         """
         return float(self.rate @ self.slope / self.rate.sum())
 
@@ -219,20 +219,17 @@ def _answer(
 
 
 def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
-    """The stability, and the rightmost characteristic roots.
+    """The stability of an equilibrium, and its rightmost characteristic roots.
 
-    F does not contain two motions. First, the packets of the sources may be unevenly spread over a
-    round trip, while their sum arrives evenly: the ACK clock keeps such a pattern for ever. Second,
-    losses make the windows of equal flows approach each other, at the rate 2 m lambda/W^2.
+    Newton's method from a grid finds the roots in a box of the complex plane, and the argument
+    principle counts them.  If the numbers differ, the grid is refined; if they still differ,
+    ``complete`` is False.
 
-    Newton's method from a grid finds the roots in a box, and the argument principle counts them.
-    If the numbers differ, the grid is refined; if they still differ, ``complete`` is False.
-
-    To the right the box reaches as far as a root can lie.  To the left it is enlarged until it
-    holds roots, or until a disturbance there falls below e^-6 of its size in one of the longest
-    round trips.  ``left``, 1/s, sets this side instead.  Upwards the box reaches ``top``.  By
-    default that is two periods within the shortest round trip, or more, until losses change F by
-    less than 2 %.
+    - To the right the box reaches as far as a root can lie.
+    - To the left it is enlarged until it holds roots, or until a disturbance there falls below e^-6
+      of its size in one of the longest round trips.  ``left``, 1/s, sets this side instead.
+    - Upwards it reaches ``top``, 1/s.  By default that is two periods within the shortest round
+      trip.  It is more if losses change the characteristic function by 2 % or more there.
     """
     if top is not None:
         positive("top", top)

@@ -49,16 +49,18 @@ class Agreement:
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
     """Test whether the shares of starts per outcome differ by more than chance.
 
-    ``one`` and ``other`` come from two models or simulators ("sources").  The throughputs of both
-    are grouped into outcomes together.  An outcome whose range of throughputs is wider than twice
-    the tolerance is divided into up to four parts with about equal numbers of starts, by the
-    throughput of the flow that varies most.  Starts with nearly the same throughput stay together,
-    because its last digits may depend on the source.  Outcomes with fewer than five expected starts
-    are merged, and the merged outcome is divided between outcomes.  Neither step depends on the
-    source of a start.
+    ``one`` and ``other`` come from two models or simulators.  The throughputs of both are grouped
+    into outcomes together, and no step depends on which of the two a start comes from:
+
+    - An outcome whose range of throughputs is wider than twice the tolerance is divided into up to
+      four parts with about equal numbers of starts, by the throughput of the flow that varies
+      most.  Starts with nearly the same throughput stay together, because its last digits may
+      depend on the model.
+    - Outcomes in which fewer than five starts are expected are merged.  If many starts are in such
+      outcomes, they are merged into several.
 
     The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
-    both sources have the same starts, it rejects less often than its significance level says.
+    both models have the same starts, it rejects less often than its significance level says.
     """
     from scipy.stats import chi2_contingency
 

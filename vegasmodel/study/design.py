@@ -37,10 +37,12 @@ def design(
 ) -> Design:
     """The values of the field ``solve`` with which ``model`` meets ``target``.
 
-    ``solve``: ``link.buffer``, ``flow.NAME.alpha``, ``link.queue.k``, ...  ``target``:
-    ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or ``utilization=0.95``.
-    ``model``: a model of ``predict``, or ``ns2``.  ``between``: the ends of the range that is
-    searched, in seconds, packets or packets per second (default: the usual range of the field).
+    - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.
+    - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
+      ``utilization=0.95``.
+    - ``model``: a model of ``predict``, or ``ns2``.
+    - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
+      (default: the usual range of the field).
 
     If the field holds whole numbers, or if the model's answer jumps, a target is seldom met within
     1e-6.  Then the best value is a solution if it meets the target within the fraction ``within``.

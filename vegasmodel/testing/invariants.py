@@ -20,21 +20,20 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 def counting(prediction: Prediction) -> Floats:
     """By which part of its capacity the count of packets may exceed that of each link, [n_links].
 
-    In a time T, a link of capacity c sends at most ``c T`` packets, and one more that was already
-    in transmission when T began.  Besides, the count of each of n flows may begin and end in the
-    middle of a packet.  These are n + 1 packets, or more if a flow has packets larger than the
-    scenario's.  The fraction is their number over ``c T``.  For a closed form and for ``fluid``
-    this is all.
+    The counts are those in a time T at a link of capacity c.  Three things add packets:
 
-    A simulation of packets counts a packet when its ACK is back.  So packets that had passed the
-    link before T began may count within T, and those that pass it last may not.  The count is too
-    large if flows with long ways lead at the beginning and flows with short ways at the end.  Let d
-    be the time from the link to the count.  Then these are at most ``c (max d - min d)`` packets
-    (``_lag``).
+    - Ends of packets.  In T the link sends at most ``c T`` packets, and one more that was already
+      in transmission when T began.  Besides, the count of each of n flows may begin and end in the
+      middle of a packet.  These are n + 1 packets, or more if a flow has packets larger than the
+      scenario's.  For a closed form and for ``fluid`` this is all.
+    - Late counts.  A simulation of packets counts a packet when its ACK is back, a time d after the
+      packet has passed the link.  So packets that passed it before T began may count within T.  If
+      d differs between flows, this adds up to ``c (max d - min d)`` packets (``_lag``).
+    - Order.  ns-2, ns-3 and measurements count packets in order, so packets behind a lost one count
+      only once it is sent again.  Where packets can be lost, these are up to ``c max(RTT)``
+      packets, and as many as a finite buffer holds.  ``rounds`` counts such packets as they arrive.
 
-    ns-2, ns-3 and measurements count packets in order.  Packets behind a lost one count once it is
-    sent again.  Where packets can be lost, these are up to ``c max(RTT)`` packets, and as many as a
-    finite buffer holds.  ``rounds`` counts such packets as they arrive.
+    The result is the number of these packets over ``c T``.
     """
     scenario, links = prediction.scenario, prediction.scenario.links
     span = scenario.run.duration - scenario.run.warmup

@@ -105,14 +105,18 @@ def run(
 ) -> BatchRun:
     """Simulate all scenarios.
 
-    A flow adjusts its window once a round trip or at every instant, as its stack and law say.  In
-    three cases all flows do so at every instant and use only the thresholds of their stacks: if all
-    follow the papers' law, if ``losers`` or ``packets`` is given, and if ``scenarios`` is a batch
-    that ``pack`` has made.  ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
-    ``engine`` is "threads" (their number is ``threads``, default one per core) or "jax".  With
-    "jax", ``chunk`` scenarios are computed together (default: all of them on a GPU, 64 on a CPU).
-    Raises ``ValueError`` for wrong arguments.  A scenario that fails is flagged in ``ok`` and does
-    not affect the others.
+    A flow adjusts its window once a round trip or at every instant, as its law and its TCP
+    implementation ("stack") do.  In three cases all flows adjust it at every instant, and a stack
+    matters only for the thresholds of the backlog:
+
+    - all flows follow the papers' law;
+    - ``losers`` or ``packets`` is given;
+    - ``scenarios`` is a batch that ``pack`` has made.
+
+    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``engine`` is "threads"
+    (their number is ``threads``, default one per core) or "jax".  With "jax", ``chunk`` scenarios
+    are computed together (default: all of them on a GPU, 64 on a CPU).  Raises ``ValueError`` for
+    wrong arguments.  A scenario that fails is flagged in ``ok`` and does not affect the others.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers

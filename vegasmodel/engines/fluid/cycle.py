@@ -106,12 +106,13 @@ def limit_cycle(
 ) -> LimitCycle:
     """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
 
-    A flow adjusts its window once a round trip or at every instant, as its stack and law say
-    (``steady.py``).  In two cases all flows do so at every instant and use only the thresholds of
-    their stacks: if all follow the papers' law, and if ``losers`` or ``packets`` is given.
-    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  If neither an overflow
-    nor rest comes within ``longest`` round trips (default ``LONGEST_WAIT``), the search ends
-    without an answer.  Raises ``ValueError`` where the model has no equation for the scenario.
+    A flow adjusts its window once a round trip or at every instant, as its law and its TCP
+    implementation ("stack") do (``steady.py``).  In two cases all flows adjust it at every instant,
+    and a stack matters only for the thresholds of the backlog: if all follow the papers' law, and
+    if ``losers`` or ``packets`` is given.  ``losers``, ``packets`` and ``step`` are those of
+    ``continuous.run``.  If neither an overflow nor rest comes within ``longest`` round trips
+    (default ``LONGEST_WAIT``), the search ends without an answer.  Raises ``ValueError`` where the
+    model has no equation for the scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)

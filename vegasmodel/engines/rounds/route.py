@@ -324,18 +324,19 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """A table of how ns-2's clock rounds service times and delays, shape [K, 2 + number of hops].
+    """A table of how ns-2's clock rounds times: a row for each power of two in seconds.
 
-    ns-2's times are doubles.  So each service time and each wire's delay is rounded to a unit that
-    doubles at 1, 2, 4 ... seconds.  If a round trip is a whole number of service times, packets
-    arrive exactly at the instants of departures.  Then the sum of these roundings decides which of
-    the two comes first, and so who meets the full buffer.  This can last for minutes.
+    Why it matters: ns-2's times are doubles.  So the time in which the link sends a packet, and
+    each wire's delay, are rounded to a unit that doubles at 1, 2, 4 ... seconds.  If a round trip
+    is a whole number of such sending times, packets arrive exactly at the instants of departures.
+    Then the sum of these roundings decides which of the two comes first, and so whose packet meets
+    the full buffer.  This can last for minutes.
 
-    Row k of the table is for times between 2^(k-1) and 2^k seconds.  It holds the capacity, the
-    time within which two moments count as one (``instant``), and each hop's delay to the next queue
-    (``to_next``).  The roundings are magnified, so that they exceed our own rounding errors but not
-    the differences of RTTs that are given to four digits.  Two moments are one instant if they are
-    less than a quarter of a magnified unit apart.  The table is empty if there are several links.
+    Row k is for times between 2^(k-1) and 2^k seconds.  It holds the capacity, the time
+    ``instant``, and each hop's delay to the next queue.  Two moments closer than ``instant`` count
+    as one, as they do in ns-2.  All roundings are magnified: they exceed the simulator's own
+    rounding errors, but not a difference in the fourth digit of RTTs.  The table is empty if there
+    are several links.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))

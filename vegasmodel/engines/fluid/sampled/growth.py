@@ -11,12 +11,17 @@ from vegasmodel.engines.tables import Table, jit
 def recovering(flow: Sender) -> float:
     """Packets in flight in a recovery that repairs one hole per round trip, without a scoreboard.
 
-    The window counts from the first missing packet (hole), and duplicate ACKs inflate it.  In the
-    first round trip, each packet that arrives beyond the holes causes a duplicate ACK.  The first
-    of these ACKs, half a window of them, only make up for the cut of the window; each of the rest
-    releases a packet. In the second round trip, the packets between the second hole and the end of
-    the lost window occupy places in the window.  In later ones only the next missing packet is
-    sent.  If partial ACKs deflate the window (RFC 2582, section 3), the whole window stays in use.
+    A hole is a missing packet.  The window counts from the first hole, and duplicate ACKs inflate
+    it.
+
+    - First round trip: each packet that arrives beyond the first hole causes a duplicate ACK.  The
+      first ACKs, half a window of them, only make up for the cut of the window.  Each of the rest
+      releases a packet.
+    - Second round trip: the packets between the second hole and the end of the lost window occupy
+      places in the window.
+    - Later round trips: only the next missing packet is sent.
+
+    If partial ACKs deflate the window (RFC 2582, section 3), the whole window stays in use.
     """
     if flow.partial_deflates:
         return flow.cwnd
