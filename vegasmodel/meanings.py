@@ -1,8 +1,7 @@
 """What the names in answers and tables mean, as ``explain`` and docs/reference/messages.md show it.
 
-``ASSUMPTIONS`` contains the names of the assumptions that an answer lists. The text of a name
-states the assumption, so it is true if the assumption holds. ``COLUMNS`` contains the names of the
-columns of tables, with their meanings.
+``ASSUMPTIONS`` contains the names of the assumptions that an answer lists. The text beside a name
+says what is assumed. ``COLUMNS`` contains the names of the columns of tables, with their meanings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The types of answers: ``Prediction`` of a model, ``LimitCycle`` of a steady state."""
+"""The types of answers: ``Prediction`` and, for steady states, ``LimitCycle``."""
 
 from __future__ import annotations
 

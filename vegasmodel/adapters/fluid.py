@@ -1,4 +1,4 @@
-"""Answers a scenario with the simulator ``fluid``, which integrates differential equations."""
+"""Answers a scenario with the simulator ``fluid``, which integrates equations for windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands: they read arguments, call the package and print results."""
+"""The commands of ``vegasmodel``: they read arguments, call the package and print results."""
 
 __all__: list[str] = []
 

@@ -12,8 +12,8 @@ give the same bits.
 The last steps compute with about twice the digits of a float: each number is the sum of two floats
 (Dekker 1971, Knuth TAOCP 4.2.2). This is needed if a flow with a tiny alpha has the largest x. The
 rate of this flow, alpha/g, is then the small difference between c and the rates of the others. A
-sum in float64 would lose up to ten digits of it. The first steps use single floats, because they
-are faster.
+sum in float64 would lose up to ten digits of it. The first steps use one float per number, which is
+faster.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
 # The solver finds the root of an equation by iteration, in two stages. In the first stage it adds
-# the rates of the flows fast, with rounding errors. This stage ends when a step changes the root by
-# at most the fraction ROUGH_STEP. In the second stage it adds the rates without rounding errors. It
-# ends when a step changes the root by at most the fraction LAST_STEP. There are two kinds of steps.
-# A quadratic step leaves an error of about the square of this fraction, a cubic step leaves its
-# cube. So each constant has two values: the first is for quadratic steps, the second for cubic
-# steps.
+# the rates of the flows as plain floats. This stage ends when a step changes the root by at most
+# the fraction ROUGH_STEP of its value. In the second stage it adds the rates with twice as many
+# digits. It ends when a step changes the root by at most the fraction LAST_STEP of its value. There
+# are two kinds of steps. A quadratic step leaves an error of about the square of this fraction, a
+# cubic step leaves about its cube. So each constant has two values: the first is for quadratic
+# steps, the second for cubic steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -1,9 +1,10 @@
 """Vegas flows that join a link one after another: the steady state after each arrival.
 
-A flow that joins late finds a queue, and takes the queueing delay for propagation delay. So its
-baseRTT is too large by the queueing delay before its arrival: x_i = Delta_{i-1}. Two things are
-assumed. The earlier flows have reached their equilibrium when a flow joins. The queue of the flow's
-own first packets has no effect. Units: packets, seconds, packets per second.
+A flow that joins late finds a queue, and takes the queueing delay for propagation delay. Let
+Delta_i be the queueing delay after the arrival of flow i. Then the baseRTT of flow i is too large
+by x_i = Delta_{i-1}. Two things are assumed. The earlier flows have reached their equilibrium when
+a flow joins. The queue of the flow's own first packets has no effect. Units: packets, seconds,
+packets per second.
 
 Source: the paper ``boutremans``, 3.1.2, after Bonald 1998.
 """

@@ -1,8 +1,9 @@
 """Every equilibrium of Vegas, Reno and CUBIC flows over a small network of links.
 
-Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. A link's queue and
-loss probability are a point on the link's curve. The curve is that of RED or that of a drop-tail
-buffer, which loses nothing until it is full. The rates x_i of the flows that cross link l satisfy
+Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. A link's queue
+determines its loss probability. With RED, the loss rises with the queue along RED's curve. A
+drop-tail buffer loses nothing until it is full. The rates x_i of the flows that cross link l
+satisfy
 
     sum_i x_i(q_i, p_i) <= c_l,   with equality if link l has a queue
 

@@ -5,7 +5,7 @@ second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum of 
 Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is its number.
 
 Vegas at rest. If q packets queue and each Vegas source keeps as many packets queued as its
-threshold says, then by (7)
+threshold says, then by the paper's equation (7)
 
     V = h + X/q,   X = A M,   A = n_V threshold
 
@@ -238,13 +238,14 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Here V is the sum of the n_V Vegas windows, and q is the queue, which Reno fills. By (17) V
-    # should follow the curve V = h + X/q, with constants h and X. But each Vegas window falls by at
-    # most one packet per round trip. Where the curve falls faster, V stays above it for some number
-    # t of round trips. Let V = V_b and q = q_c when this begins. In each round trip V falls by n_V
-    # packets, and the n_R Reno windows grow by n_R packets, so q grows by n_R - n_V packets. V is
-    # back on the curve when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X. This phase ends earlier if
-    # the buffer becomes full (q = B), or if Vegas reaches its smallest window.
+    # Here V is the sum of the n_V Vegas windows, and q is the queue, which Reno fills. By the
+    # paper's equation (17) V should follow the curve V = h + X/q, with constants h and X. But each
+    # Vegas window falls by at most one packet per round trip. Where the curve falls faster, V stays
+    # above it for some number t of round trips. Let V = V_b and q = q_c when this begins. In each
+    # round trip V falls by n_V packets, and the n_R Reno windows grow by n_R packets, so q grows by
+    # n_R - n_V packets. V is back on the curve when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X.
+    # This phase ends earlier if the buffer becomes full (q = B), or if Vegas reaches its smallest
+    # window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

@@ -3,8 +3,8 @@
 One Vegas and one Reno source share a drop-tail link (the paper ``devendictis``). When the buffer of
 B packets overflows, each source whose window still grows loses a packet. The cycle from overflow to
 overflow has two forms. In the first, Vegas still grows at every overflow. So every overflow
-multiplies its window by lambda. In the second, Vegas has stopped growing before the overflow, and
-loses nothing.
+multiplies its window by a factor lambda below 1. In the second, Vegas has stopped growing before
+the overflow, and loses nothing.
 
 To connect the two forms, suppose that a fraction p of the overflows cuts Vegas. Then an overflow
 multiplies Vegas's window by lambda^p on average (geometric mean). V(p) is the window at which a

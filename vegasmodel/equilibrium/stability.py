@@ -6,9 +6,10 @@ equilibrium the queueing delay is s, the loss probability p, the capacity c. Flo
 trip R_i = T_i + s and sends lambda_i packets per second; Lambda is their sum, and mu_i =
 lambda_i/Lambda. f_i is the time from the sender to the queue.
 
-RED drops packets by an average queue v: p' is the derivative of p by v, and K is the speed at which
-v follows the queue, in 1/s. Without RED p' = 0. A small disturbance e^zt changes the queueing delay
-by sigma, the packets sent by a_i, the windows by w_i and RED's average by v:
+RED drops packets by an average of the queue: p' is the derivative of p by this average, and K is
+the speed at which the average follows the queue, in 1/s. Without RED p' = 0. Consider small
+disturbances that grow or decay as e^zt. Let sigma be that of the queueing delay, a_i that of the
+packets sent, w_i that of the window, and v that of RED's average:
 
     a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, (D2), (D3)
     c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, (D1)

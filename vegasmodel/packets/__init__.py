@@ -1,4 +1,4 @@
-"""Packet-level evidence: drivers of the simulators ns-2 and ns-3, trace readers, stored runs."""
+"""Packet-level data: drivers that run ns-2 and ns-3, readers of trace files, and stored runs."""
 
 from vegasmodel.support import lazy
 

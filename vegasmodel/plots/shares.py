@@ -1,8 +1,8 @@
 """Draws throughputs and baseRTTs by group, order of arrival, buffer or Rate-Delay class.
 
-``models`` and ``measured`` are predictions. Models are drawn as lines, measurements as markers with
-two standard errors. The horizontal position of a prediction, for example its buffer, is read from
-its scenario.
+The arguments ``models`` and ``measured`` are predictions. Models are drawn as lines, measurements
+as markers with two standard errors. The horizontal position of a prediction, for example its
+buffer, is read from its scenario.
 """
 
 from __future__ import annotations

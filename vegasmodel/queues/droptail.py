@@ -1,4 +1,4 @@
-"""First in, first out; a packet that finds the buffer full is lost."""
+"""Drop-tail, a first-in first-out queue: a packet that finds the buffer full is lost."""
 
 from __future__ import annotations
 

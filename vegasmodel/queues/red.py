@@ -1,4 +1,7 @@
-"""Random early detection (Floyd and Jacobson, 1993)."""
+"""RED, random early detection: the queue drops packets before it is full.
+
+Source: Floyd and Jacobson, 1993.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Finds a field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ...
 
-- ``link.KEY`` and ``flow.KEY`` mean that key of every link and every group.  ``flow.alpha``,
-  ``flow.beta`` and ``flow.gamma`` mean only the groups whose law has such thresholds.
-- ``link.NAME.KEY`` and ``flow.NAME.KEY`` mean one link or one group.
-- ``link.queue.KEY`` is a key of the queue, and ``run.KEY`` a key of the run.
+- ``link.KEY`` means the key KEY of every link, and ``flow.KEY`` that of every group of flows. The
+  names ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` mean only the groups whose law has such
+  thresholds.
+- ``link.NAME.KEY`` means a key of one link, and ``flow.NAME.KEY`` a key of one group.
+- ``link.queue.KEY`` means a key of the queue, and ``run.KEY`` a key of the run.
 - ``packet_size`` and ``ack_size`` are keys of the scenario itself.
 
 If alpha = beta in the scenario, a change of ``alpha`` changes ``beta`` too.

@@ -2,7 +2,8 @@
 
 The slopes d ln(throughput)/d(field) are finite differences of the model's answers, of fourth order.
 So this works for every closed form. Each slope is computed with a step and with half that step. If
-the two results differ, the throughput has a corner at the scenario, and ``smooth`` is False.
+the two results differ, the throughput has a corner at the scenario's values, and ``smooth`` is
+False.
 
 Let the fields have independent errors with the standard deviations u_k. Then the logarithm of the
 ratio of two groups' throughputs has the variance

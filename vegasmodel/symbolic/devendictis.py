@@ -8,7 +8,8 @@ that our numeric model adds to the paper.
 
 Windows and buffer are in packets. T is the RTT without queueing, in seconds, and mu the capacity in
 packets per second. A loss multiplies Vegas's window by lambda. W_V1, W_Va and W_VN are Vegas's
-window in the mini-cycles 1, a and N. The names of Reno's windows begin with W_R.
+window in the mini-cycles 1, a and N; in mini-cycle a the windows first fill the link. The names of
+Reno's windows begin with W_R.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ alpha, -1 if Diff_i is above the threshold beta, and 0 in between. At a threshol
 value between those on the two sides (``boutremans`` (1)).
 
 RED drops packets by its average queue v. Each packet that reaches the queue moves v towards the
-queue c s by a fraction w of the distance. So dv = -ln(1 - w) (c s - v) times the number of these
-packets.
+queue c s by a fraction w of the distance. In continuous form, dv = -ln(1 - w) (c s - v) times the
+number of these packets.
 
 In slow start dW_i = (e^g - 1) dN_i, so the window grows by the factor e^g per round trip. After a
 loss at the full buffer a sender cuts its window once, however many packets of that window were

@@ -6,8 +6,8 @@ shortest round trip, or longer while the queueing delay changes slowly. The queu
 end of the step is the one at which the rates of the flows add up to the capacity. It is found by a
 fixed number of Newton iterations.
 
-Some events must lie at the end of a step: the queue begins, the buffer overflows, a flow starts or
-stops, a fast recovery ends. If the queue begins or the buffer overflows within a step, this step is
+Some events must lie at the end of a step: a queue forms, the buffer overflows, a flow starts or
+stops, a fast recovery ends. If a queue forms or the buffer overflows within a step, this step is
 repeated with the length that ends at the event. A step does not end where a window meets one of
 Vegas's thresholds. This makes a small error, so averages differ slightly from those of the engine
 ``threads``.

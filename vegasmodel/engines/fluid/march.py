@@ -1,7 +1,7 @@
 """The main loop of the continuous simulator: it advances the windows of all flows through time.
 
 The equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a window
-reaches or leaves a threshold, the queue begins or ends, the buffer overflows. Between events a step
+reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events a step
 is a fraction of the shortest round trip.
 """
 

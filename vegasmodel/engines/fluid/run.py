@@ -2,9 +2,9 @@
 
 There are two methods. ``continuous.py`` integrates windows that change at every instant. It is used
 if every flow follows the papers' law (``variant = "paper"``), if all laws are laws of this package,
-and if the link is drop-tail without random loss. ``sampled`` is used in all other cases. It
-proceeds in steps of time. The windows of flows with the TCP of ns-2 or Linux are there whole
-packets, and change once per round trip.
+and if the link is drop-tail without random loss. ``sampled`` is used in all other cases, and
+proceeds in small steps of time. It is for flows with the TCP of ns-2 or Linux, whose windows are
+whole packets and change once per round trip. It is also for RED, random loss and laws of the user.
 """
 
 from __future__ import annotations

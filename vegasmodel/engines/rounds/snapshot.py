@@ -3,8 +3,8 @@
 Equal states have equal futures. To make two states comparable, sequence numbers count from the
 first unacknowledged packet, and times count from now. Times are divided by the transmission time of
 a packet at the first queue, so all numbers are in packets. The state leaves out what cannot affect
-the future: totals, times long past, and ns-2's coarse timer while it is restarted before it
-expires.
+the future: totals, times long past, and ns-2's coarse timer, as long as it is always restarted
+before it expires.
 """
 
 from __future__ import annotations

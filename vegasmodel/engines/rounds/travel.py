@@ -1,9 +1,9 @@
 """Moves groups of packets through each queue on a flow's path and back to the sender.
 
 The packets of a group arrive at a queue evenly over an interval, or all at its end. At the end of
-the interval the simulator knows which packets are lost and when the others leave. Only when the
-last packet of the group has left the queue, the group is handed to the next queue. The next queue's
-clock must not yet have passed the time at which the first packet arrives there. Two limits ensure
+the interval the simulator knows which packets are lost and when the others leave. The group is
+handed to the next queue only when its last packet has left this queue. By then the clock of the
+next queue must not have passed the time at which the first packet arrives there. Two rules ensure
 this. An interval lasts at most ``Sender.longest_stretch`` seconds, and the clock of the next queue
 runs ``Queue.shift`` seconds late.
 """

@@ -1,7 +1,7 @@
 """Simulates senders over one link whose windows are whole packets and change once per round trip.
 
 The Vegas of ns-2 and Linux changes its window at the end of a round trip, by what it measured in
-this round trip, and sends whole packets only. The equations below contain this. Flow i has the
+this round trip, and sends whole packets only. The equations below describe this. Flow i has the
 window W_i, the propagation delay T_i, and n_i packets in flight, of which k_i are lost. The link
 has the capacity c and the queueing delay s. The packets in flight determine s. The window moves by
 m_i packets per round trip, as the flow's law decides:
