@@ -1,7 +1,8 @@
-"""Checks the arguments of the functions of this package, which raise an error for a wrong value.
+"""Checks the arguments of the functions of this package; a wrong value raises an error.
 
-Two functions raise no error: ``secular`` and ``arrivals.arrive``. They solve many cases at once. A
-case with a wrong value gets the result NaN and a status.
+``secular.solve`` and ``arrivals.arrive`` are exceptions, because they solve many cases at once. A
+case with a wrong value gets the result NaN and a status. If ``beta`` is given, ``arrivals.arrive``
+raises an error for wrong thresholds.
 """
 
 from __future__ import annotations
