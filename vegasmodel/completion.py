@@ -182,9 +182,9 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
     """Estimates of alpha and, if ``both`` is set, of beta for group ``g``, from flows' backlogs.
 
-    The stack holds a window while the backlog lies between two limits, which are alpha and beta or
-    near them.  The limits are estimated by the smallest and the largest backlog of the flows
-    ``names``.
+    A flow's TCP implementation holds the window while the backlog lies between two limits, which
+    are alpha and beta or near them.  The limits are estimated by the smallest and the largest
+    backlog of the flows ``names``.
     """
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)

@@ -145,7 +145,7 @@ class Prediction:
     def utilization(self) -> Floats | None:
         """The part of each link's capacity used by the flows that cross it forward: ``[n_links]``.
 
-        Computed from the throughputs unless the model gives it.
+        It is computed from the throughputs unless the model gives it.
         """
         if self.utilization_links is not None or self.throughput is None:
             return self.utilization_links
@@ -189,7 +189,7 @@ class Prediction:
     def to_dataframe(self) -> pd.DataFrame:
         """One row per flow; the columns are named as in ``flows`` of the JSON document.
 
-        ``share`` is the flow's share of all bits delivered.  NaN: not given.
+        ``share`` is the flow's share of all bits delivered.  NaN means that a figure is not given.
         """
         import pandas as pd
 

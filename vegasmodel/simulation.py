@@ -200,14 +200,14 @@ def limit_cycle(
 ) -> LimitCycle:
     """The steady state: a fixed point, a periodic motion, or else averages.
 
-    ``model``: ``fluid`` (one link; the default) or ``rounds`` (every scenario).  ``rounds`` counts
-    whole packets, so its motion is less often periodic.
+    ``model`` is ``fluid`` (one link; the default) or ``rounds`` (every scenario).  ``rounds``
+    counts whole packets, so its motion is less often periodic.
 
-    In ``fluid``, a flow adjusts its window as often as its implementation and law do.  If all flows
-    follow the papers' law at a drop-tail link, they adjust it continuously.  The answer then has
-    Floquet multipliers (the factors by which a small deviation grows in a period).  If ``losers``
-    or ``packets`` is given (as in ``engines.fluid.continuous.run``), windows are adjusted
-    continuously for every implementation, and only the thresholds are those of the implementation.
+    In ``fluid``, a flow adjusts its window as often as its law and its TCP implementation do.  If
+    all flows at a drop-tail link have the variant ``paper``, they adjust it continuously.  The
+    answer then has Floquet multipliers (the factors by which a small deviation grows in a period).
+    If ``losers`` or ``packets`` is given (as in ``engines.fluid.continuous.run``), windows are
+    adjusted continuously for every variant, which then matters only for the thresholds.
 
     Whole packets have no Floquet multipliers.  ``rounds`` therefore reports the multipliers of
     ``fluid`` with continuous adjustment, if both find a fixed point or both a periodic motion.

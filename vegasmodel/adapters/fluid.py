@@ -149,7 +149,7 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions about what laws, stacks and the queue have and the equations lack."""
+    """The assumptions about what the equations lack of laws, TCP implementations and queues."""
     lacking = left_out_of_laws(scenario)
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),

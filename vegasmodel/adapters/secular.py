@@ -330,8 +330,8 @@ def _reason(scenario: Scenario) -> str | None:
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
     """The assumption that the buffer does not overflow (``rest.fits``).
 
-    A flow's backlog grows at most to its greater threshold beta, which the stack's rounding may
-    move; in slow start it grows at most to gamma.
+    A flow's backlog grows at most to its greater threshold beta, which the rounding of its TCP
+    implementation may move; in slow start it grows at most to gamma.
     """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(

@@ -138,9 +138,9 @@ def rough(
 ) -> tuple[float, float, float]:
     """The sum R of a chunk's rates in float64, with derivatives by the gap g: (R, -R', R''/2).
 
-    The gap is the queueing delay less ``top``, the largest over-estimate.  For the papers' law R
-    leaves out the flows with that over-estimate.  For Linux the last number is not used and stays
-    0.
+    The gap is the queueing delay less ``top``, the largest over-estimate.  For Vegas as in the
+    papers R leaves out the flows with that over-estimate.  For Linux the last number is not used
+    and stays 0.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -337,7 +337,7 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """A step of the gap g for the papers' law; it converges quadratically, without overshoot.
+    """A step of the gap g for Vegas as in the papers, with quadratic convergence, never too long.
 
     The gap is the queueing delay less the largest over-estimate.  The flows with that over-estimate
     have the rates p = A_0/g in all, where A_0 is the sum of their thresholds; the step keeps this
@@ -352,11 +352,11 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """A step of the gap g for the papers' law, with cubic convergence; 0 if no such step exists.
+    """A step of the gap g for Vegas as in the papers, with cubic convergence; 0 if there is none.
 
-    R is the sum of the rates of all flows but those with the largest over-estimate.  It is replaced
-    by k + q w/(w + delta), where delta is the step, w = 2 |R'|/R'' and q = |R'| w.  The constant k
-    makes R'' agree too.
+    The gap is the queueing delay less the largest over-estimate.  R is the sum of the rates of all
+    flows but those with that over-estimate.  It is replaced by k + q w/(w + delta), where delta is
+    the step, w = 2 |R'|/R'' and q = |R'| w.  The constant k makes R'' agree too.
     """
     if not bend > 0.0:
         return 0.0

@@ -175,7 +175,7 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """Solve a group of cases from number ``first`` on, side by side, for the papers' law only.
+    """Solve a group of cases from number ``first`` on, side by side, for Vegas as in the papers.
 
     A case may end with a status other than DONE.
     """

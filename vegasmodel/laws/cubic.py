@@ -49,7 +49,7 @@ def drift(f: Source) -> float:
 
 
 def left_out(stack: str, decrease: float) -> str:
-    """A text on how this law differs from the stack's CUBIC, or on how it ignores ``decrease``.
+    """A text on how this law differs from Linux's own CUBIC, or on how it ignores ``decrease``.
 
     The text is empty if it does neither.
     """

@@ -171,11 +171,11 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 class Flow(Shown):
     """A group of ``count`` equal flows.
 
-    ``__post_init__`` fills in the law's and the variant's defaults for name, thresholds,
-    ``decrease`` and ``service``.  Two other fields stay ``None`` if they are not given.  For
-    ``initial_window``, each model then uses the value of the implementation that it describes.  For
-    ``send_jitter``, ``Scenario.jitter`` gives the default.  ``match`` says which flow of a trace
-    this is: its name, an address, a port, or address and port.
+    ``__post_init__`` fills in defaults for name, thresholds, ``decrease`` and ``service``: those of
+    the law and of the TCP implementation (``variant``).  Two other fields stay ``None`` if they are
+    not given. For ``initial_window``, each model then uses the value of the TCP implementation that
+    it describes. For ``send_jitter``, ``Scenario.jitter`` gives the default.  ``match`` says which
+    flow of a trace this is: its name, an address, a port, or address and port.
     """
 
     law: str = field(LawRule())

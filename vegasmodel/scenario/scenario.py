@@ -199,11 +199,12 @@ class Scenario(Checked):
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
         """A copy of the scenario with some keys changed, as if its file had been edited.
 
-        ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.  A key of
-        ``changes`` names a table of the scenario file and a key in that table.  ``link.KEY`` and
-        ``flow.KEY`` change every link and every group; ``link.NAME.KEY`` and ``flow.NAME.KEY``
-        change one.  ``link.queue.KEY`` changes a link's queue, and ``run.KEY`` the run.  ``fields``
-        are attributes of ``Scenario`` itself.  A value is a number in the package's units, or text.
+        An example is ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.
+        A key of ``changes`` names a table of the scenario file and a key in that table.
+        ``link.KEY`` and ``flow.KEY`` change every link and every group; ``link.NAME.KEY`` and
+        ``flow.NAME.KEY`` change one.  ``link.queue.KEY`` changes a link's queue, and ``run.KEY``
+        the run.  ``fields`` are attributes of ``Scenario`` itself.  A value is a number in the
+        package's units, or text.
 
         Defaults, and text that needs a packet size or an RTT (``"10 Mbit/s"``, ``"1 BDP"``), are
         converted again for the new scenario.  ``dataclasses.replace`` would keep their old numbers.

@@ -55,18 +55,18 @@ def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
 
 
 def find(variant: str, ns2_defaults: str = "papers") -> Stack:
-    """The stack of that name.  Raises ``ValueError``, which lists the stacks, if there is none."""
+    """The TCP implementation of that name.  ``ValueError`` lists all if there is none."""
     if variant not in STACKS:
         raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")
     return _EDITIONS.get((variant, ns2_defaults), STACKS[variant])
 
 
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
-    """The name of the stack whose code a source with this ``law`` and ``variant`` runs.
+    """The TCP implementation whose code a source with this ``law`` and ``variant`` runs, by name.
 
-    This is the variant itself, except that the variant ``paper`` implements Vegas only.  For any
-    other law, ``paper`` means the stack of the sources beside it, whose variants are ``beside``:
-    Linux if one of them is Linux and none is ns-2, else ns-2, as in the papers.
+    This is the variant itself, with one exception: the variant ``paper`` implements Vegas only.  A
+    source with ``paper`` and another law runs the code of the sources beside it, whose variants are
+    ``beside``: Linux if one of them is Linux and none is ns-2, else ns-2, as in the papers.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -75,11 +75,11 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
 
 
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
-    """The stack that decides how the links of a scenario behave: ns-2 or ``paper``.
+    """The TCP implementation that decides how the links of a scenario behave: ns-2 or ``paper``.
 
     Each argument has one entry per group of flows: its law, the variant that it states, and the
-    stack whose code it runs. With Vegas flows, the links are ns-2's if any group states ``ns2``.
-    Without Vegas flows, they are ns-2's if any group runs the code of ns-2.
+    implementation whose code it runs.  With Vegas flows, the links are ns-2's if any group states
+    ``ns2``. Without Vegas flows, they are ns-2's if any group runs the code of ns-2.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     found = {STACKS[name] for name in (variants if own else running)}

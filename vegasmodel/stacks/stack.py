@@ -111,5 +111,5 @@ class Stack(Mechanisms):
     scheduled_ties: bool = False  # events of one instant in the order in which they were scheduled
 
     def implements(self, law: str) -> bool:
-        """Whether the stack has code for sources of that law."""
+        """Whether this TCP implementation has code for sources of that law."""
         return self.laws is None or law in self.laws

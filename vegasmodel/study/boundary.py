@@ -117,9 +117,10 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
-    """Whether the curve passes through the point ``at``: its x at the point's y is the point's.
+    """Whether the curve passes through the point ``at``.
 
-    Between the curve's points x is interpolated.
+    At the y of this point the curve must have nearly the point's x.  Between the curve's own points
+    its x is interpolated.
     """
     x, y = math.log(at.x), math.log(at.y)
     points = np.log([(each.x, each.y) for each in curve])

@@ -322,7 +322,7 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The values that vary from point to point, by the names of the mini-cycle model's parameters.
+    """The values that vary from point to point, by the names of the parameters of ``minicycle``.
 
     ``None`` if a field that varies is no parameter of that model.
     """
@@ -344,7 +344,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 
 
 def _by_arrays(points: Points) -> Figures | None:
-    """The results of the mini-cycle model, computed with arrays; ``None`` if that is impossible."""
+    """The results of the model ``minicycle``, computed with arrays; ``None`` if impossible."""
     scenario, values = points.scenario, columns(points)
     if values is None:
         return None
@@ -395,7 +395,7 @@ def _by_arrays(points: Points) -> Figures | None:
 def _closed(scenarios: Sequence[Scenario | str]) -> bool:
     """Whether ``fluid`` can compute all scenarios in one batch.
 
-    It can if every flow follows the papers' law, whose window changes continuously.
+    It can if every flow has the variant ``paper``, whose window changes continuously.
     """
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(

@@ -76,12 +76,12 @@ def no_over_estimate() -> Derivation:
 
 
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
-    """(7), (8) and (9): relative changes of the rate r_i of flow i = 1; all flows have one alpha.
+    """Equations (7), (8) and (9): relative changes of the rate r_i of flow i = 1.
 
-    (7) is the derivative of ln r_i by the flow's own over-estimate x_i.  (8) is that by the
-    over-estimate x_k of flow k = 2.  In both, the queueing delay Delta changes too, because by (6)
-    the rates must still add up to the capacity.  The implicit function theorem gives its change.
-    (9) is the derivative of ln r_i by Delta, with x_i fixed.
+    All flows have the same alpha.  (7) is the derivative of ln r_i by the flow's own over-estimate
+    x_i. (8) is that by the over-estimate x_k of flow k = 2.  In both, the queueing delay Delta
+    changes too, because by (6) the rates must still add up to the capacity.  The implicit function
+    theorem gives its change.  (9) is the derivative of ln r_i by Delta, with x_i fixed.
     """
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, v) for v in over]

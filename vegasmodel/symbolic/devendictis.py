@@ -239,7 +239,7 @@ def cycle_count() -> Formula:
 
 
 def _small_buffer() -> dict[Expr, Expr]:
-    """The two windows after a loss and at the next one, and the number N of mini-cycles between.
+    """The two windows after a loss and at the next one, and the number N of round trips between.
 
     This solves the equations of appendix A, in which both windows grow by N - 1 packets from one
     loss to the next.
@@ -256,11 +256,12 @@ def _small_buffer() -> dict[Expr, Expr]:
 
 
 def appendix_a() -> tuple[Formula, ...]:
-    """Appendix A, for buffers below B_th: N, P_Reno, P_Vegas, a and Delta.
+    """The cycle of appendix A: buffers so small that Vegas never reaches its window at rest.
 
-    A cycle lasts from one loss to the next.  It has N mini-cycles of one round trip each and the
-    duration Delta.  P_Reno and P_Vegas are the packets sent in a cycle.  In mini-cycle a the two
-    windows fill the link.  As in the paper, the last four are functions of N.
+    Returns formulas for N, P_Reno, P_Vegas, a and Delta.  A cycle lasts from one loss to the next.
+    It has N mini-cycles of one round trip each and the duration Delta.  P_Reno and P_Vegas are the
+    packets sent in a cycle.  In mini-cycle a the two windows fill the link.  As in the paper, the
+    last four are functions of N.
     """
     at = _small_buffer()
     # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
@@ -391,10 +392,10 @@ def meeting() -> Completion:
 
 
 def catching_up() -> Completion:
-    """The number t of mini-cycles for which Vegas's window is above its window at rest, (17).
+    """The number t of round trips for which Vegas's window is above its window at rest, (17).
 
     As Reno fills the queue, Vegas's window at rest falls.  Each Vegas source gives up only one
-    packet per mini-cycle, so Vegas lags behind.  It has caught up after t mini-cycles.
+    packet per round trip, so Vegas lags behind.  It has caught up after t round trips.
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them

@@ -130,7 +130,7 @@ def pftk_timeout_probability() -> Derivation:
 
 
 def pftk_silence() -> Derivation:
-    """(27): mean length of a sequence of timeouts, divided by the first timeout T_0.
+    """PFTK (27): the mean length of a sequence of timeouts, divided by the first timeout T_0.
 
     The timer doubles at each timeout, up to 64 T_0.
     """

@@ -50,9 +50,10 @@ def falling() -> tuple[Expr, ...]:
 
         1/r = (R_0 + q/c) sqrt(b p)/K + (T_0 + q/c) min(1, 3 sqrt(3 b p/8)) p (1 + 32 p^2).
 
-    The first three derivatives are > 0.  The first and second are those of 1/r by q and by p where
-    the minimum is less than 1; the third is that by p where the minimum is 1.  The fourth is the
-    derivative of a Vegas flow's rate by q and is < 0.
+    R_0 is the RTT and T_0 the timeout without a queue, c the capacity, b the number of packets per
+    ACK, and K the constant of the square-root law.  The first three derivatives are > 0.  The first
+    and second are those of 1/r by q and by p where the minimum is less than 1; the third is that by
+    p where the minimum is 1.  The fourth is the derivative of a Vegas flow's rate by q and is < 0.
     """
     smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
     stalls = p * (1 + 32 * p**2)

@@ -180,8 +180,8 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
 def in_packets(scenario: Scenario, packets: bool | None) -> bool:
     """Whether windows count whole packets.
 
-    They do if ``packets`` says so; if it is None, they do if any flow's stack sends whole packets
-    only.
+    They do if ``packets`` says so; if it is None, they do if any flow's TCP implementation sends
+    whole packets only.
     """
     if packets is not None:
         return packets

@@ -136,7 +136,7 @@ def sound(scenario: Scenario) -> None:
 def by_chance(scenario: Scenario) -> bool:
     """Whether two runs of this model would differ by chance, as ``Scenario.by_chance`` says.
 
-    Senders' random waits do not count if all flows follow the papers' law, which ignores them.
+    Senders' random waits do not count if all flows run TCP as in the papers: it ignores them.
     """
     if papers_only(scenario):
         scenario = scenario.replace({"flow.send_jitter": 0.0})

@@ -170,7 +170,7 @@ def end_round(f: Sender, now: float, outstanding: float) -> None:
 
 @jit
 def _decreased(f: Sender, factor: float) -> float:
-    """The window times ``factor``, in whole packets unless the stack keeps fractions."""
+    """The window times ``factor``, in whole packets unless the flow's TCP keeps fractions."""
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
     return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))

@@ -43,7 +43,7 @@ def decide(flow: Sender, now: LinkState) -> None:
     """Apply the law's decision at the end of a round trip: for example a packet more or less.
 
     Linux changes the window at once.  ns-2 reduces it at once, but spreads growth over the next
-    round trip.  With the papers' stack, whose windows are real numbers, both are spread.
+    round trip.  With TCP as in the papers, whose windows are real numbers, both are spread.
     """
     m = drift(flow, now, False)
     flow.round_drift = 0.0
