@@ -6,24 +6,15 @@ queueing delay Delta_i after its arrival solves
     sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1}.
 
 Each term has a pole at x_j. A direct evaluation adds i terms for the arrival of flow i, so n
-arrivals cost O(n^2). Here they cost O(n log n), because Delta rises slowly: it is far from the
-poles x_j of early flows, and many far poles can be replaced by a few (Greengard and Rokhlin 1987).
+arrivals cost O(n^2). Here they cost O(n log n), because most poles are far from Delta (Greengard
+and Rokhlin 1987):
 
-A cluster is a set of poles in one interval. Far from this interval, the sum over the cluster is
-nearly that over ``NODES`` other poles s_k, the Chebyshev points of the interval:
-
-    sum_j alpha_j/(D - x_j) = sum_k A_k/(D - s_k),   A_k = sum_j alpha_j l_k(x_j)
-
-Here D is a delay and l_k is the k-th Lagrange polynomial of the points s_k. Two neighbouring
-clusters merge into a larger one.
-
-Flows are processed in blocks. During a block Delta moves by a small distance d from a fixed point
-``ref``. The sum over all poles further than R from ``ref`` is then a power series in d:
-
-    sum_j alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m,   T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1)
-
-The coefficients T_m are computed once per block, from O(log n) clusters. The series converges fast,
-because a block ends when d exceeds R/4. The terms of the near poles are added one by one.
+* Far poles can be replaced by a few. A cluster is the set of poles in an interval. Far from the
+  interval, their sum is nearly that of ``NODES`` poles at the interval's Chebyshev points. Two
+  neighbouring clusters merge into a larger one.
+* Flows are processed in blocks. During a block Delta moves only by a small distance, so the sum
+  over the far poles is a power series in this distance. Its coefficients are computed once per
+  block, from O(log n) clusters. The near poles are added one by one.
 """
 
 from __future__ import annotations
@@ -83,7 +74,9 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
     The sum is that of weight_j/(D - where_j), and each of its terms is a pole, at the place
     where_j.  For a D far from the interval the sum stays nearly the same.  ``nodes`` receives the
-    new places and weights.
+    new places s_k and weights A_k = sum_j weight_j l_k(where_j), with Lagrange's polynomials l_k.
+    The relative error is about rho^-NODES, rho = a + sqrt(a^2 - 1), where a is the distance of D
+    from the interval's middle in units of its half-width.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     part = np.empty(NODES)
@@ -156,9 +149,14 @@ def _series(
 ) -> None:  # fmt: skip
     """Compute the coefficients T_m of the power series of the early flows' rates.
 
-    T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) goes into ``series``.  The sum is over the first
-    ``near`` flows, x_j is the over-estimate of flow j, and R is ``radius``.  Flows are taken
-    together in clusters that are as large as their distance from ``ref`` allows.
+    T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) goes into ``series``. The sum is over the first
+    ``near`` flows, x_j is the over-estimate of flow j, and R is ``radius``. Flows are taken
+    together in clusters that are as large as their distance from ``ref`` allows. At the delay ref +
+    d the rates of these flows add up to
+
+        sum_j alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m.
+
+    Each x_j is further than R from ``ref``.  So the terms fall as 4^-m while d <= R/4.
     """
     series[:] = 0.0
     end = near

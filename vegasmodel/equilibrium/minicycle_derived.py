@@ -4,25 +4,25 @@ The paper is `devendictis`, and the symbols are the paper's. mu is the capacity 
 second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum of the windows of n_V
 Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is its number.
 
-Vegas at rest. If q packets queue and each Vegas source keeps as many packets queued as its
-threshold says, then by the paper's equation (7)
+At rest each Vegas source keeps as many packets queued as its threshold says. If q packets queue,
+then by the paper's equation (7)
 
     V = h + X/q,   X = A M,   A = n_V threshold
 
-with h = A in the paper and in ns-2, and h = 0 in Linux, which computes the backlog otherwise. Two
-such curves V(q) bound the region where Vegas holds its window. Below the lower one (threshold
-alpha) Vegas grows. On the upper one (threshold beta) it shrinks as q grows.
+with h = A in the paper and in ns-2. In Linux h = 0, because Linux computes the backlog otherwise.
+The threshold alpha gives the lower curve V(q), and beta the upper one. Vegas grows below the lower
+curve and holds its window between the two. On the upper curve it shrinks as q grows.
 
-Sums. The paper sums over whole mini-cycles 1..N. Here i and N are real numbers. For a function f
-that is piecewise linear, with kinks at whole i, the sum is
+The paper sums over whole mini-cycles 1..N. Here i and N are real numbers. For a function f that is
+piecewise linear, with kinks at whole i, the sum is
 
     sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2.
 
-The right side is used for every real N, so all results are continuous. The error of this formula is
-zero except where Vegas shrinks; there it is at most 1/12 packet per cycle.
+The right side is used for every real N, so all results are continuous. Its error is zero except
+where Vegas shrinks. There it is at most 1/12 packet per cycle.
 
-The end of a cycle. The buffer drops packet number M + B + 1, so Vegas never sees more than B queued
-packets. In the last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.
+The buffer drops packet number M + B + 1, so Vegas never sees more than B queued packets. In the
+last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.
 """
 
 from __future__ import annotations

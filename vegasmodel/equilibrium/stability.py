@@ -1,30 +1,21 @@
 """Tells whether an equilibrium is stable under feedback delay, by its characteristic roots.
 
 The flows share one link. A sender sends when ACKs come, and each ACK reports the queue that its
-packet met a round trip ago (the equations (D1) to (D4) of the simulator ``delayed``). In the
-equilibrium the queueing delay is s, the loss probability p, the capacity c. Flow i has the round
-trip R_i = T_i + s and sends lambda_i packets per second; Lambda is their sum, and mu_i =
-lambda_i/Lambda. f_i is the time from the sender to the queue.
-
-RED drops packets by an average of the queue: p' is the derivative of p by this average, and K is
-the speed at which the average follows the queue, in 1/s. Without RED p' = 0. Consider small
-disturbances that grow or decay as e^zt. Let sigma be that of the queueing delay, a_i that of the
-packets sent, w_i that of the window, and v that of RED's average:
-
-    a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, (D2), (D3)
-    c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, (D1)
-    v = c sigma / (1 + z/K)                                        RED's average
-    w_i = G_i(z) sigma e^-z(R_i - f_i)                             the window, (D4)
-
-G_i says how flow i's window reacts to the queueing delay that its ACKs report; let g_i =
-G_i/lambda_i. The times f_i cancel. Since (1 - p) Lambda = c, a disturbance exists only if z is a
-root of
+packet met (the equations of the simulator ``delayed``). Near the equilibrium small disturbances
+grow or decay as e^zt, where z is a root of the characteristic function
 
     F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1).
 
-The equilibrium is stable if all roots have negative real parts. A Vegas window at its threshold has
-g_i = -gamma_i, where gamma_i is the ``slope`` of ``Loop``; ``_answer`` has the g_i of a window that
-losses limit. Without RED one number decides stability (``Loop.gain``).
+So the equilibrium is stable if all roots have negative real parts. R_i is the round trip of flow i,
+Lambda the number of packets that all flows send per second, and mu_i the part of them that flow i
+sends. g_i says how the window of flow i reacts to the queueing delay that its ACKs report.
+
+The first term is that of RED. RED drops packets by an average of the queue: p' is the derivative of
+the loss probability by this average, and K is the speed, in 1/s, at which the average follows the
+queue. Without RED p' = 0, and one number decides stability (``Loop.gain``).
+
+``Loop`` contains the numbers of an equilibrium on which F depends. ``characteristic`` evaluates F
+and says how it is derived.
 """
 
 from __future__ import annotations
@@ -155,6 +146,19 @@ def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
 
     The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
     shape of ``z``.
+
+    F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``.  Let f_i be the
+    time from sender i to the queue, lambda_i its rate, and mu_i = lambda_i/Lambda.  Let a
+    disturbance e^zt change the queueing delay by sigma, the packets sent by a_i, the windows by w_i
+    and RED's average v:
+
+        a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, (D2), (D3)
+        c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, (D1)
+        v = c sigma / (1 + z/K)                                        RED's average
+        w_i = lambda_i g_i(z) sigma e^-z(R_i - f_i)                    the window, (D4)
+
+    The f_i cancel, and (1 - p) Lambda = c.  A Vegas window at its threshold has g_i = -gamma_i, its
+    ``slope``; ``_answer`` has the g_i of a window that losses limit.
 
     Hollot, Misra, Towsley and Gong (INFOCOM 2001) have this loop for one RTT, and for sources that
     send at the rate W/RTT, without an ACK clock.

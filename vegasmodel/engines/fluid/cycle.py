@@ -2,14 +2,13 @@
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
 (figure 2 of the paper ``devendictis``). The state is the vector of the windows just after an
-overflow. The return map P takes this state to the state after the next overflow. A fixed point of P
-is a periodic steady state. The eigenvalues of the derivative of P at this point are its Floquet
-multipliers: a small disturbance of the state is multiplied by them in each cycle.
+overflow. The return map takes this state to the state after the next overflow. A fixed point of
+this map is a periodic steady state. The eigenvalues of the map's derivative there are the Floquet
+multipliers: in each cycle a small disturbance is multiplied by them.
 
-One multiplier is always zero, because every state just after an overflow satisfies the condition of
-an overflow. This multiplier is left out. If alpha < beta, Vegas may hold its window anywhere in a
-range. If the cycle depends on the window that Vegas holds, a change of this window never decays, so
-one multiplier is 1.
+One multiplier is always 0, because the buffer is full in all these states. It is left out. Another
+multiplier is 1 if Vegas may hold its window anywhere in a range (alpha < beta) and if the cycle
+depends on the window that it holds. A change of this window then never decays.
 
 If the buffer does not overflow, the motion ends in a fixed point. Its multipliers are those of the
 map over one round trip.
