@@ -96,11 +96,12 @@ def _fair(boxes: _Boxes) -> bool:
 
 
 def _least_squares(boxes: _Boxes) -> float:
-    """The least sum r^2 over the equilibria.
+    """The least sum of squared rates over the equilibria.
 
-    At a given gap g the rates r_i = clip(level, l_i, u_i) have the least sum r^2 among all rates
-    between their bounds l_i and u_i that add up to c (water filling).  The level rises with g,
-    because the bounds fall.  With psi_i = -dphi_i/dg the envelope theorem gives
+    Let g be the gap Delta - max x. The rate r_i of flow i lies between l_i = a_i phi_i(g) and u_i =
+    b_i phi_i(g), where a_i and b_i are the least and the greatest backlog of the flow. At a given
+    gap the least sum of squares belongs to the rates that are as near to one level as their bounds
+    allow: r_i = clip(level, l_i, u_i). With psi_i = -dphi_i/dg the envelope theorem gives
 
         d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
     """
@@ -147,14 +148,17 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
 
 
 def _most_squares(boxes: _Boxes) -> float:
-    """The greatest sum r^2 over the equilibria.
+    """The greatest sum of squared rates over the equilibria.
 
-    At a given gap g the sum is convex in the rates, so it is greatest if at most one rate r_j lies
-    between its bounds.  The rates of a set U of flows are at their upper bounds u_i, the others at
-    their lower bounds l_i.  r_j is c less the other rates, so it rises with g.  A path is a choice
-    of U and j; on it g runs from where r_j = l_j to where r_j = u_j.  With psi_i = -dphi_i/dg
+    Let g be the gap Delta - max x. The rate r_i of flow i lies between l_i = a_i phi_i(g) and u_i =
+    b_i phi_i(g), where a_i and b_i are the least and the greatest backlog of the flow. The sum is
+    convex in the rates. So at a given gap it is greatest if a set U of flows has the rates u_i, the
+    others have the rates l_i, and only one flow j is in between. Its rate r_j is c less the other
+    rates. For one choice of U and j, with psi_i = -dphi_i/dg,
 
-        d(sum r^2)/dg = 2 sum_{i at l} (r_j - l_i) a_i psi_i - 2 sum_{i in U} (u_i - r_j) b_i psi_i.
+        d(sum r^2)/dg = 2 sum_{at l} (r_j - l_i) a_i psi_i - 2 sum_{U} (u_i - r_j) b_i psi_i.
+
+    The gap runs from the one at which r_j = l_j to the one at which r_j = u_j.
     """
     n = boxes.x.size
     at_upper, between = _paths(boxes)  # [m, n] bool, [m]
@@ -217,13 +221,12 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     Returns a mask [m, n] of the flows at their upper edge, and the index [m] of the flow that may
     vary.  The remaining flows are at their lower edges.
 
-    Suppose that one order of the flows sorts both bounds: if i comes before k, then l_i >= l_k and
-    u_i >= u_k at every queueing delay.  Then the flows at their upper edges are the first ones of
-    that order.  Proof: let r_i < u_i and r_k > l_k for an i before k.  If r_i >= r_k, moving rate
-    from k to i raises the sum of the squares.  If r_i < r_k, the two can swap their rates first.
-
-    Without such an order every set of flows is tried.  There is no shorter way: if all intervals of
-    rates have the same centre, this is the partition problem.
+    Let l_i and u_i be the bounds of the rate r_i.  If one order of the flows sorts both bounds at
+    every gap, the flows at their upper edge are the first ones of that order.  Proof: let flow i
+    come before flow k, with r_i < u_i and r_k > l_k.  If r_i >= r_k, moving rate from k to i raises
+    the sum of squares.  If r_i < r_k, the two can swap their rates first.  Without such an order
+    every set of flows is tried.  There is no shorter way: if all intervals of rates have the same
+    centre, this is the partition problem.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x
