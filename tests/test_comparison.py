@@ -152,13 +152,17 @@ def test_several_models_have_no_answer_for_one_reason() -> None:
 
 
 def test_the_pair_with_the_largest_error_is_named() -> None:
-    """The error is of a ratio; of three groups the table must say of which."""
+    """The error is of a ratio a/b; its sign says nothing unless the table says of which."""
     flows = tuple(Flow(law="reno", rtt=0.05, name=name) for name in "abc")
     scenario = Scenario(links=(Link(name="l", capacity=1000.0, buffer=20.0),), flows=flows)
     model = Prediction("fluid", scenario, np.array([250.0, 500.0, 250.0]))
     measured = Prediction("ns2", scenario, np.array([200.0, 200.0, 600.0]))
     text = comparison.Comparison(scenario, measured, (model,)).table()
     assert "1.79 (b/c)" in text  # ln 6
+    two = Scenario(links=scenario.links, flows=flows[:2])
+    of_two = Prediction("fluid", two, np.array([250.0, 500.0]))
+    equal = Prediction("ns2", two, np.array([400.0, 400.0]))
+    assert "-0.693 (a/b)" in comparison.Comparison(two, equal, (of_two,)).table()  # -ln 2
 
 
 def test_without_a_measurement_the_error_names_the_other_ways() -> None:

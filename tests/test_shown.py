@@ -32,6 +32,25 @@ def test_a_share_is_of_bits_and_of_a_whole_group() -> None:
     assert vm.Prediction.not_applicable("x", S, "no").shares == {}
 
 
+def test_a_flow_without_throughput_has_no_share_but_the_others_have() -> None:
+    """A flow that is not active between warm-up and end has no rate, and delivers nothing."""
+    partly = dataclasses.replace(P, throughput=np.array([np.nan, np.nan, 300.0]))
+    assert partly.shares == {"vegas": 0.0, "<b>": 1.0}
+    assert partly.ratios == {"vegas/<b>": None, "<b>/vegas": None}
+    assert list(partly.to_dataframe()["share"]) == [0.0, 0.0, 1.0]
+    assert partly.utilization is not None
+    assert partly.utilization[0] == pytest.approx(0.6)  # 300 packets of 1000 B of 500 kB/s
+    nobody = dataclasses.replace(P, throughput=np.full(3, np.nan))
+    assert nobody.shares == {"vegas": None, "<b>": None}
+
+
+def test_a_sweep_gives_shares_where_a_flow_is_never_active() -> None:
+    short = S.replace({"flow.<b>.stop": "5 s", "run.duration": "60 s", "run.warmup": "20 s"})
+    data = vm.sweep(short, {"link.buffer": [10, 20]}, "rounds")
+    assert data["share"].sel(flow="<b>").values.tolist() == [0.0, 0.0]
+    assert data["share"].sum("flow").values == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("thing", [S, P, C, vm.Prediction.not_applicable("red", S, "no RED")])
 def test_they_are_short_on_a_line_and_escaped_in_a_notebook(thing: object) -> None:
     line, page = repr(thing), thing._repr_html_()  # type: ignore[attr-defined]

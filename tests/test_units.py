@@ -173,3 +173,12 @@ def test_parts_of_a_bit_are_refused_with_what_was_meant(text: str, kind: str, me
         parse(text, kind, field="f", packet_size=1000.0)
     parse(meant, kind, field="f", packet_size=1000.0)
     assert parse("3 ms", "time", field="f") == 0.003  # there, m is right
+
+
+@pytest.mark.parametrize("text", ["20 nb/s", "20 ubps", "20 microbit/s"])
+def test_a_nanobit_is_refused_without_a_guess(text: str) -> None:
+    """Nobody who types n or u means M."""
+    with pytest.raises(FieldError, match="small part of a bit") as said:
+        parse(text, "rate", field="f", packet_size=1000.0)
+    assert "did you mean" not in str(said.value)
+    assert '"1.5 Mbit/s"' in said.value.allowed

@@ -220,13 +220,13 @@ class Comparison:
         )
 
     def _pair(self, model: str) -> str:
-        """The pair of groups at whose throughput ratio the model errs most, in brackets.
+        """The pair ``a/b`` of groups at whose throughput ratio the model errs most, in brackets.
 
-        The text is empty if the scenario has at most two groups, and so only one pair.
+        The text is empty if no pair of groups has a ratio.
         """
         ratios = next(p.ratios for p in self.models if p.model == model)
         found = worst_ratio(ratios, self.measured.ratios)
-        return f" ({found[0]})" if found and len(self.scenario.flows) > 2 else ""
+        return f" ({found[0]})" if found else ""
 
     def plot(self, path: Path | None = None) -> Figure:
         """Draw each group's throughput by every model and by the measurement.

@@ -31,6 +31,17 @@ def jains(throughput: ArrayLike) -> Floats:
     return index
 
 
+def delivered(rates: ArrayLike) -> Floats:
+    """The rates ``[..., n]``, with 0 for a flow without one if another flow has one.
+
+    A flow has no rate, NaN, if it is active at no time that counts.  It then delivers nothing.
+    """
+    b = np.asarray(rates, dtype=np.float64)
+    missing = np.isnan(b)
+    known: Floats = np.where(missing & ~missing.all(axis=-1, keepdims=True), 0.0, b)
+    return known
+
+
 def group_means(
     throughput: ArrayLike, groups: Sequence[int], names: Sequence[str]
 ) -> dict[str, float]:
@@ -40,9 +51,12 @@ def group_means(
 
 
 def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
-    """The ratio ``a/b`` for every ordered pair of groups; ``None`` if b gets nothing."""
+    """The ratio ``a/b`` for every ordered pair of groups.
+
+    ``None`` if b gets nothing, or if a or b has no throughput.
+    """
     return {
-        f"{a}/{b}": (means[a] / means[b] if means[b] > 0 else None)
+        f"{a}/{b}": (means[a] / means[b] if means[b] > 0 and not math.isnan(means[a]) else None)
         for a in means
         for b in means
         if a != b

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.metrics import Floats, group_means, group_ratios, jain
+from vegasmodel.metrics import Floats, delivered, group_means, group_ratios, jain
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.html_table import html_table
 
@@ -125,14 +125,18 @@ class Prediction:
         if self.throughput_bps is None:
             return {}
         groups = np.array([member.group for member in self.scenario.members])
+        bits = delivered(self.throughput_bps)
         return {
-            group.name: float(self.throughput_bps[groups == i].sum())
+            group.name: float(bits[groups == i].sum())
             for i, group in enumerate(self.scenario.flows)
         }
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's share of all bits delivered; ``None`` if there are none."""
+        """Each group's share of all bits delivered; ``None`` if there are none.
+
+        It is 0 for a group that is never active between warm-up and end.
+        """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
 
@@ -151,7 +155,7 @@ class Prediction:
             return self.utilization_links
         used = np.zeros(len(self.scenario.links))
         index = {link.name: i for i, link in enumerate(self.scenario.links)}
-        for member, rate in zip(self.scenario.members, self.throughput, strict=True):
+        for member, rate in zip(self.scenario.members, delivered(self.throughput), strict=True):
             if member.flow.direction == "forward":
                 size = self.scenario.size_of(member.flow) / self.scenario.packet_size
                 for link in self.scenario.path(member.flow):
@@ -193,7 +197,7 @@ class Prediction:
         """
         import pandas as pd
 
-        bits = self.throughput_bps
+        bits = None if self.throughput_bps is None else delivered(self.throughput_bps)
         total_bits = np.nan if bits is None else bits.sum()
         rows = []
         for i, flow in enumerate(self._flow(i) for i in range(len(self.names))):

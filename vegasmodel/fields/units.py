@@ -234,9 +234,11 @@ def _float(number: float, field: str, allowed: str) -> float:
 
 def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
     if slip := _LESS_THAN_A_BIT.search(text):
-        meant = f"{text[: slip.start()]}M{text[slip.start(2) :]}"
-        said = f'"{slip[1]}" stands for a small part; did you mean "{meant}"?'
-        raise FieldError(field, text, said)
+        said = f'"{slip[1]}" stands for a small part of a bit or byte'
+        if slip[1] in ("m", "milli"):
+            meant = f"{text[: slip.start()]}M{text[slip.start(2) :]}"
+            raise FieldError(field, text, f'{said}; did you mean "{meant}"?')
+        raise FieldError(field, text, f"{said}: {allowed}")
     if "," in text:  # pint would read "4,32" as 432
         raise FieldError(field, text, "no comma in a number; a point before the decimals")
     match = _NUMBER_UNIT.fullmatch(text)

@@ -22,7 +22,7 @@ from vegasmodel.adapters.common import NOBODY_SENDS
 from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import Floats, jains, relative_uncertainty
+from vegasmodel.metrics import Floats, delivered, jains, relative_uncertainty
 from vegasmodel.packets.engine import EngineFailed
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -282,6 +282,7 @@ def _bits(scenario: Scenario) -> Floats:
 
 def _parts(bits: Floats) -> Floats:
     """Each flow's share of all bits delivered; the last axis of ``bits`` is the flow."""
+    bits = delivered(bits)
     with np.errstate(invalid="ignore", divide="ignore"):
         part: Floats = bits / bits.sum(axis=-1, keepdims=True)
     return part
