@@ -122,7 +122,7 @@ class Runs:
         """The same with the timers of ns-2 2.35, all else as it was.  Raises ``NoRun``."""
         key = scenario.fingerprint() + "-later-timers"
         self.scenarios[key] = scenario
-        return _arrays(Measured, self._entry(key, scenario, _simulate_later_timers))
+        return _arrays(Measured, self._entry(key, scenario, partial(_simulate, stock=TIMERS)))
 
     def exact(self, scenario: Scenario) -> Groups:
         """``groups`` by ns-3, which has the Rate-Delay router of `podlesny`; at most 3 runs.
@@ -164,11 +164,11 @@ def _write(runs: dict[str, Any]) -> None:
         part.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")
 
 
-def _run(scenario: Scenario, rtts: bool | None = None, spaced: bool = True) -> Prediction:
+def _run(scenario: Scenario, rtts: bool | None = None, **options: Any) -> Prediction:
     from vegasmodel.packets import ns2
 
     try:
-        return ns2.run(scenario, rtts=rtts, spaced=spaced)
+        return ns2.run(scenario, rtts=rtts, **options)
     except FieldError as error:
         raise NoRun(f"the ns-2 driver cannot run this: {error}") from None
 
@@ -208,8 +208,9 @@ def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, A
     }
 
 
-def _simulate(scenario: Scenario, spaced: bool = True) -> dict[str, Any]:
-    found = _run(scenario, spaced=spaced)
+def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
+    """``options`` are those of ``ns2.run``."""
+    found = _run(scenario, **options)
     assert found.acks is not None
     assert found.retransmits is not None
     assert found.loss_rate is not None
@@ -245,7 +246,7 @@ def _simulate_automatic(scenario: Scenario) -> dict[str, Any]:
     return _simulate(dataclasses.replace(scenario, links=(link, *others)))
 
 
-TIMERS = (
+TIMERS = (  # parameters of ns-2 that set the timers of the papers' years
     "tcpTick_",
     "minrto_",
     "maxrto_",
@@ -254,18 +255,6 @@ TIMERS = (
     "updated_rttvar_",
     "timerfix_",
 )
-
-
-def _simulate_later_timers(scenario: Scenario) -> dict[str, Any]:
-    """Without what sets the timers of the papers' years, so that ns-2's own hold."""
-    from vegasmodel.packets.ns2_defaults import SETS
-
-    papers = SETS["papers"]
-    SETS["papers"] = tuple(each for each in papers if each.variable not in TIMERS)
-    try:
-        return _simulate(scenario)
-    finally:
-        SETS["papers"] = papers
 
 
 def _slowest(scenario: Scenario) -> int:

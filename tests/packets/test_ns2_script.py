@@ -104,6 +104,17 @@ def test_other_laws_have_their_own_decrease() -> None:
         ns2_support.check(s)
 
 
+def test_a_parameter_may_keep_the_value_of_the_last_release() -> None:
+    """``stock`` only leaves lines out, and only those; the sets themselves cannot be changed."""
+    usual = ns2_script.script(scenario()).text.splitlines()
+    kept = ns2_script.script(scenario(), stock=["minrto_", "tcpTick_"]).text.splitlines()
+    gone = [line for line in usual if line not in kept]
+    assert len(usual) - len(kept) == len(gone) == 2
+    assert {line.split()[2] for line in gone} == {"minrto_", "tcpTick_"}
+    with pytest.raises(TypeError):
+        SETS["papers"] = ()  # type: ignore[index]
+
+
 def test_missing_engine_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert not ns2.available()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from vegasmodel.packets import engine, ns2_script, ns2_support
@@ -55,6 +56,7 @@ def run(
     timeout: float | None = None,
     scratch: Path | None = None,
     spaced: bool = True,
+    stock: Collection[str] = (),
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times and return means over the runs.
 
@@ -79,7 +81,8 @@ def run(
     is stopped after ``timeout`` seconds (default: ``engine.patience``).  It may use 16 GiB of
     memory and write files of at most 16 GiB.  ``spaced=False`` asks for RED as Floyd and Jacobson
     published it in 1993, which may drop two packets in a row.  By default ns-2's RED lets 1/p
-    packets pass after a drop (its parameter ``wait_``).
+    packets pass after a drop (its parameter ``wait_``).  ``stock`` names parameters of
+    ``ns2_defaults.SETS`` that keep the value of ns-2 2.35.
 
     Raises ``FieldError`` for a field that ns-2 cannot simulate, ``EngineMissing`` and
     ``EngineFailed``.
@@ -94,6 +97,7 @@ def run(
         timeout=timeout,
         scratch=scratch,
         spaced=spaced,
+        stock=stock,
     )
     return engine.run(
         "ns2",
@@ -114,14 +118,17 @@ def run_trace(
     timeout: float | None = None,
     scratch: Path | None = None,
     spaced: bool = True,
+    stock: Collection[str] = (),
 ) -> Output:
     """Simulate one run in detail, with the seed of run ``number``.
 
     Records windows and queues every ``interval`` seconds and every dropped data packet with its
-    time, link, flow and number.  With ``rtts`` it records every round-trip time too.  ``spaced``:
-    see ``run``.
+    time, link, flow and number.  With ``rtts`` it records every round-trip time too.  ``spaced``
+    and ``stock``: see ``run``.
     """
-    made = ns2_script.script(scenario, number, interval=interval, rtts=rtts, spaced=spaced)
+    made = ns2_script.script(
+        scenario, number, interval=interval, rtts=rtts, spaced=spaced, stock=stock
+    )
     with workplace(scratch) as place:
         (place.folder / "run.tcl").write_text(made.text, encoding="ascii")
         _ns(["run.tcl"], place, engine.time_limit(scenario, timeout))

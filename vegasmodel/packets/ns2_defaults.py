@@ -8,6 +8,8 @@ comments in ns-2's own file of defaults.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 __all__ = ["SETS", "UNSPACED", "Setting"]
@@ -45,7 +47,8 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# In neither set: ns-2's default is true, which lets 1/p packets pass after each drop.
+# In neither set.  RED as Floyd and Jacobson published it in 1993 may drop two packets in a row.
+# ns-2's default is true, which lets 1/p packets pass after each drop.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
@@ -54,4 +57,4 @@ UNSPACED = Setting(
 # the defaults of ns-2 2.35 itself. With these defaults a packet of a loss-based flow has
 # packetSize_ bytes plus 40 bytes of headers, and a packet of Vegas has packetSize_ bytes only. A
 # connection begins with a SYN.
-SETS: dict[str, tuple[Setting, ...]] = {"papers": _PAPERS, "2.35": ()}
+SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -8,6 +8,7 @@ such text can be executed as a command.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -64,16 +65,19 @@ def script(
     interval: float | None = None,
     rtts: bool = False,
     spaced: bool = True,
+    stock: Collection[str] = (),
 ) -> Script:
     """The script that runs ``scenario`` once, with the seed of run number ``run``.
 
     ``interval``: seconds between two samples of windows and queues (``None``: no samples).
     ``rtts``: whether to record the times at which each packet is sent and each ACK arrives.
-    ``spaced``: see ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot simulate the scenario.
+    ``spaced`` and ``stock``: see ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot simulate the
+    scenario.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
-    defaults = (*SETS[scenario.run.ns2_defaults], *(() if spaced else (UNSPACED,)))
+    defaults = [s for s in SETS[scenario.run.ns2_defaults] if s.variable not in stock]
+    defaults += [] if spaced else [UNSPACED]
     body = [f"{s.cls} set {s.variable} {s.value}" for s in defaults]
     body += ["Agent set ttl_ 4096", f"begin {int(rng.integers(1, 2**31 - 1))}"]
     for i, link in enumerate(scenario.links):
