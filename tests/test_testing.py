@@ -84,6 +84,17 @@ def test_packets_count_as_late_as_their_way_back_takes() -> None:
         assert found == pytest.approx(packets / 1000)
 
 
+def test_with_infinite_buffers_the_warmup_bounds_what_counts_late() -> None:
+    """An infinite bound would check nothing: 2 s of warm-up at 100 pkt/s are 200 packets."""
+    flows = [vm.Flow("reno", 0.1), vm.Flow("vegas", 0.1, direction="reverse")]
+    s = vm.Scenario([vm.Link(100.0, loss=0.01)], flows, run=vm.Run("22 s", warmup="2 s"))
+    for model in ("rounds", "ns2"):
+        (found,) = invariants.counting(vm.Prediction(model, s, np.array([50.0, 50.0])))
+        assert found == pytest.approx((3 + 200) / 2000)
+    with pytest.raises(AssertionError, match="at most its capacity"):
+        invariants.check(vm.Prediction("ns2", s, np.array([111.0, 50.0])))
+
+
 def test_a_far_flow_that_leads_first_adds_to_a_near_one_that_leads_last() -> None:
     """Reno at 189 ms gives way to CUBIC at 56 ms; 17 packets more than 60 s at 142 pkt/s count."""
     s = vm.Scenario(

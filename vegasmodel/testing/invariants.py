@@ -31,7 +31,10 @@ def counting(prediction: Prediction) -> Floats:
       d differs between flows, this adds up to ``c (max d - min d)`` packets (``_lag``).
     - Order.  ns-2, ns-3 and measurements count packets in order, so packets behind a lost one count
       only once it is sent again.  Where packets can be lost, these are up to ``c max(RTT)``
-      packets, and as many as a finite buffer holds.  ``rounds`` counts such packets as they arrive.
+      packets, and as many as the buffer holds.  ``rounds`` counts such packets as they arrive.
+
+    The packets of the last two kinds have passed the link between the beginning of the run and that
+    of T.  So they are at most ``c warmup`` packets; with infinite buffers this is the only bound.
 
     The result is the number of these packets over ``c T``.
     """
@@ -40,10 +43,12 @@ def counting(prediction: Prediction) -> Floats:
     largest = max(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
     capacity = np.array([link.capacity for link in links])
     packets = np.full(len(links), (len(scenario.members) + 1) * max(largest, 1.0))
+    earlier = np.zeros(len(links))  # packets that had passed the link before T began
     if prediction.model == "rounds" or prediction.model not in MODELS:
-        packets += capacity * np.array([_lag(scenario, link) for link in links])
+        earlier += capacity * np.array([_lag(scenario, link) for link in links])
     if prediction.model not in MODELS:
-        packets += [_behind_a_hole(scenario, link) for link in links]
+        earlier += [_behind_a_hole(scenario, link) for link in links]
+    packets += np.minimum(earlier, capacity * scenario.run.warmup)
     return packets / (capacity * span)
 
 
@@ -76,7 +81,7 @@ def _behind_a_hole(scenario: Scenario, link: Link) -> float:
     )
     if not rtts or lossless:
         return 0.0
-    return link.capacity * max(rtts) + (link.buffer if link.buffer < math.inf else 0.0)
+    return link.capacity * max(rtts) + link.buffer
 
 
 def check(prediction: Prediction) -> None:
