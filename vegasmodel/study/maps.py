@@ -115,8 +115,9 @@ def _starvation() -> Map:
         "1000 B it is 32 ms at 1 Mbit/s, and 1.6 ms at 20 Mbit/s.  So an error of one "
         "millisecond in a flow's delay matters more on a faster link.\n\n"
         "In the left panel of `starvation`, one flow over-estimates its baseRTT: it counts "
-        "part of the queueing delay as propagation delay.  If this part is half of the "
-        "queueing delay, the flow gets twice the rate of the other.\n\n"
+        "part of the queueing delay as propagation delay.  If it over-estimates by 1.5 alpha/c, "
+        "it gets twice the rate of the other. The queueing delay is then 3 alpha/c, and this "
+        "flow takes half of it for propagation delay.\n\n"
         "In the right panel of `starvation`, the path of one flow has jitter, and this flow "
         "gets less than the other.  Its baseRTT is the smallest delay that it ever met, and "
         "it counts all jitter above that as queueing delay.",
