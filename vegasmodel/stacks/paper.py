@@ -1,4 +1,4 @@
-"""The TCP of the papers: Vegas with a real-valued window, as they print it.
+"""The TCP of the papers: Vegas with a real-valued window, as the papers print it.
 
 The papers leave some things open, such as timers and loss recovery. These are as in the stack
 ``ns2``. Details of ns-2's code that contradict the papers are switched off.

@@ -1,4 +1,8 @@
-"""The standard error of the quantity for which a design sets a target, from a simulator's runs."""
+"""Estimates the standard error of the quantity that ``design`` aims at, from repeated runs.
+
+``design`` finds the values of a field at which a quantity, such as a share, meets a target. If the
+model is a simulator with random runs, the quantity differs from run to run.
+"""
 
 from __future__ import annotations
 

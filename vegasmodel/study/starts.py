@@ -1,4 +1,4 @@
-"""Random starts of a scenario: the time at which each flow starts, and its first window."""
+"""Draws random starts of a scenario: a starting time and a first window for each flow."""
 
 from __future__ import annotations
 

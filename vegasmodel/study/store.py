@@ -1,8 +1,8 @@
 """Stores a sweep's results as a Zarr group; a killed sweep loses only the blocks in progress.
 
-The status of a block is written last, so a block with a status is complete.  A sweep that is run
-again continues where it stopped.  The final files are the same as without the interruption; they
-contain no date or time.
+The results are computed and written in blocks. The status of a block is written last, so a block
+with a status is complete. A sweep that is run again continues where it stopped. The final files are
+the same as without the interruption; they contain no date or time.
 """
 
 from __future__ import annotations

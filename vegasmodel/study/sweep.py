@@ -1,4 +1,4 @@
-"""Evaluates a model over a grid of a scenario's fields, block by block."""
+"""Evaluates a model over a grid of values of a scenario's fields, block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Calls the functions of a flow's law: how fast its window moves, and its window after a loss."""
+"""Calls a flow's congestion control law: for the growth of its window, and for the cut at a loss.
+"""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
