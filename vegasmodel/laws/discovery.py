@@ -1,8 +1,8 @@
 """Finds laws of congestion control outside this package: in a Python file or an installed package.
 
 A scenario file contains only the name of a law, never that of a Python file. So to read somebody's
-scenario runs none of their code. Only the user can run foreign code: by naming a Python file on the
-command line, or by installing a package.
+scenario runs none of their code. Only the user can run foreign code: by naming a Python file, or by
+installing a package.
 """
 
 from __future__ import annotations

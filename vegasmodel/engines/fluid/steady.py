@@ -3,8 +3,8 @@
 Such a window changes once per round trip. The state of senders and queue is recorded each time an
 ACK makes a window fall by a packet or more. If a state returns, and returns once more after the
 same number of records, the motion is periodic. If no window moves, the state is a fixed point. In
-all other cases, and whenever losses are random, the answer is an average over a long run with its
-standard error.
+all other cases, and always if chance decides which packets are lost, the answer is an average over
+a long run with its standard error.
 
 Windows of whole packets move in jumps, so the motion has no derivatives. The answer therefore has
 no Floquet multipliers (the factors by which small disturbances grow in a cycle).

@@ -1,5 +1,4 @@
-"""Calls a flow's congestion control law: for the growth of its window, and for the cut at a loss.
-"""
+"""Calls a flow's congestion control law: for its window's growth, and for the cut at a loss."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
