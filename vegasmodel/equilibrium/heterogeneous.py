@@ -229,7 +229,7 @@ class _Network:
     def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Each link's queueing delay (s) and loss at a place on its curve, and their derivatives.
 
-        ``pieces`` and ``part`` give the places: a piece of the curve and the fraction of it before
+        ``piece`` and ``part`` give the places: a piece of the curve and the fraction of it before
         the place. The derivatives are by ``part``.  All four arrays are [case, link].
         """
         out = np.zeros((4, *part.shape))
@@ -288,10 +288,10 @@ class _Network:
         return rate, load, through / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
-        """Search equilibria from ``starts`` random points; returns their prices.
+        """Search equilibria from ``size`` random points for each choice of full links.
 
-        A link's price is a number that says where on its curve of loss over queue it is.  The
-        result begins with the ``known`` prices.
+        Returns their prices, the ``known`` ones first.  A link's price is a number that says where
+        on its curve of loss over queue it is.
         """
         found = list(known)
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):

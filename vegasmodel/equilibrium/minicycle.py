@@ -351,10 +351,10 @@ def window_alone(
 ) -> Floats:
     """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
 
-    The sum V of their windows is mu T + q, with the bandwidth-delay product mu T and the queue q,
-    and each source's backlog is alpha.  With A = n_vegas alpha, V = A + A mu T/q if the backlog is
-    computed as in the papers, so q = A; and V = A mu T/q if it is computed as in Linux.  Arguments
-    broadcast.
+    The sum V of their windows is mu T + q, with the bandwidth-delay product mu T and the queue q.
+    Each source keeps as many packets queued as the lower limit of the backlog says: alpha, less 1/2
+    in ns-2. Let A be n_vegas times this limit.  Then V = A + A mu T/q if the backlog is computed as
+    in the papers, so q = A; and V = A mu T/q if it is computed as in Linux.  Arguments broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)

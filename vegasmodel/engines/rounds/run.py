@@ -94,20 +94,22 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     """Events per round trip to simulate for each flow and queue: (near losses, elsewhere).
 
     With many events each one is a single packet.  With fewer, an event is an interval in which a
-    flow's packets arrive evenly.
+    flow's packets arrive evenly.  Single packets are needed, up to a number that bounds the cost,
+    in three cases:
 
-    Single packets are needed, up to a number that bounds the cost, in three cases.  First, if more
-    than two flows, or flows with different RTTs or packet sizes, share a finite buffer, or two
-    flows share a RED queue: then the packet that arrives first after a departure decides who loses
-    (phase effects). Second, if ACKs are delayed, so that packets leave in pairs.  Third, if a
-    single interval would fill the buffer.
+    - The buffer is finite, and there are more than two flows, or flows with different RTTs or
+      packet sizes, or a RED queue.  Then the packet that arrives first after a departure decides
+      who loses (phase effects).
+    - ACKs are delayed, so that packets leave in pairs.
+    - A single interval would fill the buffer.
 
     The bound is higher near losses if senders wait at random before they send, because they do so
     for single ACKs (``wait.py``).  It is not raised where even then an interval would hold several
     packets.
 
-    Otherwise intervals suffice.  They are long while no loss is near, and shorter near a loss,
-    where single packets decide how many are lost and whether a timeout follows.
+    Otherwise intervals suffice.  Where an interval holds several packets, it is long while no loss
+    is near.  It is shorter near a loss, where single packets decide how many are lost and whether a
+    timeout follows.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
