@@ -121,8 +121,8 @@ def one_recovery(
 ) -> Assumption:
     """The assumption that all loss-based sources recover from losses in the way that the model has.
 
-    ``taken``: this way, in words.  ``known``: the laws that recover in this way.  ``lost``: whether
-    any packet is lost at all.
+    ``taken`` says this way in words, and ``known`` holds the laws that recover in this way.
+    ``lost`` says whether any packet is lost at all.
     """
     laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
     if not laws or not lost:

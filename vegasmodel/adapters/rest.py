@@ -77,8 +77,8 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
     """The assumption that the steady state is reached before the next flow starts.
 
     After the last flow has started, the steady state must be reached before the averages begin
-    (``warmup``).  ``backlog`` [n]: packets that each flow keeps queued.  ``c`` [n]: the rate of
-    each flow's slowest link, pkt/s.
+    (``warmup``).  ``backlog`` [n] are the packets that each flow keeps queued, and ``c`` [n] the
+    rate of each flow's slowest link, pkt/s.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
     rest, before = -np.inf, np.zeros(rtt.size)
@@ -103,9 +103,9 @@ def fits(
 ) -> Assumption:
     """The assumption that the buffer does not overflow, in a steady state or before it is reached.
 
-    ``backlog`` [n]: the queued packets of a flow at which its window stops growing.  ``queue``: the
-    queue of the last steady state, packets.  An overflow would cut windows, so a flow that starts
-    later would measure another queue than the model says.
+    ``backlog`` [n] are the queued packets of each flow at which its window stops growing.
+    ``queue`` is the queue of the last steady state, packets.  An overflow would cut windows, so a
+    flow that starts later would measure another queue than the model says.
     """
     name, link = "infinite-buffer", scenario.links[0]
     if link.buffer == np.inf:

@@ -84,12 +84,13 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """Vegas's packets in phase 3, C_V: the sum of (17) over the mini-cycles b+1 .. b+steps.
+    """Vegas's packets in phase 3 of a cycle, C_V: the sum of (17) over its mini-cycles.
 
-    ``steps`` need not be whole.  By Euler and Maclaurin the sum is the integral of (17) over the
-    number i of the mini-cycle, plus half the difference of the two end values, plus a twelfth of
-    the difference of the derivatives at the two ends.  The integral is taken over the queue q:
-    Vegas's window is W_V = alpha + X/q with X = alpha mu T, and di = (1 + X/q^2) dq.
+    Phase 3 has ``steps`` mini-cycles (round trips), which need not be a whole number.  By Euler and
+    Maclaurin the sum is the integral of (17) over the number i of the mini-cycle, plus half the
+    difference of the two end values, plus a twelfth of the difference of the derivatives at the two
+    ends.  The integral is taken over the queue q: Vegas's window is W_V = alpha + X/q with
+    X = alpha mu T, where mu T is the bandwidth-delay product, and di = (1 + X/q^2) dq.
     """
     X = alpha * M
 

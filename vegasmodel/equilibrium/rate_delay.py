@@ -109,10 +109,10 @@ def relative_fairness(
 ) -> Floats:
     """Mean rate of a Vegas flow over that of a NewReno flow: ``podlesny`` section IV.
 
-    ``(total_delay / n_delay) / (total_rate / n_rate)``; totals are rates or utilisations of the
-    class.  The paper has an example: 100 Vegas flows use 24 % and 300 NewReno flows 74 %, and its
-    0.97 is (0.24/1) / (0.74/3) = 0.973. Infinite where NewReno gets nothing, NaN where a class has
-    no flows.
+    It is ``(total_delay / n_delay) / (total_rate / n_rate)``; totals are rates or utilisations of
+    the class.  The paper has an example: 100 Vegas flows use 24 % and 300 NewReno flows 74 %, and
+    its 0.97 is (0.24/1) / (0.74/3) = 0.973.  The result is infinite where NewReno gets nothing, and
+    NaN where a class has no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
     u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)

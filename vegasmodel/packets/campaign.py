@@ -42,9 +42,9 @@ def run(
     """Run each scenario that has no valid result in ``folder``.
 
     Yields each scenario and the path of its result, in the order in which results are ready.
-    ``tables``: the contents of scenario files.  ``processes``: how many runs of ns-2 go on at once
-    (default: one per core).  Before anything runs, raises ``FieldError`` for a bad folder or the
-    first bad scenario.  Also raises the errors of ``ns2.run``.
+    ``tables`` are the contents of scenario files.  ``processes`` is the number of runs of ns-2 that
+    go on at once (default: one per core).  Before anything runs, raises ``FieldError`` for a bad
+    folder or the first bad scenario.  Also raises the errors of ``ns2.run``.
     """
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]

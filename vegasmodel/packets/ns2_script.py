@@ -69,10 +69,10 @@ def script(
 ) -> Script:
     """The script that runs ``scenario`` once, with the seed of run number ``run``.
 
-    ``interval``: seconds between two samples of windows and queues (``None``: no samples).
-    ``rtts``: whether to record the times at which each packet is sent and each ACK arrives.
-    ``spaced`` and ``stock``: see ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot simulate the
-    scenario.
+    Two samples of windows and queues are ``interval`` seconds apart (``None``: no samples).  With
+    ``rtts`` the script records the times at which each packet is sent and each ACK arrives.
+    ``spaced`` and ``stock`` are those of ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot simulate
+    the scenario.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])

@@ -21,9 +21,9 @@ D_MARK = 46 << 2  # type of service of class D: DSCP 46, expedited forwarding
 def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = False) -> str:
     """The input of our ns-3 program for one run of ``scenario``, with the seed of run ``run``.
 
-    ``interval``: seconds between two samples of windows and queues.  ``rtts``: whether to record
-    the times at which each packet is sent and each ACK arrives.  Raises ``FieldError`` if ns-3
-    cannot simulate the scenario.
+    Two samples of windows and queues are ``interval`` seconds apart.  With ``rtts`` the program
+    records the times at which each packet is sent and each ACK arrives.  Raises ``FieldError`` if
+    ns-3 cannot simulate the scenario.
     """
     ns3_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])

@@ -60,8 +60,9 @@ class Output:
     Time 0 is the scenario's start.  The packets with which flows probe the empty network are sent
     before, so their times are negative.
 
-    Columns of ``flows``: packets acknowledged, retransmitted, sent.  Columns of ``links``: the
-    integral of the waiting packets over time (packets s), packets that left, bytes that left.
+    The columns of ``flows`` are the numbers of packets acknowledged, retransmitted and sent.  Those
+    of ``links`` are the integral of the waiting packets over time (packets s), the packets that
+    left, and the bytes that left.
     """
 
     flows: Counts

@@ -208,8 +208,8 @@ def make(
 ) -> Trace:
     """Make a trace from plain arrays.
 
-    ``times`` [n]: the ends of the intervals, s.  ``variables``: arrays by name, in the shapes and
-    units of ``VARIABLES``.  A variable that is NaN everywhere is left out; the others are not
+    ``times`` [n] are the ends of the intervals, s.  ``variables`` are arrays by name, in the shapes
+    and units of ``VARIABLES``.  A variable that is NaN everywhere is left out; the others are not
     copied.  Raises ``ValueError`` for wrong shapes, for no times or times that do not increase, and
     for names that are repeated or end with NUL (which NumPy drops).
     """

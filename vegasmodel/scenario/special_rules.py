@@ -78,8 +78,8 @@ class BufferRule(Quantity):
     ) -> float:
         """Convert the text of a buffer to packets.
 
-        ``capacity``: of the buffer's link, pkt/s.  ``rtt``: the mean RTT of the flows that cross
-        the link, s; NaN if no flow does.
+        ``capacity`` is that of the buffer's link, pkt/s.  ``rtt`` is the mean RTT in s of the flows
+        that cross the link; NaN if no flow does.
         """
         for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
             try:

@@ -151,9 +151,9 @@ def answers(
 ) -> Figures:
     """The results at every point.  A bad point is marked in ``status`` and affects no other point.
 
-    ``threads``: how many threads a simulator uses; by default one per core.  ``enough``: as in
-    ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if something that the model needs
-    is not installed.
+    ``threads`` is the number of threads that a simulator uses; by default one per core.  ``enough``
+    is that of ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if something that the
+    model needs is not installed.
     """
     if model == "minicycle":
         found = _by_arrays(points)
@@ -182,9 +182,10 @@ def predictions(
 ) -> list[Prediction | tuple[int, str]]:
     """Each scenario's prediction, or a status and the reason why there is none.
 
-    An entry of ``scenarios`` may be a text that says why this scenario does not exist.  ``brief``:
-    packet-level simulators record no round-trip times, which halves their time.  ``enough``: for
-    ``rounds``, a function of the runs made so far; if it returns True, no more runs are made.
+    An entry of ``scenarios`` may be a text that says why this scenario does not exist.  With
+    ``brief``, packet-level simulators record no round-trip times, which halves their time.
+    ``enough`` is for ``rounds``: a function of the runs made so far; if it returns True, no more
+    runs are made.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
@@ -298,9 +299,10 @@ def _of_arrays(
 ) -> Figures:
     """The results as ``Figures``, from arrays for one link and a fixed number of flows.
 
-    ``known``: results that are known, by their names in ``Figures``.  ``bits`` [point or 1, flow]:
-    the size of a packet in bits.  ``capacity`` [point]: pkt/s.  ``bad`` [point]: True at points
-    without an answer; ``why`` is the reason.
+    - ``known``: results that are known, by their names in ``Figures``.
+    - ``bits`` [point or 1, flow]: the size of a packet in bits.
+    - ``capacity`` [point]: pkt/s.
+    - ``bad`` [point]: True at points without an answer; ``why`` is the reason.
     """
     n = len(points)
     scenario, table = points.scenario, _blank(points, n)

@@ -92,10 +92,10 @@ def starts(
 ) -> Starts:
     """The distribution of starts of a scenario.
 
-    ``phase``: the longest extra wait before a flow starts, s; by default the longest RTT.
-    ``windows``: the least and greatest first window; by default from 1 to the flow's part of the
-    smallest bandwidth-delay product.  (0, 0) keeps the scenario's windows.  Raises ``FieldError``
-    for a value out of range.
+    ``phase`` is the longest extra wait before a flow starts, s; by default it is the longest RTT.
+    ``windows`` are the least and the greatest first window; by default they are 1 and the flow's
+    part of the smallest bandwidth-delay product.  (0, 0) keeps the scenario's windows.  Raises
+    ``FieldError`` for a value out of range.
     """
     members = scenario.members
     longest = max(member.rtt for member in members)

@@ -78,20 +78,23 @@ def sweep(
 ) -> xarray.Dataset:
     """The answers of ``model`` at every point of a grid: ``throughput[.., flow]``, ``share``, ...
 
-    ``over``: the values of each field, as a mapping ``{"link.buffer": [5, 10, 20], "flow.rtt":
-    "20ms:200ms:20ms"}`` or as a list of texts ``FIELD=START:STOP:STEP`` or ``FIELD=a,b,c``.
-    ``draw``: if given, this number of random points is used instead of a grid.  The texts are then
-    ``FIELD=LOW..HIGH``.  The points are drawn uniformly, with ``seed``, and lie along one dimension
-    ``point``.  The variable ``status`` is 0 at a point with an answer.  At any other point
-    ``status`` says why there is none, and the other variables are NaN.
+    - ``over``: the values of each field, as a mapping such as ``{"link.buffer": [5, 10, 20]}`` or
+      ``{"flow.rtt": "20ms:200ms:20ms"}``, or as a list of texts ``FIELD=START:STOP:STEP`` or
+      ``FIELD=a,b,c``.
+    - ``draw``: if given, this number of random points is used instead of a grid.  The texts are
+      then ``FIELD=LOW..HIGH``.  The points are drawn uniformly, with ``seed``, and lie along one
+      dimension ``point``.
+    - ``out``: the Zarr folder to write (needs the extra ``sweep``).  It is written block by block,
+      so memory stays bounded.  If the process is killed, the same call continues the sweep.
+    - ``processes``: how many processes evaluate closed forms point by point.  A script that asks
+      for more than one needs the usual ``if __name__ == "__main__"``.
+    - ``engine``: ``"dask"`` (needs the extra ``dask``) sends blocks to the cluster at
+      ``scheduler``, or to a local cluster.
+    - ``progress``: a function that is called with the numbers of finished points and of all points.
 
-    ``out``: a Zarr folder (extra ``sweep``).  It is written block by block, so memory stays
-    bounded.  If the process is killed, the same call continues the sweep.  ``processes``: how many
-    processes evaluate closed forms point by point; a script that asks for more than one needs the
-    usual ``if __name__ == "__main__"``.  ``engine="dask"`` (extra ``dask``) sends blocks to the
-    cluster at ``scheduler``, or to a local cluster.  ``progress`` is called with the numbers of
-    finished points and of all points.  Raises ``FieldError`` for bad input, ``ExtraMissing``,
-    ``EngineMissing``, ``OSError``.
+    The variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
+    there is none, and the other variables are NaN.  Raises ``FieldError`` for bad input,
+    ``ExtraMissing``, ``EngineMissing``, ``OSError``.
     """
     import xarray
 

@@ -62,9 +62,9 @@ class _Input:
 class Sensitivity:
     """How a model's throughputs depend on fields.
 
-    ``slopes`` [flow, field]: d ln(throughput)/d(field), with the field in the package's unit; NaN
-    if there is no answer near the scenario's values.  ``smooth`` [field]: False if the slopes for
-    two step sizes differ, as at a value of the field where the slope jumps.
+    ``slopes`` [flow, field] are d ln(throughput)/d(field), with the field in the package's unit.
+    They are NaN if there is no answer near the scenario's values.  ``smooth`` [field] is False if
+    the slopes for two step sizes differ, as at a value of the field where the slope jumps.
     """
 
     model: str
@@ -86,8 +86,8 @@ class Sensitivity:
 class Uncertainty:
     """Standard deviations of a model's throughput ratios, from standard deviations of fields.
 
-    ``ratios``: each ratio's value and standard deviation.  ``parts``: for each ratio, the fraction
-    of its variance that each field causes.
+    ``ratios`` holds each ratio's value and standard deviation.  ``parts`` holds for each ratio the
+    fraction of its variance that each field causes.
     """
 
     model: str

@@ -84,11 +84,12 @@ def compiled(
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
 
-    ``made_of``: other source files whose functions the code may contain.  If one of these files,
-    the function's own file or a file that they import changes, the function is compiled anew.
-    ``whole_program``: the compiled functions that this function calls are compiled as part of it,
-    not separately.  ``negative_indices``: whether the program uses negative array indices.  If it
-    does although this is False, it reads memory outside the array.
+    - ``made_of``: other source files whose functions the code may contain.  If one of these files,
+      the function's own file or a file that they import changes, the function is compiled anew.
+    - ``whole_program``: the compiled functions that this function calls are compiled as part of it,
+      not separately.
+    - ``negative_indices``: whether the program uses negative array indices.  If it does although
+      this is False, it reads memory outside the array.
 
     Compiled code is kept in ``NUMBA_CACHE_DIR``, beside the sources or in the user's cache folder:
     the first of these that can be written.  If reading or writing there fails, the function is

@@ -52,8 +52,8 @@ MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a fl
 class Handshake:
     """The handshake of a connection.
 
-    ``syns``: for each end, its SYN's sequence number, MSS option and time.  ``far``: seconds from
-    the first SYN to the second.  ``near``: seconds from the second SYN to its ACK.
+    ``syns`` holds for each end its SYN's sequence number, MSS option and time.  ``far`` is the time
+    in seconds from the first SYN to the second, and ``near`` that from the second SYN to its ACK.
     """
 
     number: int
@@ -107,7 +107,8 @@ class Connections:
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN.
 
-        ``second``: the SYN carries an ACK.  ``mss``: the value of its MSS option, 0 if absent.
+        ``second`` says that the SYN carries an ACK.  ``mss`` is the value of its MSS option, 0 if
+        absent.
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)

@@ -148,8 +148,8 @@ class Flow:
     def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
         """Why the bytes of this segment were seen before.
 
-        ``COPY``: the capture has the packet twice.  ``AGAIN``: the sender sent the bytes again.
-        ``UNSURE``: unknown.
+        It is ``COPY`` if the capture has the packet twice, ``AGAIN`` if the sender sent the bytes
+        again, and ``UNSURE`` if that is unknown.
         """
         if self.later(ident, stamp):
             return AGAIN

@@ -54,8 +54,8 @@ class Snapshots:
     ) -> None:
         """Add one flow's state at ``time``; the times of a flow must not decrease.
 
-        ``mss``: bytes of data in a full packet.  ``control``: the flow's congestion control, if
-        known.
+        ``mss`` is the number of bytes of data in a full packet, and ``control`` the flow's
+        congestion control, if known.
         """
         if time < self.times.get(flow, -math.inf):
             self.source.fail(f"line {line}", time, "a time that does not decrease")

@@ -16,8 +16,10 @@ MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of our
 class Source:
     """An open trace file.
 
-    ``head``: the first bytes.  ``file``: the binary stream.  ``lines``: the content as text lines.
-    ``cut_short``: the reader found that the file ends before it should.
+    - ``head``: the first bytes.
+    - ``file``: the binary stream.
+    - ``lines``: the content as text lines.
+    - ``cut_short``: True if the reader found that the file ends before it should.
     """
 
     def __init__(self, path: str | Path) -> None:
