@@ -71,8 +71,8 @@ def script(
 
     Two samples of windows and queues are ``interval`` seconds apart (``None``: no samples).  With
     ``rtts`` the script records the times at which each packet is sent and each ACK arrives.
-    ``spaced`` and ``stock`` are those of ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot simulate
-    the scenario.
+    ``spaced`` and ``stock`` are those of ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot
+    simulate the scenario.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
