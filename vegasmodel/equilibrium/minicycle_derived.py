@@ -238,14 +238,13 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Here V is the sum of the n_V Vegas windows, and q is the queue, which Reno fills. By the
-    # paper's equation (17) V should follow the curve V = h + X/q, with constants h and X. But each
-    # Vegas window falls by at most one packet per round trip. Where the curve falls faster, V stays
-    # above it for some number t of round trips. Let V = V_b and q = q_c when this begins. In each
-    # round trip V falls by n_V packets, and the n_R Reno windows grow by n_R packets, so q grows by
-    # n_R - n_V packets. V is back on the curve when (V_b - h - n_V t)(q_c + (n_R - n_V) t) = X.
-    # This phase ends earlier if the buffer becomes full (q = B), or if Vegas reaches its smallest
-    # window.
+    # Reno fills the queue q. So V, the sum of the n_V Vegas windows, should fall along the curve V
+    # = h + X/q (the paper's equation (17); h and X are constants). But each Vegas window falls by
+    # at most one packet per round trip. So V may lag behind the curve, for t round trips. In this
+    # time V falls from V_b by n_V packets per round trip. The n_R Reno windows grow by n_R packets
+    # per round trip, so q grows from q_c by n_R - n_V packets. The lag ends when V is on the curve
+    # again: (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. It ends earlier if the buffer becomes full
+    # (q = B), or if Vegas has reached its smallest window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

@@ -53,8 +53,8 @@ UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Each set lists the parameters of ns-2 that we change. The set "2.35" is empty, because it means
-# the defaults of ns-2 2.35 itself. With these defaults a packet of a loss-based flow has
-# packetSize_ bytes plus 40 bytes of headers, and a packet of Vegas has packetSize_ bytes only. A
-# connection begins with a SYN.
+# Each set lists the parameters of ns-2 that we change. In the set "2.35" we change none, so the
+# defaults of ns-2 2.35 remain. With these defaults a packet of a loss-based flow has packetSize_
+# bytes plus 40 bytes of headers. A packet of Vegas has only packetSize_ bytes. A connection begins
+# with a SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

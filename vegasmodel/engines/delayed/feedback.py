@@ -1,4 +1,4 @@
-"""Windows and one queue, where each sender learns of the queue a round trip late.
+"""Simulates windows and one queue; each sender learns of the queue a round trip late.
 
 Flow i has the propagation delay T_i, the window W_i (packets) and the over-estimate x_i of the
 propagation delay: its baseRTT is T_i + x_i. The link has the capacity c (packets per second) and

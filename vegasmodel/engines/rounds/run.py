@@ -170,10 +170,10 @@ class Simulation:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-        # We reserve memory for all groups of packets that can be in flight at once. There are many
-        # groups if time steps are short. There are also many when a large window overflows a buffer
-        # for the first time: the queue then alternately drops and accepts packets, and each change
-        # between the two begins a new group.
+        # We reserve memory for all groups of packets that can be in flight at once. If the time
+        # steps are short, there are many groups. There are also many when a large window overflows
+        # a buffer for the first time. The queue then alternately drops and accepts packets, and
+        # each change between the two begins a new group.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         buffers = [math.floor(link.buffer) for link in scenario.links if link.buffer < math.inf]
