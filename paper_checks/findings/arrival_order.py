@@ -118,22 +118,24 @@ their baseRTT and get more.  It is also right that its theory is "pessimistic": 
 last source more than ns-2 does.
 
 Bonald's form, which `boutremans` prints, is wrong: its rates add up to {sums[0]:.3f} of the link
-for two sources, and to {sums[1]:.2f} for 20.  The exact recursion does not have this mistake, but
-it is pessimistic, too.  So the mistake is not what makes the theory pessimistic.
+for two sources, and to {sums[1]:.2f} for 20.  The exact recursion, which
+computes the rates source after source by equation (6), does not have this mistake, but it is
+pessimistic, too.  So the mistake is not what makes the theory pessimistic.
 
-How large are the errors at alpha = 3?  The over-estimates of baseRTT are wrong by {exact[1]:.0%} by
-the exact recursion, by {bonald[1]:.0%} by Bonald's form, and by {played[1]:.0%} by the simulator
-`rounds`.  The throughputs are wrong by {exact[0]:.0%} by the exact recursion, and by
-{bonald[0]:.0%} by Bonald's form.
+How large are the errors of the two theories and of `rounds` at alpha = 3?  The over-estimates of
+baseRTT are wrong by {exact[1]:.0%} by the exact recursion, by {bonald[1]:.0%} by Bonald's form,
+and by {played[1]:.0%} by the simulator `rounds`.  The throughputs are wrong by {exact[0]:.0%} by
+the exact recursion, and by {bonald[0]:.0%} by Bonald's form.
 
-**Which hypothesis is wrong.** The exact recursion and Bonald's form both assume that the queue is
+**Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
+assume that the queue is
 in equilibrium when the next source starts.  This assumption causes most of their error.  In fact a
 window grows by only one packet per round trip.  With alpha = 5 the queue is still growing when the
 next source starts 2 s later, so this source finds a shorter queue than in theory.
 
-The larger alpha is, the longer the queue grows after an arrival.  So in ns-2 the ratio of the last
-source's rate to the first one's depends on alpha; in theory it does not.  With {SLOWLY:g} s between
-arrivals the ratio by `rounds` is nearer to that of the exact recursion.
+The larger alpha is, the longer the queue grows after the arrival of a Vegas source.  So in ns-2
+the ratio of the last source's rate to the first one's depends on alpha; in theory it does not.
+With {SLOWLY:g} s between arrivals the ratio by `rounds` is nearer to that of the exact recursion.
 
 **For users.** If sources know their true baseRTT, those that start late do not get more (the
 records of figure 7 in `vegasmodel paper boutremans` show this).  A larger alpha reduces the

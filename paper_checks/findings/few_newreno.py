@@ -131,13 +131,15 @@ Does a NewReno flow gain if it is marked as Vegas, and so joins the delay queue?
 `podlesny` says that it "could", but argues that it will not, since the delay queue is short and
 other flows may do the same.
 
-In the setting of `podlesny` (router, both ways) a NewReno flow that is marked as Vegas loses.  A
+In the setting of `podlesny`, its router with traffic both ways, a NewReno flow that is marked as
+Vegas loses.  A
 single such flow gets {single[SETTINGS[0]]} pkt/s in the three runs, less than a flow marked right.
 If half of the NewReno flows are marked so, each loses more than a quarter of its throughput.
 
-In the two other settings a single NewReno flow that is marked as Vegas gains.  With traffic one way
-the Vegas flows leave room in their queue, and it gets {single[SETTINGS[1]]} pkt/s in the three
-runs.  CBQ does not count flows, so there each such flow gains, even if ten of the 20 are marked so.
+In two other settings a single NewReno flow that is marked as Vegas gains.  In the router with
+traffic one way the Vegas flows leave room in their queue, and it gets {single[SETTINGS[1]]} pkt/s
+in the three runs.  CBQ (class-based queueing) does not count flows, so with CBQ each
+such flow gains, even if ten of the 20 NewReno flows are marked so.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.
@@ -162,5 +164,5 @@ its alpha = 2 is alpha = 1 in the papers:
 
 {table(["alpha, beta in ns-3", "relative fairness"], at_few)}
 
-So with traffic one way the paper's router gives a flow of either class the same throughput to
-within a tenth, even with few NewReno flows."""
+With traffic one way, the router of `podlesny` gives a Vegas flow and a NewReno flow the same
+throughput to within a tenth, even with few NewReno flows."""

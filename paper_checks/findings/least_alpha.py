@@ -181,7 +181,7 @@ This page computes the *fair alpha*: the value of alpha = beta at which one Vega
 source of equal delay get the same throughput.  For ns-2 and for the simulator `rounds` it is
 interpolated between two whole numbers, from means of {RUNS} runs.
 
-Two other columns of the tables have the fair alpha by the mini-cycle model of `devendictis`.  In
+The tables also have the fair alpha by the mini-cycle model of `devendictis`, in two columns.  In
 "both lose" both sources lose a packet when the buffer overflows.  In "who grows loses" only the
 source whose window grows does.
 
@@ -219,7 +219,8 @@ buffer overflows (hypothesis 5).  But at that moment Vegas's window is constant.
 Vegas sends takes the place in the buffer that one of its own packets has just left, so none is
 lost.
 
-The mini-cycle model is not exact even if only the growing source loses.  Its fair alpha is then
+The mini-cycle model is not exact even if only the growing source loses.  Its fair alpha, at which
+both sources get the same, is then
 larger than ns-2's, by {over.min():.1f} to {over.max():.1f} packets (except at a buffer of
 {max(SHORT)} on the link of `evaluation`).  We do not know why.
 

@@ -157,24 +157,25 @@ By the rule that the paper prints, the connection with the longer delay loses in
 cases.  If this connection has the first packet at the router, it loses in {swapped} of {len(real)}.
 With alpha = beta both get the same, as the paper says.
 
-The rule that `tsang` prints does not round the backlog; ns-2's Vegas rounds it to whole packets
-before it compares it with the thresholds.  With the printed rule our packet-by-packet simulation
-reproduces most of the paper's table 3 to the sixth digit (`vegasmodel paper tsang`).  So the
-paper's simulator did not round either.
+The window rule that `tsang` prints does not round the backlog.  ns-2's Vegas rounds the backlog to
+whole packets before it compares the backlog with the thresholds.  With the printed rule our
+packet-by-packet simulation reproduces most of the paper's table 3 to the sixth digit (`vegasmodel
+paper tsang`).  So the paper's simulator did not round either.
 
 **Why the longer connection loses.** A window changes once per round trip, so the connection with
 the shorter RTT grows faster.  Its backlog exceeds alpha first, and its window stops.  The window of
 the longer connection grows on until its own backlog reaches alpha.  Meanwhile the queue grows, and
 with it the backlog of the shorter connection.
 
-So at the end the connection with the shorter RTT has a backlog of {short.min():.1f} to
-{short.max():.1f} packets, and the one with the longer RTT has {long.min():.1f} to {long.max():.1f}.
-Equation (6) of `boutremans` cannot show this, since every backlog between alpha and beta is a
-steady state.
+In the simulations of `tsang` the connection with the shorter RTT ends with a backlog of
+{short.min():.1f} to {short.max():.1f} packets, and the one with the longer RTT with
+{long.min():.1f} to {long.max():.1f}. Equation (6) of `boutremans` cannot show this, since every
+backlog between alpha and beta is a steady state.
 
 In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases.
-In ns-2 the rounding makes a window stop at a backlog of alpha - 1/2 instead of alpha.  Then slow
-start ends at another time, and the backlog of the longer connection may jump over alpha.
+The reason: ns-2 rounds the backlog, which makes a window stop at a backlog of alpha - 1/2 instead
+of alpha.  Then slow start ends at another time, and the backlog of the longer connection may jump
+over alpha.
 
 **Which hypothesis is wrong.** `tsang` says that no minimum RTT in its study is wrong.  But the two
 connections start together, and the first packet of the longer one waits behind that of the other.

@@ -403,8 +403,8 @@ ms.  The first flow's throughput over the second's is {vegas.still[0]:.2f} witho
 {vegas.waits[0]:.2f} with waits.  So the second flow, which has the longer round trip, gets more.
 The paper's conclusion survives, because it says only that the longer flow does not get less.
 
-**What does not survive.** {len(lost)} of the conclusions that hold without waits do not hold with
-waits: those with "no" in the last column of the table.
+**What does not survive.** {len(lost)} of the papers' conclusions that hold without waits do not
+hold with waits: those with "no" in the last column of the table.
 
 In table 3 of `evaluation` two flows of one law share a link, and the second also crosses a link of
 X ms.  The next table has the first flow's throughput over the second's in ns-2, for two Reno flows
@@ -412,11 +412,11 @@ and for two SACK flows:
 
 {table(head, moved)}
 
-At X = 13 ms the flow of `evaluation` with the longer round trip gets less without waits, and more
-with waits.  `rounds` agrees: with waits it has ratios of {reno.rounds[1]:.2f} (Reno) and
-{sack.rounds[1]:.2f} (SACK).  At X = 208 ms the waits increase Reno's ratio and reduce SACK's.  The
-paper calls the bias almost linear in the ratio of the round trips, but its size depends on the
-waits.
+If the additional link has a delay of 13 ms, the flow with the longer round trip gets less without
+waits, and more with waits.  `rounds` agrees: with waits it has ratios of {reno.rounds[1]:.2f}
+(Reno) and {sack.rounds[1]:.2f} (SACK).  With 208 ms the waits
+increase Reno's ratio and reduce SACK's.  `evaluation` calls the bias almost linear in the ratio of
+the round trips, but its size depends on the waits.
 
 **What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
 waits; see their records.

@@ -139,16 +139,18 @@ def _buffer_alpha() -> Map:
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
         "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) "
-        "or a CUBIC flow (right panel).  On the line at 0.5 both flows get the same.  Each "
-        "cell is the mean of five runs.\n\n"
-        "Beside Reno, the line of equal shares runs from alpha 1 at a buffer of 7 packets "
-        "to alpha 10 at a buffer of 28.  So the fair alpha grows with the buffer, and no "
-        "single alpha is fair at every buffer.  Left of the line, at smaller buffers, Vegas "
-        "gets up to 0.85 of the throughput.  Right of the line Vegas gets less than half: "
-        "Reno fills the buffer, while Vegas keeps only alpha packets in it.\n\n"
-        "Beside CUBIC, the line of equal shares runs from alpha 3 at a buffer of 10 packets "
-        "to alpha 10 at a buffer of 28.  Right of the line, at larger buffers, Vegas gets "
-        "less than CUBIC.  At a buffer of 5 both flows get about the same with every alpha.",
+        "or a CUBIC flow (right panel).  It shows Vegas's part of the link: on the line at "
+        "0.5 both flows get the same.  Each cell is the mean of five runs.\n\n"
+        "In the left panel of `buffer-alpha`, beside Reno, the line of equal shares runs "
+        "from alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28.  So the fair "
+        "alpha grows with the buffer, and no single alpha is fair at every buffer.  Left of "
+        "the line, at smaller buffers, Vegas gets up to 0.85 of the throughput.  Right of "
+        "the line Vegas gets less than half: Reno fills the buffer, while Vegas keeps only "
+        "alpha packets in it.\n\n"
+        "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs "
+        "from alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 28.  Right of "
+        "the line, at larger buffers, Vegas gets less than CUBIC.  At a buffer of 5 both "
+        "flows get about the same with every alpha.",
     )
 
 
@@ -213,7 +215,7 @@ def _linux_order() -> Map:
         "A Linux Vegas flow that starts 0.5 to 2 s after the other meets the queue that the "
         "other's slow start has filled.  It counts the delay of this queue as propagation "
         "delay, and gets nine tenths of the link or more.  If it starts after 5 s, it finds "
-        "a shorter queue and gets less than that.\n\n"
+        "a shorter queue and gets less than nine tenths.\n\n"
         "In the left panel of `linux-order` the first window of the earlier flow varies. "
         "With a smaller first window the queue builds up later.  If two identical flows "
         "start at the same time, they get 0.66 and 0.34: the simulator favours the flow "
