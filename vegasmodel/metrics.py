@@ -32,9 +32,9 @@ def jains(throughput: ArrayLike) -> Floats:
 
 
 def delivered(rates: ArrayLike) -> Floats:
-    """The rates ``[..., n]``, with 0 for a flow without one if another flow has one.
+    """The rates ``[..., n]`` with 0 in place of NaN, unless all n rates are NaN.
 
-    A flow has no rate, NaN, if it is active at no time that counts.  It then delivers nothing.
+    A flow's rate is NaN if the flow is active at no time that counts.  It then delivers nothing.
     """
     b = np.asarray(rates, dtype=np.float64)
     missing = np.isnan(b)

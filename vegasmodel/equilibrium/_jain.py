@@ -98,12 +98,15 @@ def _fair(boxes: _Boxes) -> bool:
 def _least_squares(boxes: _Boxes) -> float:
     """The least sum of squared rates over the equilibria.
 
-    Let g be the gap Delta - max x. The rate r_i of flow i lies between l_i = a_i phi_i(g) and u_i =
-    b_i phi_i(g), where a_i and b_i are the least and the greatest backlog of the flow. At a given
-    gap the least sum of squares belongs to the rates that are as near to one level as their bounds
-    allow: r_i = clip(level, l_i, u_i). With psi_i = -dphi_i/dg the envelope theorem gives
+    Let g be the gap, the queueing delay less the largest over-estimate.  Flow i has the rate
+    phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i.  So its rate r_i lies
+    between l_i = a_i phi_i(g) and u_i = b_i phi_i(g).  At a given gap the least sum of squares
+    belongs to the rates that are as near to one level as their bounds allow: r_i = clip(level, l_i,
+    u_i).  With psi_i = -dphi_i/dg the envelope theorem gives
 
-        d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i.
+        d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i,
+
+    where (x)^+ is the larger of x and 0.
     """
     ends = boxes.gaps(np.stack([boxes.a, boxes.b]))
 
@@ -150,11 +153,12 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
 def _most_squares(boxes: _Boxes) -> float:
     """The greatest sum of squared rates over the equilibria.
 
-    Let g be the gap Delta - max x. The rate r_i of flow i lies between l_i = a_i phi_i(g) and u_i =
-    b_i phi_i(g), where a_i and b_i are the least and the greatest backlog of the flow. The sum is
-    convex in the rates. So at a given gap it is greatest if a set U of flows has the rates u_i, the
-    others have the rates l_i, and only one flow j is in between. Its rate r_j is c less the other
-    rates. For one choice of U and j, with psi_i = -dphi_i/dg,
+    Let g be the gap, the queueing delay less the largest over-estimate.  Flow i has the rate
+    phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i.  So its rate r_i lies
+    between l_i = a_i phi_i(g) and u_i = b_i phi_i(g).  The sum of squares is convex in the rates.
+    So at a given gap it is greatest if a set U of flows has the rates u_i, the others have the
+    rates l_i, and only one flow j is in between.  Its rate r_j is the capacity less the other
+    rates.  For one choice of U and j, with psi_i = -dphi_i/dg,
 
         d(sum r^2)/dg = 2 sum_{at l} (r_j - l_i) a_i psi_i - 2 sum_{U} (u_i - r_j) b_i psi_i.
 
@@ -221,12 +225,13 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     Returns a mask [m, n] of the flows at their upper edge, and the index [m] of the flow that may
     vary.  The remaining flows are at their lower edges.
 
-    Let l_i and u_i be the bounds of the rate r_i.  If one order of the flows sorts both bounds at
-    every gap, the flows at their upper edge are the first ones of that order.  Proof: let flow i
-    come before flow k, with r_i < u_i and r_k > l_k.  If r_i >= r_k, moving rate from k to i raises
-    the sum of squares.  If r_i < r_k, the two can swap their rates first.  Without such an order
-    every set of flows is tried.  There is no shorter way: if all intervals of rates have the same
-    centre, this is the partition problem.
+    If one order of the flows sorts both l_i and u_i at every queueing delay, the flows at their
+    upper edge are the first ones of that order.  Proof: let flow i come before flow k, with
+    r_i < u_i and r_k > l_k. If r_i >= r_k, moving rate from k to i raises the sum of squares.  If
+    r_i < r_k, the two can swap their rates first.
+
+    Without such an order every set of flows is tried.  There is no shorter way: if all intervals of
+    rates have the same centre, this is the partition problem.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x

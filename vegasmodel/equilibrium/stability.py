@@ -147,18 +147,19 @@ def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
     The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
     shape of ``z``.
 
-    F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``.  Let f_i be the
-    time from sender i to the queue, lambda_i its rate, and mu_i = lambda_i/Lambda.  Let a
-    disturbance e^zt change the queueing delay by sigma, the packets sent by a_i, the windows by w_i
-    and RED's average v:
+    F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``.  Let a disturbance
+    e^zt change the queueing delay by sigma, the packets sent by flow i by a_i, its window by w_i,
+    and RED's average queue by v:
 
         a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, (D2), (D3)
         c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, (D1)
         v = c sigma / (1 + z/K)                                        RED's average
         w_i = lambda_i g_i(z) sigma e^-z(R_i - f_i)                    the window, (D4)
 
-    The f_i cancel, and (1 - p) Lambda = c.  A Vegas window at its threshold has g_i = -gamma_i, its
-    ``slope``; ``_answer`` has the g_i of a window that losses limit.
+    Here f_i is the time from sender i to the queue, Lambda the sum of the rates lambda_i, c the
+    capacity, and p' the derivative of the loss p by v; R_i, lambda_i, p and K are fields of
+    ``Loop``.  The f_i cancel, and (1 - p) Lambda = c.  A Vegas window at its threshold has
+    g_i = -gamma_i, its ``slope``; ``_answer`` has the g_i of a window that losses limit.
 
     Hollot, Misra, Towsley and Gong (INFOCOM 2001) have this loop for one RTT, and for sources that
     send at the rate W/RTT, without an ACK clock.
