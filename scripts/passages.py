@@ -42,12 +42,13 @@ def comments() -> Iterator[Passage]:
 
 
 def paragraphs() -> Iterator[Passage]:
-    """The paragraphs of prose on the pages, without tables, headings and code."""
+    """The paragraphs of prose on the pages, without tables, headings, formulas and code."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        text = re.sub(r"^#+ .*\n", "\n", text, flags=re.MULTILINE)
         for part in re.split(r"\n\s*\n", text):
-            if len(part) > 120 and not part.lstrip().startswith(("|", "#", "!", "<")):
+            if len(part) > 120 and not part.lstrip().startswith(("|", "!", "<", "$")):
                 yield str(page.relative_to(ROOT)), part.strip()
 
 
