@@ -220,9 +220,9 @@ class Comparison:
         )
 
     def _pair(self, model: str) -> str:
-        """The pair ``a/b`` of groups at whose throughput ratio the model errs most, in brackets.
+        """The pair ``a/b`` of groups whose throughput ratio has the model's largest error.
 
-        The text is empty if no pair of groups has a ratio.
+        The text has brackets around the pair, and is empty if no pair of groups has a ratio.
         """
         ratios = next(p.ratios for p in self.models if p.model == model)
         found = worst_ratio(ratios, self.measured.ratios)

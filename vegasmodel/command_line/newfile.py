@@ -163,7 +163,7 @@ def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str,
 
 
 def _whole(entry: Filled, flow: Flow) -> float:
-    """The estimate of alpha or beta, in whole packets if the flow's TCP counts its backlog in them.
+    """The estimate of alpha or beta, whole if the flow's TCP implementation counts whole packets.
 
     If alpha and beta differ, alpha is rounded down and beta up, so the backlogs in the trace stay
     between them.

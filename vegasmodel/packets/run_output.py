@@ -61,8 +61,8 @@ class Output:
     before, so their times are negative.
 
     The columns of ``flows`` are the numbers of packets acknowledged, retransmitted and sent.  Those
-    of ``links`` are the integral of the waiting packets over time (packets s), the packets that
-    left, and the bytes that left.
+    of ``links`` are the integral of the number of waiting packets over time, the packets that left,
+    and the bytes that left.
     """
 
     flows: Counts

@@ -357,7 +357,10 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
 
 
 def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
-    """The file's columns of lists (one value per flow or link): name to length of a list."""
+    """The length of the list in each column whose entries are lists, by the column's name.
+
+    Such a list has one value per flow or per link.
+    """
     import pyarrow as pa
 
     sizes = {"flow": len(about["flows"]), "link": len(about["links"])}

@@ -122,7 +122,7 @@ class Search:
         return bool(few.size)
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
-        """All solutions in the range, and notes on jumps of the answer past the target."""
+        """All solutions in the range, and a note for each jump of the answer over the target."""
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in comparison.ENGINES:
             for _ in range(TURNS if self.model != "rounds" else 1):

@@ -37,7 +37,7 @@ def volume_ratio() -> Derivation:
 def service_rates() -> tuple[Derivation, Derivation]:
     """Equations (6) and (7): the service rates of the two classes.
 
-    They add up to the capacity and have the ratio (5).
+    They add up to the capacity, and their ratio is that of equation (5).
     """
     shares_fill_link = sp.Eq(S_R + S_D, C)
     ratio = sp.Eq(S_D, volume_ratio().derived * S_R)

@@ -110,9 +110,9 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 
 
 def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
-    """Whether a coarse retransmission timer, as ns-2 has, has expired.
+    """Whether a coarse retransmission timer has expired; ns-2's sources have such timers.
 
-    The ticks of such a timer have a random phase.
+    Its ticks have a random phase, so the outcome of the run is random, too.
     """
     few = not scenario.random_arrivals
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
