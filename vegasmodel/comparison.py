@@ -53,9 +53,9 @@ def run_engine(
 ) -> Prediction:
     """Run the packet-level simulator ``engine`` on the scenario and return what it measured.
 
-    ``timeout``: seconds that a run may take (default: ``packets.engine.patience``).  ``brief``:
-    record no round-trip times and only two samples over time.  Raises ``FieldError`` for an unknown
-    engine.
+    A run may take ``timeout`` seconds (default: ``packets.engine.patience``).  With ``brief`` it
+    records no round-trip times, and only two samples over time.  Raises ``FieldError`` for an
+    unknown engine.
     """
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2, ns3

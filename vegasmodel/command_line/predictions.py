@@ -270,7 +270,7 @@ def _doubts(
 ) -> list[Uncertainty]:
     """The uncertainty of the throughput ratios, for each closed form that has an answer.
 
-    ``uncertain``: how uncertain fields of the scenario are, as texts ``FIELD=ERROR``.
+    ``uncertain`` holds texts ``FIELD=ERROR``, which say how uncertain fields of the scenario are.
     """
     if not uncertain:
         return []

@@ -127,7 +127,7 @@ def run(
 ) -> Prediction:
     """Run ``one(number=...)`` for each run of the scenario; return the means as a prediction.
 
-    ``processes``: how many runs go on at once.  See ``ns2.run`` for ``extra``.
+    ``processes`` runs go on at once.  ``ns2.run`` explains the prediction's ``extra``.
     """
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work

@@ -44,12 +44,13 @@ def _public(module: ModuleType) -> list[str]:
 def attach(
     package: str, file: str, before: Callable[[str], None] | None = None
 ) -> tuple[Loader, Callable[[], list[str]], list[str]]:
-    """The functions and names by which the package with the ``__init__`` ``file`` imports lazily.
+    """What makes a package import each public name at its first use only.
 
-    They are ``__getattr__``, ``__dir__`` and ``__all__``: with them the package imports each public
-    name at its first use.  The names are those of the stub ``__init__.pyi``, in lines ``from PLACE
-    import NAME as NAME``.  If PLACE is the package itself, NAME is one of its modules. ``before``,
-    if given, is called with a name's full name before the name is imported.
+    Returns the functions ``__getattr__`` and ``__dir__`` and the list ``__all__`` for the package
+    whose ``__init__.py`` is ``file``.  The names are those of the stub ``__init__.pyi``, in lines
+    of the form ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is one of
+    its modules. ``before``, if given, is called with a name's full name before the name is
+    imported.
     """
     sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))

@@ -149,7 +149,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
-    """The state before any flow starts, and time integrals at zero."""
+    """The state before any flow starts, and integrals over time that are zero."""
     from vegasmodel.engines.fluid.records import State
 
     n = flows.rtt.size
@@ -158,7 +158,7 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 
 
 def empty_tally(n: int) -> Tally:
-    """Time integrals at zero, for n flows."""
+    """Integrals over time for n flows, all at zero."""
     from vegasmodel.engines.fluid.records import Tally
 
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))

@@ -47,7 +47,7 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 def transmit(link: Queue, work: float) -> float:
     """Remove packets of the size ``work`` in all from the queue's front: the link has sent them.
 
-    Returns the number of packets sent so far, integrated over the work as it was sent.
+    Returns the integral, over the work sent, of the number of packets that have been sent before.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:

@@ -210,7 +210,7 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """The counter with values where a flow has no sample: the last value before, or 0."""
+    """The counter with its gaps filled: each gets the flow's last value before it, or 0."""
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
     held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)

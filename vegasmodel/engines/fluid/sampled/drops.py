@@ -71,9 +71,10 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
 def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float) -> None:
     """Drop some of ``packets`` arrivals by random loss and by RED.
 
-    RED (Floyd and Jacobson 1993; ns-2's ``wait_``): the number of packets between two drops is
-    uniform on 1/p .. 2/p.  So the next drop comes when the sum of p since the last one reaches a
-    uniform random number on 1 .. 2.
+    Let p be the drop probability that RED takes from its average queue.  In ns-2 (``wait_``; Floyd
+    and Jacobson 1993) the number of packets between two drops is uniform on 1/p .. 2/p.  So the
+    next drop comes when the sum of p over the packets since the last one reaches a random number,
+    which is uniform on 1 .. 2.
     """
     if link.loss > 0.0:
         now.loss_gap -= packets * -np.log1p(-link.loss)
