@@ -232,9 +232,7 @@ def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
     """
     path = scenario.path(group)
     lost = max(link.loss for link in path)
-    lossless = lost == 0 and all(
-        link.buffer == math.inf and isinstance(link.queue, DropTail) for link in path
-    )
+    lossless = all(link.lossless for link in path)
     if find(group.law).per_ack != "one a window" or lossless or group.max_window <= window:
         return 0.0
     return min(window, math.sqrt(1.5 / lost) if lost else math.inf) / 2.0
@@ -250,10 +248,7 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
         for group in scenario.flows
         if find(group.law).slow_start == "until loss"
         and group.max_window == group.size == math.inf
-        and all(
-            link.buffer == math.inf and link.loss == 0 and isinstance(link.queue, DropTail)
-            for link in scenario.path(group)
-        )
+        and all(link.lossless for link in scenario.path(group))
     ]
     said = "an infinite buffer loses nothing: nothing ends the growth of a loss-based window"
     return Assumption("losses-end-growth", not endless, said if endless else "")

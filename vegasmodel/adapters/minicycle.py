@@ -5,7 +5,6 @@ The model is that of De Vendictis and Baiocchi (2002), the paper ``devendictis``
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -181,7 +180,7 @@ def reason(scenario: Scenario) -> str | None:
         return "the equations halve the window after a loss; Tahoe starts again from one packet"
     if len({m.rtt for m in scenario.members}) > 1:
         return "the equations have one round-trip time for all flows"
-    if math.isinf(scenario.links[0].buffer):
+    if scenario.links[0].never_full:
         return "the buffer is infinite: Reno never loses and there is no cycle"
     vegas = [g for g in scenario.flows if g.keeps_backlog]
     if len({(g.alpha, g.beta, g.decrease, g.variant) for g in vegas}) > 1:

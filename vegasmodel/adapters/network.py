@@ -120,7 +120,7 @@ def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) 
         return rest.fits(scenario, x, rests, edge, float(queue[0]))
     if any(q > link.buffer for q, link in zip(queue, scenario.links, strict=True)):
         return Assumption("infinite-buffer", False, "a link's queue exceeds its buffer")
-    if all(link.buffer == np.inf for link in scenario.links):
+    if all(link.never_full for link in scenario.links):
         return Assumption("infinite-buffer", True)
     detail = "the queues fit at rest; those on the way there are not worked out"
     return Assumption("infinite-buffer", None, detail)

@@ -108,7 +108,7 @@ def fits(
     flow that starts later would measure another queue than the model says.
     """
     name, link = "infinite-buffer", scenario.links[0]
-    if link.buffer == np.inf:
+    if link.never_full:
         return Assumption(name, True)
     if queue > link.buffer:
         detail = f"the equations want a queue of {queue:.4g} pkt, the buffer holds {link.buffer:g}"

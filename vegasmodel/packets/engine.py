@@ -112,7 +112,7 @@ def window_limit(scenario: Scenario, f: int) -> int:
         return int(group.max_window)
     path = scenario.path(group)
     slowest = min(link.capacity for link in path) * scenario.packet_size / scenario.size_of(group)
-    buffers = sum(link.buffer for link in path if math.isfinite(link.buffer))
+    buffers = sum(link.buffer for link in path if not link.never_full)
     return max(20_000, min(1_000_000, math.ceil(4 * (slowest * member.rtt + buffers))))
 
 

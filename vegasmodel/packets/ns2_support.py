@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.packets.engine import rate_delay_limits
@@ -36,7 +34,7 @@ def check(scenario: Scenario) -> None:
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
     """Small differences between ns-2's run and the scenario's definitions, for the user."""
     found = []
-    finite = [link for link in scenario.links if math.isfinite(link.buffer)]
+    finite = [link for link in scenario.links if not link.never_full]
     if any(isinstance(link.queue, (DropTail, RateDelay)) for link in finite):
         detail = "ns-2's DropTail limit counts the packet in transmission: buffer - 1 can wait"
         found.append(Assumption("ns2-buffer", False, detail))

@@ -86,6 +86,16 @@ class Link(Shown):
     loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
     drops: tuple[Drop, ...] = field(Tables(Drop), ())
 
+    @property
+    def never_full(self) -> bool:
+        """Whether every packet that arrives finds room in the buffer."""
+        return self.buffer == math.inf
+
+    @property
+    def lossless(self) -> bool:
+        """Whether the link loses no packet, however many arrive (``drops`` apart)."""
+        return self.never_full and isinstance(self.queue, DropTail) and self.loss == 0.0
+
 
 @dataclass(frozen=True)
 class Uniform(Checked):

@@ -9,7 +9,7 @@ import numpy as np
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import MODELS
-from vegasmodel.scenario import DropTail, Link, Scenario
+from vegasmodel.scenario import Link, Scenario
 
 __all__ = ["check", "check_rates", "counting"]
 
@@ -72,13 +72,7 @@ def _lag(scenario: Scenario, link: Link) -> float:
 def _behind_a_hole(scenario: Scenario, link: Link) -> float:
     """How many packets may have passed the link but wait to be counted behind a lost packet."""
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
-    lossless = all(
-        isinstance(other.queue, DropTail)
-        and other.buffer == math.inf
-        and other.loss == 0.0
-        and not other.drops
-        for other in scenario.links
-    )
+    lossless = all(other.lossless and not other.drops for other in scenario.links)
     if not rtts or lossless:
         return 0.0
     return link.capacity * max(rtts) + link.buffer

@@ -21,6 +21,8 @@ from vegasmodel.engines.rounds.losses import early_timer_expired
 from vegasmodel.engines.rounds.queue import (
     advance,
     enqueue_handshake,
+    far_from_full,
+    never_full,
     room_for,
     share_capacity,
     waiting,
@@ -61,7 +63,6 @@ DONE, FALL = int(Status.DONE), int(Status.FALL)  # plain integers for Numba
 FULL_RING, TOO_MANY_EVENTS = int(Status.FULL_RING), int(Status.TOO_MANY_EVENTS)
 MOST_EVENTS = 2_000_000_000
 BURST_PARTS = 256.0  # stretches of a burst, at most
-NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 
 @jit
@@ -165,8 +166,8 @@ def _delivered(net: Net, f: Sender, now: float) -> float:
     interval.  They are subtracted only at an infinite buffer.  There the queue, and so the
     interval, may grow to many round trips of the empty network; a finite buffer keeps it short.
     """
-    endless = net.links[net.hops[f.hop].link].buffer == np.inf
-    if not endless or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
+    link = net.links[net.hops[f.hop].link]
+    if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
         return f.delivered
     part = (f.ahead_until - now) / (f.ahead_until - f.ahead_since)
     return f.delivered - np.ceil(f.ahead * min(part, 1.0))
@@ -306,9 +307,8 @@ def _far_from_loss(f: Sender, link: Queue) -> bool:
     window outside slow start grows by a packet per round trip, so it changes little in one
     interval.
     """
-    room = link.buffer - link.queue * link.packets_per_work
     steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
-    return steady and room > min(NEAR, 0.5 * link.buffer)
+    return steady and far_from_full(link)
 
 
 @jit

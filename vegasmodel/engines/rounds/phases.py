@@ -33,7 +33,7 @@ def possible(scenario: Scenario) -> bool:
     same RTT does not lock, since only it loses.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    spills = any(isinstance(k.queue, DropTail) and math.isfinite(k.buffer) for k in crossed)
+    spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
     lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
     losers = sum(not find(member.flow.law).delay_based for member in scenario.members)
     rtts = {member.rtt for member in scenario.members}

@@ -29,6 +29,7 @@ from vegasmodel.engines.rounds.stock import (
 
 TOLERANCE = 1e-6  # packets: what a sum of arrivals may miss
 EMPTY = 1e-9  # packets: a queue of less holds nothing
+NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 
 @jit
@@ -358,6 +359,19 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
     if room < packets:
         link.passed = 0.0  # RED counts from the last drop of any kind
     return min(max(room, 0.0), packets)
+
+
+@jit
+def never_full(link: Queue) -> bool:
+    """Whether every packet that arrives finds room."""
+    return link.buffer == np.inf
+
+
+@jit
+def far_from_full(link: Queue) -> bool:
+    """Whether the buffer has room for a few more packets, or for half of what it holds."""
+    room = link.buffer - link.queue * link.packets_per_work
+    return room > min(NEAR, 0.5 * link.buffer)
 
 
 @jit

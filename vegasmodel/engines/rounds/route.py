@@ -10,6 +10,7 @@ delays ACKs by a constant time. In ns-2 there is one exception, where the ACKs o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -114,15 +115,13 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     record["capacity"], record["loss"] = link.capacity, link.loss
-    record["buffer"] = np.floor(link.buffer)  # whole packets fit; ns-2's driver hands over as many
+    record["buffer"] = _room(scenario, link, key)
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
-    if key[1] not in {group.direction for group in scenario.flows if link in scenario.path(group)}:
-        record["buffer"] = math.inf  # ACKs alone
+    if _acks_alone(scenario, link, key):
         return
     if isinstance(link.queue, RateDelay):
-        rate = key[2] == "rate"
-        record["buffer"] = split(link.buffer, link.queue.delay_buffer)[0 if rate else 1]
-        record["class_weight"], record["share"] = link.queue.k if rate else 1.0, 0.5
+        record["class_weight"] = link.queue.k if key[2] == "rate" else 1.0
+        record["share"] = 0.5
     if isinstance(link.queue, Red):
         record["discipline"] = RED
         record["mark_limit"] = link_stack(scenario).marks_up_to
@@ -135,8 +134,28 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
             "gentle",
         ):
             record[name] = getattr(link.queue, name)
-    else:
-        record["buffer"] = waiting_room(record["buffer"], link_stack(scenario).name)
+
+
+def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
+    """Whether no flow's data cross the queue."""
+    return not any(g.direction == key[1] and link in scenario.path(g) for g in scenario.flows)
+
+
+def _room(scenario: Scenario, link: Link, key: Key) -> float:
+    """How many packets can wait at a queue: a whole number, as ns-2's driver hands over."""
+    if _acks_alone(scenario, link, key):
+        return math.inf
+    limit = np.floor(link.buffer)
+    if isinstance(link.queue, RateDelay):
+        limit = split(link.buffer, link.queue.delay_buffer)[0 if key[2] == "rate" else 1]
+    if not isinstance(link.queue, Red):
+        limit = waiting_room(limit, link_stack(scenario).name)
+    return float(limit)
+
+
+def finite_buffers(links: Iterable[Link]) -> list[int]:
+    """How many whole packets fit into each buffer that can be full."""
+    return [math.floor(link.buffer) for link in links if not link.never_full]
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:

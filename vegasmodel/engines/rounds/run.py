@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.flows import receivers, records, sum_by_member
-from vegasmodel.engines.rounds.route import Routes, roundings, routes
+from vegasmodel.engines.rounds.route import Routes, finite_buffers, roundings, routes
 from vegasmodel.engines.rounds.state import (
     PARCEL,
     WITHOUT_ROUNDING,
@@ -114,14 +114,13 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    overflows = any(math.isfinite(link.buffer) for link in crossed)
     early = any(isinstance(link.queue, Red) for link in crossed)
     few = same and len(members) <= 2 and not early
     pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
     late = any(group.delayed_ack for group in scenario.flows)
-    finite = [math.floor(link.buffer) for link in crossed if math.isfinite(link.buffer)]
+    finite = finite_buffers(crossed)
     small = pipe > PAIR_CALM * min(finite, default=math.inf)
-    if late or small or (overflows and not few):
+    if late or small or (finite and not few):
         held = pipe + max(finite, default=0.0)
         if held <= CONTENDED:
             return CONTENDED, CONTENDED
@@ -176,8 +175,7 @@ class Simulation:
         # each change between the two begins a new group.
         spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-        buffers = [math.floor(link.buffer) for link in scenario.links if link.buffer < math.inf]
-        held = pipe + max(buffers, default=0.0)
+        held = pipe + max(finite_buffers(scenario.links), default=0.0)
         at_once = 4.0 * held if near > coarse else pipe
         room = int(min(max(16 * coarse + 8192, spare, int(at_once)), _RING))
         most = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0).astype(np.int64)
