@@ -6,6 +6,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, red_probability
 from vegasmodel.engines.fluid.sampled.records import (
+    NEVER,
     WINDOW_ERROR,
     Bottleneck,
     LinkState,
@@ -13,7 +14,6 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.tables import Table, jit
 
-NEVER = 1e300  # seconds ago
 TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
 
 
@@ -96,6 +96,12 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
 
 
 @jit
+def grown_ago(flow: Sender, packets: float) -> float:
+    """Seconds before the step's end at which the window was smaller by some ``packets``."""
+    return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
+
+
+@jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop packets of slow start's bursts that find the buffer full.
 
@@ -110,7 +116,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.extra -= over
             flow.extra_lost += over
             flow.burst -= over
-            lose(flow, now, over, over / flow.growth if flow.growth > 0.0 else 0.0)
+            lose(flow, now, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
     # the only packet of a sender that has woken arrives at a random moment of a transmission
     alone = flow.extra == flow.in_flight == 1.0
     if alone and link.capacity * now.delay + draw(now) <= link.room:
@@ -127,8 +133,7 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     for i in range(flows.shape[0]):
         flow = flows[i]
         if flow.active and flow.extra > WINDOW_ERROR:
-            over = flow.cwnd - flow.in_flight + flow.extra_lost
-            ago = over / flow.growth if flow.growth > 0.0 else NEVER
+            ago = grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost)
             if ago < last - WINDOW_ERROR * last or which < 0:
                 last, which, like = ago, i, 1.0
             elif ago <= last + WINDOW_ERROR * last:
@@ -204,8 +209,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                     lose(flow, now, 0.0, 0.0)
             return
         flow = flows[which]
-        over = flow.cwnd - flow.in_flight + flow.extra_lost
-        ago = min(over / flow.growth, now.step) if flow.growth > 0.0 else now.step
+        ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
         flow.extra -= 1.0
         flow.extra_lost += 1.0
         lose(flows[loser(flows, which, now, link)], now, 1.0, ago)

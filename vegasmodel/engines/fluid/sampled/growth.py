@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, drift
-from vegasmodel.engines.fluid.sampled.records import HOLE_BY_HOLE, UNTIL_LOSS, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import (
+    HOLE_BY_HOLE,
+    NEVER,
+    UNTIL_LOSS,
+    LinkState,
+    Sender,
+)
 from vegasmodel.engines.tables import Table, jit
 
 
@@ -48,23 +54,28 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
             flow.round_part = g - acked
             flow.burst, flow.round_delay = 0.0, now.delay
     if flow.detection_in > 0.0:
-        g = max(min(g, flow.detection_in - 1.0 / max(flow.in_flight, 1.0)), 0.0)
+        counted = max(min(g, flow.detection_in - 1.0 / max(flow.in_flight, 1.0)), 0.0)
+        flow.still += (g - counted) * (flow.rtt + now.delay)
+        g = counted
     return g
 
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
     """Move the window by the law's drift over ``g`` round trips, equation (S2)."""
-    W, doubling = flow.cwnd, flow.in_slow_start
+    W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
         flow.cwnd = min(W * 2.0 ** (flow.drift_factor * g), max(flow.ssthresh, W))
         flow.in_slow_start = flow.cwnd < flow.ssthresh
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
-        flow.cwnd = W + flow.round_drift * min(g, 1.0 - flow.round_part)
+        moving = min(g, 1.0 - flow.round_part)
+        flow.cwnd = W + flow.round_drift * moving
     else:
         flow.cwnd = W + drift(flow, now, smooth) * g
+    flow.still += (g - moving) * (flow.rtt + now.delay)
+    flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:
         later = min(max(flow.round_part + g - 1.0, 0.0), g) / g  # after the end of the round
         flow.burst += (1.0 - later) * (flow.cwnd - W)
@@ -94,14 +105,14 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
     """Advance windows and packets in flight by a step of ``h`` seconds, equations (S2) and (S3).
 
-    It sets two fields of each flow: ``extra``, the packets sent in addition to one per ACK, and
-    ``growth``, the window's growth in pkt/s.  Returns whether any number of packets in flight
-    changed.
+    It sets these fields of each flow: ``extra``, the packets sent in addition to one per ACK,
+    ``growth``, the window's growth in pkt/s, and ``interval`` and ``still``, which say when the
+    window grew.  Returns whether any number of packets in flight changed.
     """
     moved = False
     for i in range(flows.shape[0]):
         flow = flows[i]
-        flow.extra = 0.0
+        flow.extra, flow.still, flow.interval = 0.0, 0.0, NEVER
         if not flow.active:
             continue
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0

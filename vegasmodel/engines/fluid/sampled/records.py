@@ -8,6 +8,7 @@ from vegasmodel.engines.tables import layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # by the places of ``laws.law.Recovery``
 NONE, UNTIL_LOSS, GAMMA = range(3)  # slow start, by the places of ``laws.law.SlowStart``
+NEVER = 1e300  # seconds
 DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
 
@@ -77,6 +78,8 @@ class Sender:
     # in a step
     extra: float  # packets that left on top of those that ACKs let go
     extra_lost: float  # ... of which so many found the buffer full
+    interval: float  # seconds in which the window grew by a packet while ACKs moved it,
+    still: float  # ... and seconds at the end of the step in which they did not
     growth: float  # of the window, packets per second,
     growth_before: float  # ... and in the step before
     delivery_rate: float  # packets per second, when the step began

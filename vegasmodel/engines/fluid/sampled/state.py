@@ -12,7 +12,7 @@ from vegasmodel.metrics import Floats
 
 PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that only add up,
 INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
-WITHIN_A_STEP = ("extra", "extra_lost", "growth_before", "delivery_rate")  # ... and made anew
+WITHIN_A_STEP = ("extra", "extra_lost", "interval", "still", "growth_before", "delivery_rate")  # ... and made anew
 _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
     name
