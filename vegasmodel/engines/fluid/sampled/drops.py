@@ -105,9 +105,7 @@ def grown_ago(flow: Sender, packets: float) -> float:
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop packets of slow start's bursts that find the buffer full.
 
-    Such a burst makes a queue even where the flow's average rate would make none.  If a flow has a
-    single packet in flight, as after a timeout, that packet arrives at a random moment between two
-    departures of the link, and is lost only if the buffer has no room then.
+    Such a burst makes a queue even where the flow's average rate would make none.
     """
     if flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
@@ -117,10 +115,22 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.extra_lost += over
             flow.burst -= over
             lose(flow, now, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
-    # the only packet of a sender that has woken arrives at a random moment of a transmission
-    alone = flow.extra == flow.in_flight == 1.0
-    if alone and link.capacity * now.delay + draw(now) <= link.room:
-        flow.extra = 0.0
+
+
+@jit
+def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
+    """Put the only packet of a sender that has woken into the queue, or leave it to ``overflow``.
+
+    It arrives at a random moment of a transmission.  The last place of the buffer is free from a
+    departure to the arrival that this departure clocks out.  If the packet takes this place, it is
+    the other flow's packet that finds the buffer full.
+    """
+    free = link.room - link.capacity * now.delay
+    if draw(now) <= free:
+        flows[i].extra = 0.0
+        other = victim(flows, now)
+        if free < 1.0 and other != i:
+            lose(flows[other], now, 1.0, 0.0)
 
 
 @jit
@@ -196,6 +206,8 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
         flow.extra_lost = 0.0
         if flow.active and not smooth:
             overflow_of_bursts(flow, now, link)
+            if flow.extra == flow.in_flight == 1.0:
+                admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     while excess_rate(flows, s_max, link.capacity) > RATE_ERROR * link.capacity:
         which = last_to_grow(flows, now)
