@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vegasmodel.engines.fluid.run import begin, senders
+from vegasmodel.engines.fluid.run import begin, frame, senders
+from vegasmodel.engines.fluid.sampled import drops
+from vegasmodel.engines.fluid.sampled.records import Bottleneck
 from vegasmodel.engines.fluid.sampled.recovery import on_loss
+from vegasmodel.engines.fluid.sampled.round_trip import sample_delay
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
@@ -104,3 +107,61 @@ def test_an_ack_ends_the_backoff_of_the_timer(in_flight: float, backoff: float) 
     _lose(flows, state)
     assert flows[0]["timeout_ends"] == pytest.approx(backoff * (0.1 + 3 * 0.1))
     assert np.isclose(flows[0]["backoff"], 2.0 * backoff)
+
+
+def test_flows_in_step_lose_one_packet_each() -> None:
+    """ns-2 gives 597.1 pkt/s to each Vegas and 173.1 to Reno: all four lose at each overflow."""
+    flows = (
+        Flow("vegas", 0.0307, count=3, alpha=5, beta=5, variant="ns2", send_jitter=0),
+        Flow("reno", 0.0307, variant="ns2", send_jitter=0),
+    )
+    run = Run(100.0, 40.0, start_jitter=0.5, runs=2)
+    found = predict(Scenario((Link(1974.0, buffer=18.0),), flows, run=run), "fluid")
+    assert found.throughput is not None
+    np.testing.assert_allclose(found.throughput[:3], 597.1, rtol=0.03)
+
+
+@jit
+def _admit(flows: Table, state: Table, link: Bottleneck, often: int) -> tuple[int, int]:
+    taken, lost = 0, 0
+    for _ in range(often):
+        flows[0].extra, flows[1].lost = 1.0, 0.0
+        drops.admit_alone(flows, 0, state[0], link)
+        taken += flows[0].extra == 0.0
+        lost += flows[1].lost > 0.0
+    return taken, lost
+
+
+@pytest.mark.parametrize("free", [0.37, 1.2])
+def test_a_packet_that_takes_the_last_place_makes_another_flow_lose(free: float) -> None:
+    """The last place is free from a departure to the arrival that it clocks out."""
+    flow = Flow("sack", 0.1, count=2, variant="ns2", send_jitter=0)
+    scenario = Scenario((Link(100.0, buffer=20.0),), (flow,))
+    flows = senders(scenario)
+    state, link = begin(scenario, flows, 0), frame(scenario)[0]
+    flows["active"], flows["in_flight"] = True, (1.0, 1e6)
+    state["delay"] = (link.room - free) / link.capacity
+    taken, lost = _admit(flows, state, link, 4000)
+    assert taken / 4000 == pytest.approx(min(free, 1.0), abs=0.03)
+    assert lost == (taken if free < 1.0 else 0)
+
+
+@jit
+def _mean_delay(flows: Table, state: Table, c: float) -> float:
+    sample_delay(flows, state[0], 0.01, c)
+    return flows[0].delay_sum / flows[0].round_sent
+
+
+def test_additional_packets_delay_the_rest_of_a_train() -> None:
+    """Each of five windows grows by a packet per round trip and fills half of the link."""
+    flow, c = Flow("sack", 0.1, count=5, variant="ns2", send_jitter=0), 1000.0
+    scenario = Scenario((Link(c, buffer=20.0),), (flow,))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["in_flight"], flows["growth"] = True, 10.0, 1.0 / 0.1
+    rng, waits = np.random.default_rng(1), []
+    for _ in range(2000):  # a train of 50 packets, one per departure, and five that go in between
+        arrivals = np.sort(np.concatenate([np.arange(50.0), rng.uniform(0.0, 50.0, 5)]))
+        ends = np.maximum.accumulate(arrivals - np.arange(55.0)) + np.arange(55.0)
+        waits.append((ends - arrivals).mean())
+    assert _mean_delay(flows, state, c) * c == pytest.approx(np.mean(waits), rel=0.1)

@@ -108,15 +108,14 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     ns-2's Vegas may measure a baseRTT that no packet had (``docs/ns2.md``).
     """
     rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
-    jitters = scenario.run.start_jitter > 0.0
-    drawn = jitters if run.throughput_runs is None else scenario.by_chance
+    chance = run.by_chance or scenario.run.start_jitter > 0.0
     link, members = scenario.links[0], scenario.members
     losers = [i for i, m in enumerate(members) if not find(m.flow.law).delay_based]
     idle = 1.0 - float(np.nansum(run.throughput)) / link.capacity
     trains = isinstance(link.queue, DropTail) and len(losers) > 1 and bool(run.losses[losers].any())
     return [
         insensitive(scenario, rates),
-        enough_runs(scenario, rates, chance=drawn),
+        enough_runs(scenario, rates, chance=chance),
         Assumption(
             "windows-fill-the-link",
             not trains or idle <= MOST_IDLE,

@@ -54,6 +54,7 @@ class ContinuousRun:
     losses: Floats  # [flow] overflows in which the flow lost, after warmup
     status: str  # "done", or why the integration ended early (the averages are then NaN)
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, where windows decide once a round
+    by_chance: bool = False  # whether runs differ by chance, there
     timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs
 
 

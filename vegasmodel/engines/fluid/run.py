@@ -75,8 +75,7 @@ def run(
     Jittered starts or packets, RED, random loss, or a draw of who loses at a full buffer make the
     outcome random.  Then averages are means over ``runs`` (default: the number in the scenario if
     it states one, else 3 to 5, as ``scatter.enough`` says), and trajectories are those of the first
-    run.  Raises ``ValueError`` where the model has no equation
-    for the scenario.
+    run.  Raises ``ValueError`` where the model has no equation for the scenario.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -110,6 +109,7 @@ def run(
         lost=record[:, n + 1 :],
         status=Status.DONE.reason,
         throughput_runs=np.array([each["throughput"] for each in found]),
+        by_chance=chance,
         timeouts=np.sum([each["timeouts"] for each in found], axis=0),
         **mean,
     )

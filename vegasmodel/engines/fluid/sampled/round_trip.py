@@ -15,14 +15,15 @@ from vegasmodel.engines.tables import Table, jit
 def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> float:
     """Add the queueing delays that the packets of a step meet to their senders' sums.
 
-    Returns the number of packets of all flows.  In slow start two packets leave for each ACK.
-    While the windows do not fill the link, the second packet of each such pair waits.  Packets of
-    other flows wait behind these second packets, on average behind half of those of a round trip
-    (compare ``queue.burst``).
+    Returns the number of packets of all flows.  While the windows do not fill the link, their
+    packets follow one another at the link's rate, as one train (Jacobson 1988, self-clocking).
+    Where a window grows, an ACK releases two packets.  Each additional packet delays the rest of
+    the train by one transmission, so a packet waits for half of a round trip's additional packets
+    on average.  Those of its own flow's slow start are in ``queue.burst``.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(flows.shape[0]):
-        if flows[i].active and flows[i].in_slow_start:
+        if flows[i].active:
             growth += max(flows[i].growth, 0.0)
     for i in range(flows.shape[0]):
         flow = flows[i]
