@@ -1,65 +1,111 @@
-"""Measures how often the 95 % intervals of a default answer of ``rounds`` hold the true mean.
+"""Measures what a default answer of ``rounds`` says about its own uncertainty, and how rightly.
 
     python -m benchmarks.accuracy_intervals [--seed 90117] [--cases 80]
 
 The cases are of the kinds of ``benchmarks.cost_beside_ns2``, drawn with another seed.  Cases
-without chance and those of flows that arrive at random are left out.  Each case has 40 runs.  A
-default answer takes 3 to 5 runs, so 8 answers follow: from runs 0, 5, 10 ... on.  The truth is the
-mean of all runs that the answer has not used.
+without chance and those of flows that arrive at random are left out.  Each case has 8 default
+answers, with 8 seeds of the scenario.  The truth is the mean of 40 whole runs with another seed.
 
-The table has the mean number of runs, and the coverage: the part of answers and flows whose
-interval holds the truth, as a mean over cases, and the least of a case.  ``certain`` is the part of
-answers for which ``enough-runs`` holds.  Of these, ``right`` is the part in which no flow is off by
-more than 10 %.
+The first table has the mean number of runs of an answer, and its cost: the simulated time over that
+of one whole run.  The coverage is the part of answers and flows whose 95 % interval holds the
+truth, as a mean over cases, and the least of a case.  ``certain`` is the part of answers for which
+``enough-runs`` holds.  Of these, ``right`` is the part in which no flow is off by more than 10 %.
+``error`` is the largest error of a flow, over the mean throughput, as a mean over answers.
+
+The second table compares the assumption ``phase-effects`` with the truth: the difference between
+those 40 runs and 24 whole runs with the opposite choice of random waits.  There is an effect if a
+flow's two means differ by more than 10 % of the mean throughput.  The cost is that of the
+comparison.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.cost_beside_ns2 import case
 from vegasmodel import scatter
-from vegasmodel.engines.rounds import answers
+from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.metrics import ENOUGH_PRECISION, Floats
+from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
 SEED = 90117
 CASES = 80
-RUNS = 40
+RUNS, OTHER_RUNS = 40, 24
+ANSWERS = 8
 
 
-def rates(scenario: Scenario) -> Floats:
+class Answered(NamedTuple):
+    """What one default answer says, beside the truth."""
+
+    covered: float
+    runs: int
+    cost: float
+    certain: bool
+    right: bool
+    error: float
+    effect: bool | None  # that it reports; None: not known
+    is_effect: bool
+
+
+def rates(scenario: Scenario, runs: int) -> Floats:
     """Throughputs of each run, [run, flow] pkt/s."""
-    runs = [run(scenario, starts=answers.starts_of(scenario, k), seed=k + 1) for k in range(RUNS)]
-    return np.array([answers._throughput(scenario, one) for one in runs])
+    made = [run(scenario, starts=answers.starts_of(scenario, k), seed=k + 1) for k in range(runs)]
+    return np.array([answers.throughput(one) for one in made])
 
 
-def taken(found: Floats) -> Floats:
-    """Those of the runs ``found`` [run, flow] that a default answer takes."""
-    n = scatter.MIN_RUNS
-    while n < len(found) and scatter.uncertainty(found[:n]).max() > ENOUGH_PRECISION:
-        n += 1
-    return found[:n]
+def seeded(scenario: Scenario, seed: int) -> Scenario:
+    """The scenario with another seed."""
+    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, seed=seed))
 
 
-def judged(found: Floats) -> tuple[float, float, list[bool]]:
-    """Coverage, mean number of runs, and for each certain answer whether it is right."""
+def judged(scenario: Scenario) -> list[Answered]:
+    """The answers to one scenario, each beside the truth."""
     from scipy.special import stdtrit
 
-    held, counts, right = [], [], []
-    for first in range(0, RUNS, scatter.MAX_RUNS):
-        used = taken(found[first : first + scatter.MAX_RUNS])
-        n, mean = len(used), used.mean(axis=0)
-        truth = np.delete(found, np.arange(first, first + n), axis=0).mean(axis=0)
-        off = np.abs(mean - truth)
-        held.append(np.mean(off <= stdtrit(n - 1, 0.975) * scatter.standard_error(used)))
-        counts.append(n)
-        if scatter.uncertainty(used).max() <= ENOUGH_PRECISION:
-            right.append(bool(np.all(off <= 0.1 * np.maximum(truth, 0.1 * truth.mean()))))
-    return float(np.mean(held)), float(np.mean(counts)), right
+    base = seeded(scenario, 1000)
+    truth, is_effect = rates(base, RUNS).mean(axis=0), False
+    if phases.possible(scenario):
+        other = rates(phases.otherwise(base), OTHER_RUNS).mean(axis=0)
+        is_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
+    found = []
+    for k in range(1, ANSWERS + 1):
+        asked = seeded(scenario, k)
+        one = answers.answer(asked)
+        used, n = one.extra["throughput_runs"], one.extra["runs"]
+        off = np.abs(one.throughput - truth)
+        held = phases.effects(asked, one).holds
+        found.append(
+            Answered(
+                float(np.mean(off <= stdtrit(n - 1, 0.975) * one.throughput_se)),
+                n,
+                sum(one.extra["durations"]) / scenario.run.duration,
+                scatter.certain(used),
+                bool(np.all(off <= 0.1 * np.maximum(truth, 0.1 * truth.mean()))),
+                off.max() / truth.mean(),
+                None if held is None else not held,
+                is_effect,
+            )
+        )
+    return found
+
+
+def row(name: str, cases: list[list[Answered]]) -> str:
+    """A line of the first table."""
+    every = [one for some in cases for one in some]
+    covered = [np.mean([one.covered for one in some]) for some in cases]
+    certain = [one for one in every if one.certain]
+    right = np.mean([one.right for one in certain]) if certain else np.nan
+    return (
+        f"| {name} | {len(cases)} | {np.mean([one.runs for one in every]):.1f} "
+        f"| {np.mean([one.cost for one in every]):.1f} | {np.mean(covered):.2f} "
+        f"| {min(covered):.2f} | {len(certain) / len(every):.2f} | {right:.2f} "
+        f"| {np.mean([one.error for one in every]):.3f} |"
+    )
 
 
 def main() -> None:
@@ -67,22 +113,23 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--cases", type=int, default=CASES)
     options = parser.parse_args()
-    kinds: dict[str, list[tuple[float, float, list[bool]]]] = {}
+    kinds: dict[str, list[list[Answered]]] = {}
+    able: list[Answered] = []
     for i in range(options.cases):
         kind, scenario = case(i, options.seed)
         if scenario.by_chance:
-            kinds.setdefault(kind, []).append(judged(rates(scenario)))
-    print("| kind | cases | runs | coverage | least | certain | right |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+            kinds.setdefault(kind, []).append(judged(scenario))
+            able += kinds[kind][-1] if phases.possible(scenario) else []
+    print("| kind | cases | runs | cost | coverage | least | certain | right | error |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind, found in [*kinds.items(), ("all", [one for some in kinds.values() for one in some])]:
-        covered, counts = ([one[k] for one in found] for k in (0, 1))
-        right = [each for one in found for each in one[2]]
-        certain = len(right) / (len(found) * RUNS / scatter.MAX_RUNS)
-        print(
-            f"| {kind.replace('_', ' ')} | {len(found)} | {np.mean(counts):.1f} "
-            f"| {np.mean(covered):.2f} | {min(covered):.2f} | {certain:.2f} "
-            f"| {np.mean(right) if right else np.nan:.2f} |"
-        )
+        print(row(kind.replace("_", " "), found))
+    print("\n| phase effects | answers | said: yes | not known | no |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for is_effect, name in ((True, "yes"), (False, "no")):
+        these = [one.effect for one in able if one.is_effect == is_effect]
+        parts = [np.mean([one is said for one in these]) for said in (True, None, False)]
+        print(f"| {name} | {len(these)} | " + " | ".join(f"{part:.2f}" for part in parts) + " |")
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ ASSUMPTIONS = MappingProxyType(
         "same-vegas": "the model and the measurement have the same "
         "variant of Vegas (paper, ns-2, Linux)",
         "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
-        "phase-effects": "the answer is about the same with senders that "
-        "wait and with senders that do not",
+        "phase-effects": "the answer is about the same with senders that wait and with senders "
+        "that do not; not known if chance may be why it is not",
         "estimated-parameters": "values missing in the scenario file were estimated from the trace",
         "flow-pairing": "it is certain which flow of the trace is which flow "
         "of the scenario; otherwise they were paired by their order",

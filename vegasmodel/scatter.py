@@ -12,6 +12,7 @@ from vegasmodel.scenario import Scenario
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
 MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
+PIECES = 12  # of a run's measured time, whose scatter tells how sure a part of it is
 
 
 def standard_error(rates: Floats) -> Floats:
@@ -25,11 +26,36 @@ def uncertainty(rates: Floats) -> Floats:
     return relative_uncertainty(rates.mean(axis=0), standard_error(rates), len(rates))
 
 
+def certain(rates: Floats) -> bool:
+    """Whether the mean of each flow over these runs [runs, flows] is certain enough."""
+    return len(rates) >= MIN_RUNS and float(uncertainty(rates).max()) <= ENOUGH_PRECISION
+
+
+def hopeless(rates: Floats) -> bool:
+    """Whether the mean over ``MAX_RUNS`` runs that scatter like these would not be certain."""
+    if len(rates) < MIN_RUNS:
+        return False
+    error = np.std(rates, axis=0, ddof=1) / math.sqrt(MAX_RUNS)
+    doubts = relative_uncertainty(rates.mean(axis=0), error, MAX_RUNS)
+    return float(doubts.max()) > ENOUGH_PRECISION
+
+
 def enough(rates: Floats) -> bool:
-    """Whether no further run is needed: the means are certain, or there are ``MAX_RUNS`` runs."""
-    n = len(rates)
-    certain = n >= MIN_RUNS and float(uncertainty(rates).max()) <= ENOUGH_PRECISION
-    return certain or n >= MAX_RUNS
+    """Whether no further run is needed: the means are certain, or ``MAX_RUNS`` are too few."""
+    return certain(rates) or hopeless(rates) or len(rates) >= MAX_RUNS
+
+
+def half_suffices(pieces: Floats) -> bool:
+    """Whether the first half of a run's measured time has the throughputs of the whole.
+
+    ``pieces`` [pieces, flows]: what each flow delivers in equal pieces of that time.  Let s be the
+    standard deviation of n pieces.  If they are independent, the means of half and whole differ by
+    s / sqrt(n), one standard error.  They may differ by two, or by ``STEADY`` of the mean.
+    """
+    mean, half = pieces.mean(axis=0), pieces[: len(pieces) // 2].mean(axis=0)
+    error = pieces.std(axis=0, ddof=1) / math.sqrt(len(pieces))
+    small = STEADY * np.maximum(mean, 0.1 * mean.mean())
+    return bool(np.all(np.abs(half - mean) <= np.maximum(2.0 * error, small)))
 
 
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:

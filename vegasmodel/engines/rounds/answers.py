@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -118,29 +119,48 @@ def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
     return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
 
 
-def _throughput(scenario: Scenario, totals: Totals) -> Floats:
+def throughput(totals: Totals) -> Floats:
     """The flows' throughputs from ``warmup`` to ``duration``, in pkt/s while the flow is active."""
-    members = scenario.members
-    begin = np.array([max(m.start, scenario.run.warmup) for m in members])
-    end = np.minimum([m.stop for m in members], _finished(scenario, totals))
+    members, warmup = totals.scenario.members, totals.scenario.run.warmup
+    begin = np.array([max(m.start, warmup) for m in members])
+    end = np.minimum([m.stop for m in members], _finished(totals))
     delivered = totals.flows["delivered"] - totals.flows["mark_delivered"]
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Floats = np.where(end > begin, delivered / (end - begin), np.nan)
     return rates
 
 
-def _finished(scenario: Scenario, totals: Totals) -> Floats:
+def _finished(totals: Totals) -> Floats:
     """When each flow had delivered all its data, s, to within a sampling interval; else inf."""
-    finished = np.full(len(scenario.members), np.inf)
+    members, delivered = totals.scenario.members, totals.delivered
+    finished = np.full(len(members), np.inf)
     if totals.times.size:
-        delivered = totals.per_flow[:, :, 3]
-        for i, member in enumerate(scenario.members):
-            if member.flow.arrivals != "once":
-                continue  # there is always another one
+        for i, member in enumerate(members):
+            if member.flow.arrivals != "once" or member.flow.size == math.inf:
+                continue  # there is always more
             done = delivered[:, i] >= totals.flows["size"][i] - 0.5
             if done.any():
                 finished[i] = totals.times[int(np.argmax(done))]
     return finished
+
+
+def unchanging(scenario: Scenario) -> bool:
+    """Whether all flows send from the end of warm-up to the end of the run."""
+    latest = scenario.run.warmup - scenario.run.start_jitter
+    lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
+    stops = any(g.stop is not None for g in scenario.flows)
+    return lasting and not stops and all(member.start <= latest for member in scenario.members)
+
+
+def halved(scenario: Scenario) -> Scenario:
+    """The scenario with half the time between warm-up and end."""
+    half = 0.5 * (scenario.run.warmup + scenario.run.duration)
+    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, duration=half))
+
+
+def pieces(scenario: Scenario) -> Floats:
+    """The instants that divide the time between warm-up and end into equal pieces, seconds."""
+    return np.linspace(scenario.run.warmup, scenario.run.duration, scatter.PIECES + 1)
 
 
 def answer(
@@ -157,10 +177,14 @@ def answer(
     If the outcome is random (jittered starts or packets, RED, random loss, the phase of a timer
     that has expired), the answer is the mean over several runs, with its standard error.  The
     scenario states their number.  If it does not, there are 3 to 5 runs: until the 95 % interval
-    (Student's t) of every throughput is at most 10 % to either side.  ``runs`` overrides both.
+    (Student's t) of every throughput is at most 10 % to either side, or would be wider even after 5
+    runs that scatter like these.  The runs after the first measure only half as long if that half
+    of the first run had its throughputs (``scatter.half_suffices``).  ``extra["durations"]`` has
+    the length of each run, in seconds.  ``runs`` asks for so many whole runs.
 
     ``enough`` takes a list with one prediction for each run so far.  Once it returns True after two
-    runs or more, no further random run is made.  ``parts``, ``synchronised`` and ``without`` are
+    runs or more, no further random run is made.  All runs are then whole ones, and there are 5 if
+    neither ``enough`` nor the interval ends them.  ``parts``, ``synchronised`` and ``without`` are
     those of ``rounds.run``.  If the simulator lacks a feature, ``Prediction.not_applicable`` names
     it.  A run that fails gives NaN, with the reason in ``extra["status"]``.
     """
@@ -168,17 +192,19 @@ def answer(
     reason = obstacle(scenario)
     if reason is not None:
         return Prediction.not_applicable("rounds", scenario, reason)
-    samples = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
+    samples: int | Floats = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     outcomes: list[Totals] = []
     chance = scenario.by_chance
+    undecided = chance and runs is None and scenario.run.runs is None and enough is None
+    asked, divided = scenario, undecided and unchanging(scenario)
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
             under_way.wanted, k = wanted, len(outcomes)
             outcomes.append(
                 run(
-                    scenario,
+                    asked,
                     parts=parts,
-                    samples=samples,
+                    samples=pieces(scenario) if divided and k == 0 else samples,
                     starts=starts_of(scenario, k),
                     seed=k + 1,
                     synchronised=synchronised,
@@ -186,12 +212,14 @@ def answer(
                 )
             )
             chance = chance or _random_timer_expired(scenario, outcomes[-1])
+            if divided and k == 0 and scatter.half_suffices(np.diff(outcomes[0].delivered, axis=0)):
+                asked = halved(scenario)
     return _prediction(scenario, outcomes, time.perf_counter() - began)
 
 
 def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
     """One prediction from the outcomes of several runs, with their means and standard errors."""
-    rates = _rates(scenario, outcomes)
+    rates = _rates(outcomes)
     failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
@@ -210,6 +238,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         extra={
             "status": failed[0] if failed else Status.DONE.reason,
             "runs": len(rates),
+            "durations": [one.scenario.run.duration for one in outcomes],
             "throughput_runs": rates,
         },
         **_means(scenario, outcomes),
@@ -231,14 +260,19 @@ def _wanted(
         return scenario.run.runs
     if not chance:
         return 1
-    if enough and n > 1 and enough([_prediction(scenario, [one]) for one in outcomes]):
-        return n
-    return n if n > 0 and scatter.enough(_rates(scenario, outcomes)) else n + 1
+    if n < 2:
+        return n + 1
+    if enough is None:
+        done = scatter.enough(_rates(outcomes))
+    else:
+        done = n >= scatter.MAX_RUNS or scatter.certain(_rates(outcomes))
+        done = done or enough([_prediction(scenario, [one]) for one in outcomes])
+    return n if done else n + 1
 
 
-def _rates(scenario: Scenario, outcomes: list[Totals]) -> Floats:
+def _rates(outcomes: list[Totals]) -> Floats:
     """Throughput [run, flow] of the outcomes, pkt/s."""
-    return np.array([_throughput(scenario, one) for one in outcomes])
+    return np.array([throughput(one) for one in outcomes])
 
 
 def waiting(links: NDArray[Any]) -> Floats:
@@ -253,11 +287,18 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         rtt = flows["rtt_area"] / flows["rtt_samples"]
         loss = (flows["lost"] - flows["mark_lost"]) / (flows["sent"] - flows["mark_sent"])
     span = scenario.run.duration - scenario.run.warmup
+    spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])
     names = [link.name for link in scenario.links]
-    queue = [o.of_links(waiting(o.routes.links), names) / span for o in outcomes]
-    delivered = (flows["delivered"] - flows["mark_delivered"]).mean(axis=0)
+    areas = [o.of_links(waiting(o.routes.links), names) for o in outcomes]
+
+    def counted(what: str) -> Floats:
+        """Mean number over the runs [flow]; that of a shorter run is scaled to the whole time."""
+        counts = (flows[what] - flows[f"mark_{what}"]) * (span / spans)[:, None]
+        mean: Floats = counts.mean(axis=0)
+        return mean
+
     load = np.zeros(len(names))
-    for member, packets in zip(scenario.members, delivered, strict=True):
+    for member, packets in zip(scenario.members, counted("delivered"), strict=True):
         if member.flow.direction == "forward":
             for link in scenario.path(member.flow):
                 carried = packets * work(scenario, member.flow)
@@ -266,8 +307,8 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
         "rtt_mean": rtt.mean(axis=0),
         "loss_rate": loss.mean(axis=0),
-        "acks": (flows["acks"] - flows["mark_acks"]).mean(axis=0),
-        "retransmits": (flows["retransmits"] - flows["mark_retransmits"]).mean(axis=0),
+        "acks": counted("acks"),
+        "retransmits": counted("retransmits"),
         "utilization_links": load,
-        "queue_mean": np.mean(queue, axis=0),
+        "queue_mean": np.mean(np.array(areas) / spans[:, None], axis=0),
     }

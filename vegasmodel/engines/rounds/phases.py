@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.answers import answer, halved
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
@@ -56,11 +56,10 @@ def otherwise(scenario: Scenario) -> Scenario:
 
 
 def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
-    """Whether throughputs ``changed`` [n_flows] differ from those of ``found``; None if by chance.
+    """Whether throughputs [n_flows] differ from those of ``found``; None if chance may be why.
 
-    They differ if, for some flow, the difference exceeds the part ``DIFFERENT`` of the mean and
-    twice the standard error of the difference.  If it exceeds the first only, chance may be the
-    reason. ``error`` is the standard error of ``changed``.
+    They differ if one of them is further away than ``DIFFERENT`` of the mean and than twice the
+    standard error of the difference; ``error`` is that of ``changed``.
     """
     mean = np.asarray(found.throughput)
     known = 0.0 if found.throughput_se is None else found.throughput_se
@@ -72,12 +71,12 @@ def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool |
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """The assumption that the answer is not the result of flows that lock into phases.
+    """Compare the answer ``found`` with the answer for the opposite choice of random waits.
 
-    It compares ``found`` with the answer for the opposite choice of random waits: if the senders
-    wait, the other answer is without waits, and the other way round.  If chance has a part in the
-    other answer, it comes from at least two runs, and from more while chance may explain the
-    difference.
+    Of the other answer one run suffices, unless chance has a part in it from the beginning.  Then
+    there are at least two, and more only while the answers differ and chance may be the reason.  If
+    that remains so, it is not known whether there is an effect.  The runs of the other answer
+    measure half as long if runs of ``found`` do.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
@@ -88,19 +87,23 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
     asked = otherwise(scenario)
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
-    other = answer(asked, enough=decided)
+    if min(found.extra["durations"]) < scenario.run.duration:
+        asked = halved(asked)
+    other = answer(asked, runs=None if asked.by_chance else 1, enough=decided)
     if other.throughput is None:
         return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
-    error = 0.0 if other.throughput_se is None else other.throughput_se
-    if not _differ(found, changed, error):
+    differ = _differ(found, changed, 0.0 if other.throughput_se is None else other.throughput_se)
+    if differ is False:
         return Assumption("phase-effects", True)
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     random, locked = (
         _written(scenario, one) for one in ((mean, changed) if waits else (changed, mean))
     )
     detail = f"pkt/s if senders wait at random (send_jitter): {random}; if they never do: {locked}"
-    return Assumption("phase-effects", False, detail)
+    if differ is None:
+        detail += "; chance may be the reason, more runs would tell"
+    return Assumption("phase-effects", None if differ is None else False, detail)
 
 
 def _written(scenario: Scenario, rates: Floats) -> str:

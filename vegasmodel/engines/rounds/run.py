@@ -56,6 +56,7 @@ NEVER = 1e300  # laws.NEVER; compiled code is not loaded here
 class Totals:
     """The result of one run: samples over time, and the final records with counts since warm-up."""
 
+    scenario: Scenario
     status: int
     events: int
     flows: NDArray[Any]  # the final records, ``state.FLOW``
@@ -68,6 +69,11 @@ class Totals:
     def link(self) -> Any:
         """The final record of the first queue; its fields are those of ``state.Queue``."""
         return self.routes.links[0]
+
+    @property
+    def delivered(self) -> Floats:
+        """Packets that each flow has delivered until each sample, [time, flow]."""
+        return self.per_flow[:, :, 3]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
         """The sum over each link's queues in the forward direction (Rate-Delay services have two).
@@ -143,7 +149,7 @@ class Simulation:
         scenario: Scenario,
         *,
         parts: int | None = None,
-        samples: int = 0,
+        samples: int | Floats = 0,
         starts: Floats | None = None,
         seed: int = 1,
         synchronised: bool = False,
@@ -201,10 +207,12 @@ class Simulation:
         )
         self.holes = np.zeros((len(flows), holes, 6))
         self.routes = way
-        self.duration, self.capacity = scenario.run.duration, scenario.links[0].capacity
-        self.times = np.linspace(0.0, self.duration, samples) if samples else np.zeros(0)
-        self.per_flow = np.zeros((samples, len(members), 6))
-        self.queues = np.zeros((samples, len(way.links)))
+        self.scenario, self.duration = scenario, scenario.run.duration
+        self.capacity = scenario.links[0].capacity
+        even = np.ndim(samples) == 0
+        self.times = np.linspace(0.0, self.duration, samples) if even else np.asarray(samples)
+        self.per_flow = np.zeros((self.times.size, len(members), 6))
+        self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
@@ -252,7 +260,14 @@ class Simulation:
         """The result so far: samples, and counts since warm-up."""
         flows = sum_by_member(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
-            status, self.events, flows, self.routes, self.times, self.per_flow, self.queues
+            self.scenario,
+            status,
+            self.events,
+            flows,
+            self.routes,
+            self.times,
+            self.per_flow,
+            self.queues,
         )
 
 
@@ -260,21 +275,22 @@ def run(
     scenario: Scenario,
     *,
     parts: int | None = None,
-    samples: int = 0,
+    samples: int | Floats = 0,
     starts: Floats | None = None,
     seed: int = 1,
     synchronised: bool = False,
     without: Collection[str] = (),
 ) -> Totals:
-    """Run a scenario once; ``samples`` instants, evenly spaced over the duration, are kept.
+    """Run a scenario once; the state at ``samples`` instants, evenly spaced in time, is kept.
 
-    ``parts`` bounds the events per flow and round trip (default: ``resolution``).  ``starts``
-    [n_flows] overrides the flows' start times, seconds.  With ``synchronised``, when a flow loses,
-    all do, as ``devendictis`` assumes; otherwise only the flow whose packet found the buffer full
-    loses.  ``without`` names the ``MECHANISMS`` to switch off, to measure their effect.  All random
-    numbers follow from the scenario's seed and ``seed``.  In the totals, a group of short flows
-    that arrive at random is one flow.  Raises ``ValueError`` for ``parts`` below 1, for unknown
-    mechanisms, and for synchronised losses at more than one queue.
+    An array ``samples`` gives the instants themselves, in seconds.  ``parts`` bounds the events per
+    flow and round trip (default: ``resolution``).  ``starts`` [n_flows] overrides the flows' start
+    times, seconds.  With ``synchronised``, when a flow loses, all do, as ``devendictis`` assumes;
+    otherwise only the flow whose packet found the buffer full loses.  ``without`` names the
+    ``MECHANISMS`` to switch off, to measure their effect.  All random numbers follow from the
+    scenario's seed and ``seed``.  In the totals, a group of short flows that arrive at random is
+    one flow.  Raises ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for
+    synchronised losses at more than one queue.
     """
     simulation = Simulation(
         scenario,

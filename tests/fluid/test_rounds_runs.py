@@ -1,0 +1,80 @@
+"""How many runs a default answer takes, and how long they are."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from vegasmodel import scatter
+from vegasmodel.engines.rounds import answers, phases
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+T_4 = 2.776  # Student's t, 0.975, 4 degrees of freedom, from a table
+
+
+def _pair(**more: float) -> Scenario:
+    """A Vegas and a SACK source whose senders wait."""
+    flows = (Flow("vegas", 0.06, variant="ns2"), Flow("sack", 0.05, variant="ns2", **more))
+    return Scenario((Link(500.0, buffer=20.0),), flows, run=Run(60.0, 20.0))
+
+
+@pytest.mark.parametrize("part", [0.98, 1.02])
+def test_runs_end_where_five_would_not_be_enough(part: float) -> None:
+    """Of five runs with standard deviation s, the interval is T_4 s / sqrt(5) to either side."""
+    s = part * 0.1 * np.sqrt(5.0) / T_4
+    rates = 1.0 + s * np.array([[-1.0], [0.0], [1.0]])
+    assert np.std(rates, ddof=1) == pytest.approx(s)
+    assert not scatter.certain(rates)
+    assert scatter.hopeless(rates) is (part > 1.0)
+    assert scatter.enough(rates) is (part > 1.0)
+    assert not scatter.hopeless(rates[:2])
+
+
+def test_a_half_that_differs_by_more_than_chance_does_not_suffice() -> None:
+    """A drift of 2 % is small; of 10 % it is not, but the same pieces in turn do not drift."""
+    sign = np.repeat([1.0, -1.0], 6)
+    for d, suffices in ((0.01, True), (0.05, False)):
+        drifting = 1.0 + d * sign[:, None]
+        assert scatter.half_suffices(drifting) is suffices
+        assert scatter.half_suffices(1.0 + d * np.tile([1.0, -1.0], 6)[:, None])
+    rng = np.random.default_rng(5)
+    passed = [scatter.half_suffices(rng.normal(1.0, 0.3, (12, 1))) for _ in range(2000)]
+    # two standard errors of 12 independent pieces: about 95 %
+    assert 0.92 < np.mean(passed) < 0.98
+
+
+def test_later_runs_are_the_first_halves_of_whole_runs() -> None:
+    asked = _pair()
+    found = answer(asked)
+    lengths = found.extra["durations"]
+    assert lengths[0] == 60.0
+    assert set(lengths[1:]) == {40.0}
+    whole = run(asked, starts=answers.starts_of(asked, 1), seed=2, samples=np.array([20.0, 40.0]))
+    first_half = np.diff(whole.delivered, axis=0)[0] / 20.0
+    assert found.extra["throughput_runs"][1] == pytest.approx(first_half, rel=1e-3)
+    # counts are of the whole time
+    assert found.acks is not None
+    assert found.acks.sum() == pytest.approx(40.0 * found.throughput.sum(), rel=0.02)
+
+
+def test_runs_are_whole_where_flows_come_or_go_or_their_number_is_given() -> None:
+    base = _pair()
+    given = dataclasses.replace(base, run=dataclasses.replace(base.run, runs=2))
+    for asked in (_pair(start=30.0), _pair(stop=50.0), given):
+        assert set(answer(asked).extra["durations"]) == {60.0}
+
+
+def test_chance_may_hide_a_phase_effect() -> None:
+    """The answers of two SACK sources differ; with a wide interval it is not known."""
+    flows = tuple(Flow("sack", rtt, name=f"{rtt}", variant="ns2") for rtt in (0.043, 0.099))
+    asked = Scenario((Link(1065.0, buffer=45.0),), flows, run=Run(100.0, 50.0))
+    found = answer(asked)
+    assert phases.effects(asked, found).holds is False
+    unsure = dataclasses.replace(found, throughput_se=np.asarray(found.throughput))
+    note = phases.effects(asked, unsure)
+    assert note.holds is None
+    assert "chance may be the reason" in note.detail
