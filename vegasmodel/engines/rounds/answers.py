@@ -183,8 +183,7 @@ def answer(
     the length of each run, in seconds.  ``runs`` asks for so many whole runs.
 
     ``enough`` takes a list with one prediction for each run so far.  Once it returns True after two
-    runs or more, no further random run is made.  All runs are then whole ones, and there are 5 if
-    neither ``enough`` nor the interval ends them.  ``parts``, ``synchronised`` and ``without`` are
+    runs or more, no further random run is made.  ``parts``, ``synchronised`` and ``without`` are
     those of ``rounds.run``.  If the simulator lacks a feature, ``Prediction.not_applicable`` names
     it.  A run that fails gives NaN, with the reason in ``extra["status"]``.
     """
@@ -195,7 +194,7 @@ def answer(
     samples: int | Floats = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     outcomes: list[Totals] = []
     chance = scenario.by_chance
-    undecided = chance and runs is None and scenario.run.runs is None and enough is None
+    undecided = chance and runs is None and scenario.run.runs is None
     asked, divided = scenario, undecided and unchanging(scenario)
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
@@ -262,12 +261,9 @@ def _wanted(
         return 1
     if n < 2:
         return n + 1
-    if enough is None:
-        done = scatter.enough(_rates(outcomes))
-    else:
-        done = n >= scatter.MAX_RUNS or scatter.certain(_rates(outcomes))
-        done = done or enough([_prediction(scenario, [one]) for one in outcomes])
-    return n if done else n + 1
+    if enough and enough([_prediction(one.scenario, [one]) for one in outcomes]):
+        return n
+    return n if scatter.enough(_rates(outcomes)) else n + 1
 
 
 def _rates(outcomes: list[Totals]) -> Floats:

@@ -73,10 +73,10 @@ def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool |
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
     """Compare the answer ``found`` with the answer for the opposite choice of random waits.
 
-    Of the other answer one run suffices, unless chance has a part in it from the beginning.  Then
-    there are at least two, and more only while the answers differ and chance may be the reason.  If
-    that remains so, it is not known whether there is an effect.  The runs of the other answer
-    measure half as long if runs of ``found`` do.
+    Of the other answer one run suffices, unless chance has a part in it from the beginning.  It
+    measures half as long if runs of ``found`` do.  If chance has a part, there are at least two
+    runs, and more only while the answers differ and chance may be the reason.  If that remains so,
+    it is not known whether there is an effect.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
@@ -87,9 +87,11 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
     asked = otherwise(scenario)
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
-    if min(found.extra["durations"]) < scenario.run.duration:
-        asked = halved(asked)
-    other = answer(asked, runs=None if asked.by_chance else 1, enough=decided)
+    if asked.by_chance:
+        other = answer(asked, enough=decided)
+    else:
+        half = min(found.extra["durations"]) < scenario.run.duration
+        other = answer(halved(asked) if half else asked, runs=1)
     if other.throughput is None:
         return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
