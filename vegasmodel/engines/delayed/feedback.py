@@ -109,11 +109,13 @@ def run(
     step: float = STEP,
     begin: Rest | None = None,
 ) -> DelayedRun:
-    """Integrate from 0 to ``duration``; trajectories at ``samples`` instants, evenly spaced.
+    """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
-    ``losers`` and ``packets`` are those of ``continuous.run``.  ``step`` is the step's length over
-    the shortest round trip; no step is longer than the shortest time to or from the queue.  The
-    error falls with the square of ``step`` where the motion is smooth.  If a flow's time to the
+    The result holds each trajectory at ``samples`` instants, evenly spaced.  ``losers`` and
+    ``packets`` have the meanings that they have in ``continuous.run``.  ``step`` is the length of
+    an integration step divided by the shortest round trip, and no step is longer than the shortest
+    time to or from the queue.  The error falls with the square of ``step`` where the motion is
+    smooth.  If a flow's time to the
     queue is shorter than a step it counts as one step, because only the differences between flows
     matter.  The run begins at the equilibrium ``begin``, which may be that of a slightly different
     scenario, or else with an empty network.  Raises ``ValueError`` where the model has no equation

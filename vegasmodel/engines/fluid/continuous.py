@@ -197,16 +197,20 @@ def run(
     packets: bool | None = None,
     step: float = STEP,
 ) -> ContinuousRun:
-    """Integrate from 0 to ``duration``.
+    """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
-    Trajectories every ``sample`` seconds (default: 1000 samples).
+    The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
+    of the duration).  The other arguments are:
 
-    ``losers`` selects who loses in an overflow: ``growing``, the flows whose windows grow at that
-    moment; ``all`` (``devendictis``, hypothesis 5); or ``loss-based``, every loss-based source and
-    no Vegas source.  ``packets`` adds the effect of whole packets on averages: fast recovery takes
-    a round trip, and of a loss-based window only the whole part counts (default: if a flow's
-    variant is ns2 or linux).  ``step`` is the step's length over the shortest round trip.  Steps
-    are longer where the queue changes slowly, and the error falls with the square of ``step``.
+    - ``losers`` selects which flows lose packets when the queue overflows: ``growing``, those
+      whose windows grow at that moment; ``all``, every flow (hypothesis 5 of the source
+      ``devendictis``); or ``loss-based``, the loss-based ones among those that grow.
+    - ``packets`` adds the effect of whole packets on averages: fast recovery takes a round trip,
+      and of a loss-based window only the whole part counts.  By default it is on if a flow's
+      variant is ns2 or linux.
+    - ``step`` is the length of an integration step divided by the shortest round trip.  Steps are
+      longer where the queue changes slowly, and the error falls with the square of ``step``.
+
     Cycles that repeat (to 1e-9 of a window) are computed once.  Raises ``ValueError`` where the
     model has no equation for the scenario (``unsupported`` gives the reason).
     """

@@ -68,9 +68,10 @@ def all_continuous(scenario: Scenario) -> bool:
 def run(
     scenario: Scenario, sample: float | None = None, *, runs: int | None = None
 ) -> ContinuousRun:
-    """Integrate from 0 to ``duration``.
+    """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
-    Trajectories every ``sample`` seconds (default: 1000 samples).
+    The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
+    of the duration).
 
     Jittered starts or packets, RED, random loss, or a draw of who loses at a full buffer make the
     outcome random.  Then averages are means over ``runs`` (default: the number in the scenario if
