@@ -6,6 +6,7 @@ dataclass. ``check`` tests a dataclass that was made in Python against the same 
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import difflib
 import math
@@ -103,8 +104,17 @@ class Quantity:
         return value if self.kind == "fraction" else write(value, self.kind)
 
 
-class _AsItIs:
+class AsItIs(abc.ABC):
     """The base of rules for values that are the same in a scenario file and in Python."""
+
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
+        """The value, unchanged, if ``check`` allows it."""
+        self.check(value, where)
+        return value
+
+    @abc.abstractmethod
+    def check(self, value: Any, where: str) -> None:
+        """Raise ``FieldError`` unless the value is allowed."""
 
     def write(self, value: Any) -> Any:
         """The value, unchanged."""
@@ -112,16 +122,11 @@ class _AsItIs:
 
 
 @dataclasses.dataclass(frozen=True)
-class Integer(_AsItIs):
+class Integer(AsItIs):
     """The rule for a whole number within a range."""
 
     low: int = 0
     high: int = 2**63 - 1
-
-    def read(self, value: object, where: str, packet_size: float | None) -> int:
-        """Check the value, a whole number as TOML reads it, and return it unchanged."""
-        self.check(value, where)
-        return cast("int", value)
 
     def check(self, value: Any, where: str) -> None:
         """Refuse everything but a whole number in the range; NumPy's count as Python's do."""
@@ -134,13 +139,8 @@ class Integer(_AsItIs):
 
 
 @dataclasses.dataclass(frozen=True)
-class Boolean(_AsItIs):
+class Boolean(AsItIs):
     """The rule for a field that is ``true`` or ``false``."""
-
-    def read(self, value: object, where: str, packet_size: float | None) -> bool:
-        """The value, unchanged."""
-        self.check(value, where)
-        return bool(value)
 
     def check(self, value: Any, where: str) -> None:
         """Refuse everything but ``true`` and ``false``."""
@@ -149,15 +149,10 @@ class Boolean(_AsItIs):
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice(_AsItIs):
+class Choice(AsItIs):
     """The rule for a field that holds one of a few words."""
 
     words: tuple[str, ...]
-
-    def read(self, value: object, where: str, packet_size: float | None) -> str:
-        """The value, unchanged."""
-        self.check(value, where)
-        return cast("str", value)
 
     def check(self, value: Any, where: str) -> None:
         """Refuse other words; the error names the nearest allowed one."""
@@ -168,15 +163,10 @@ class Choice(_AsItIs):
 
 
 @dataclasses.dataclass(frozen=True)
-class Text(_AsItIs):
+class Text(AsItIs):
     """The rule for a name: printable text on one line."""
 
     longest: int = 120
-
-    def read(self, value: object, where: str, packet_size: float | None) -> str:
-        """The value, unchanged."""
-        self.check(value, where)
-        return cast("str", value)
 
     def check(self, value: Any, where: str) -> None:
         """Refuse control characters, which would break every table and log line."""

@@ -6,7 +6,7 @@ import math
 from typing import Any, cast
 
 from vegasmodel import laws
-from vegasmodel.fields.rules import Integer, Quantity, Unresolved, nearest
+from vegasmodel.fields.rules import AsItIs, Integer, Quantity, Unresolved, nearest
 from vegasmodel.fields.units import FieldError, parse
 
 __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
@@ -34,13 +34,8 @@ class PacketNumbers:
         return list(value)
 
 
-class LawRule:
+class LawRule(AsItIs):
     """The name of a congestion control law: ours, the user's, or an installed package's."""
-
-    def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read the name of a known law."""
-        self.check(value, where)
-        return value
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless a law has this name."""
@@ -48,10 +43,6 @@ class LawRule:
             names = laws.names()
             said = f"one of {', '.join(names)}, or a law of a file given by --laws"
             raise FieldError(where, value, f"{said}{nearest(value, names)}")
-
-    def write(self, value: str) -> str:
-        """The name, unchanged."""
-        return value
 
 
 class BufferRule(Quantity):
